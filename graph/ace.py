@@ -1,0 +1,97 @@
+"""The graph: decide, judge, and learn from what was wrong.
+
+    START -> selector -> agent -> judge -+-> END
+                                         +-> reflector -> curator -> END
+
+The builder comes back uncompiled: the host compiles it with its own checkpointer and store.
+"""
+
+from functools import lru_cache
+from typing import Any, Literal
+
+from langchain_core.embeddings import Embeddings
+from langgraph.graph import END, START, StateGraph
+
+from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
+from acegraph.graph.step import Step
+from acegraph.graph.steps import Parts
+from acegraph.nodes.curator import Curator
+from acegraph.nodes.selector import HybridSelector
+from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
+
+
+def create_ace_graph(
+    *,
+    playbook: BulletPlaybook | str | None = None,
+    agent: Any = None,
+    judge: Any = None,
+    reflector: Any = None,
+    curator: Curator | None = None,
+    embeddings: Embeddings | None = None,
+    context: AceContext | None = None,
+) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
+    """The ACE workflow as a graph to compile or to build on.
+
+    Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name of
+    one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What is left
+    out is the configured default: language models where a key is set, else the embedded analyst.
+    `playbook` may also be a database URL. `context` holds the settings of runs that bring none.
+    """
+    parts = Parts(
+        playbook=playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook),
+        agent=as_agent(agent),
+        judge=as_judge(judge),
+        reflector=as_reflector(reflector),
+        curator=curator or Curator(),
+        selector_for=_selectors(embeddings),
+        context=context or AceContext(),
+    )
+    builder = StateGraph(
+        AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
+    )
+    builder.add_node("selector", Step(parts.select))
+    builder.add_node("agent", Step(parts.decide))
+    builder.add_node("judge", Step(parts.judge_decision))
+    builder.add_node("reflector", Step(parts.reflect))
+    builder.add_node("curator", Step(parts.curate))
+    builder.add_edge(START, "selector")
+    builder.add_edge("selector", "agent")
+    builder.add_edge("agent", "judge")
+    builder.add_conditional_edges("judge", after_judge)
+    builder.add_edge("reflector", "curator")
+    builder.add_edge("curator", END)
+    return builder
+
+
+def after_judge(state: AceState) -> Literal["reflector", "__end__"]:
+    """Into the learning branch after a wrong decision, and every k-th right one when asked."""
+    return "reflector" if state["learning"] else "__end__"
+
+
+def _selectors(embeddings: Embeddings | None) -> Any:
+    """Selectors by the settings that make them, so that each is built once."""
+
+    @lru_cache(maxsize=64)
+    def build(
+        quality: float,
+        semantic: float | None,
+        diversity: float,
+        weights: tuple[tuple[str, float], ...],
+        model: str | None,
+        seed: int,
+    ) -> HybridSelector:
+        return HybridSelector(
+            quality, semantic, diversity, dict(weights), model, embeddings=embeddings, seed=seed
+        )
+
+    def selector_for(settings: dict[str, Any]) -> HybridSelector:
+        return build(
+            settings["quality_threshold"],
+            settings["semantic_threshold"],
+            settings["diversity_weight"],
+            tuple(sorted(settings["weights"].items())),
+            settings["embedding_model"],
+            settings["seed"],
+        )
+
+    return selector_for

@@ -1,0 +1,37 @@
+"""The three modes as data, and how a run's settings follow from mode and context."""
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+from acegraph.state import AceContext, Mode, Source
+
+
+@dataclass(frozen=True)
+class ModePlan:
+    """What a mode does unless the context says otherwise."""
+
+    selects: bool
+    source: Source | None
+    learns: bool
+
+
+MODES: Final[dict[Mode, ModePlan]] = {
+    "vanilla": ModePlan(selects=False, source=None, learns=False),
+    "offline_online": ModePlan(selects=True, source=None, learns=True),
+    "online": ModePlan(selects=True, source="online", learns=True),
+}
+
+
+def settle_settings(context: AceContext) -> dict[str, Any]:
+    """Everything the nodes need to know of a run, with no question left open.
+
+    Vanilla stays vanilla: it neither selects nor learns, whatever else is set.
+    """
+    plan = MODES[context.mode]
+    learns = plan.learns if context.learn is None else context.learn
+    return {
+        **context.model_dump(),
+        "selects": plan.selects,
+        "source": context.source or plan.source,
+        "learn": learns and plan.learns,
+    }

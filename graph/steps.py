@@ -1,0 +1,321 @@
+"""The five nodes: each a function from state to update, with the parts it needs passed in.
+
+Selector, agent, judge, reflector, curator. A model's failure ends here as `undecided` with its reason:
+nobody is approved, no counter moves, no bullet is born.
+"""
+
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+from langgraph.runtime import Runtime
+
+from acegraph.graph.collaborators import Agent, Reflecting
+from acegraph.graph.modes import settle_settings
+from acegraph.graph.step import Update
+from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.judge import Judgement, SimpleJudge
+from acegraph.nodes.reader import read_fields
+from acegraph.nodes.selector import HybridSelector, Selection
+from acegraph.nodes.waiting import Wait
+from acegraph.state import (
+    AceContext,
+    AceState,
+    Bullet,
+    BulletPlaybook,
+    Condition,
+    DecisionRecord,
+
+    InvalidTransaction,
+    Label,
+    ModelError,
+    Recorded,
+    Shown,
+    Transaction,
+    parse_verdict,
+)
+
+UNDECIDED: Final = "UNDECIDED"
+_MAX_ID: Final = 200
+_NO_BULLETS: Final = Selection(
+    (), {}, {stage: 0 for stage in ("context", "quality", "semantic", "score", "diversity")}
+)
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the nodes work with; injected by the factory, never in state or context."""
+
+    playbook: BulletPlaybook
+    agent: Agent
+    judge: SimpleJudge
+    reflector: Reflecting
+    curator: Curator
+    selector_for: Callable[[dict[str, Any]], HybridSelector]
+    """The selector that a run's settings ask for."""
+    context: AceContext = field(default_factory=AceContext)
+    """The settings of a run that brings none."""
+
+    async def select(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+        """Take the transaction in, forget the run before, choose bullets in five stages."""
+        settings = settle_settings(AceContext.of(runtime.context, self.context))
+        transaction = Transaction.of(state.get("transaction"))
+        case = _new_case(state, transaction)
+        version = await wait.work(lambda: self.playbook.version)
+        chosen = _NO_BULLETS
+        if settings["selects"]:
+            chosen = await self.selector_for(settings).select(
+                transaction,
+                settings["node"],
+                self.playbook,
+                settings["n_bullets"],
+                settings["source"],
+                case["id"],
+                wait,
+            )
+        return {
+            "case": case,
+            "settings": settings,
+            "bullets": [_shown(b, chosen.scores[b.id]) for b in chosen.bullets],
+            "funnel": chosen.funnel,
+            "playbook_version": version,
+            "warnings": list(chosen.warnings),
+            **_UNWRITTEN,
+        }
+
+    async def decide(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+        """Decide with the bullets that were shown."""
+        bullets = [self.playbook.get_bullet(shown["id"]) for shown in state["bullets"]]
+        transaction = _transaction(state)
+        try:
+            found = await self.agent.settle(
+                transaction, bullets, wait, state["settings"]["agent_model"]
+            )
+        except ModelError as error:
+            return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
+        used = found.bullets_used
+        if used is None:  # nobody said: the rules that held, and prose that may have been read
+            used = tuple(
+                b.id for b in bullets if b.condition is None or b.condition.holds(_fields(state))
+            )
+        return {
+            "decision": found.decision,
+            "risk_score": found.risk_score,
+            "reasons": list(found.reasons),
+            "bullets_used": list(used),
+        }
+
+    async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+        """Say whether the decision was right; write it, and what follows for the counters, once."""
+        case, settings = state["case"], state["settings"]
+        if state["decision"] == UNDECIDED:
+            return {"decision_id": case["id"], "verdict": "undecided"}
+        undecided = None
+        try:
+            judged = await self.judge.settle(
+                case["text"], state["decision"], case["ground_truth"], wait, settings["judge_model"]
+            )
+        except ModelError as error:
+            undecided = f"judge: {error}"
+            judged = Judgement(None, None, undecided)
+        label = (
+            Label(judged.correct_answer, judged.source)
+            if judged.correct_answer is not None
+            else None
+        )
+        recorded = await wait.work(self.playbook.record, self._record(state), label)
+        is_correct = (
+            None if label is None else recorded.decision == label.value
+        )  # the decision that stands is the first one given under this id
+        return {
+            "decision_id": case["id"],
+            "decision": recorded.decision,
+            "verdict": _verdict_word(is_correct, undecided),
+            "is_correct": is_correct,
+            "confidence": judged.confidence,
+            "judge_reasoning": judged.reasoning,
+            "correct_answer": judged.correct_answer,
+            "undecided": undecided,
+            "learning": _worth_learning(is_correct, recorded, settings),
+            "new_bullet": (recorded.lesson or {}).get("bullet_id"),
+        }
+
+    async def reflect(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+        """Write a heuristic from the judged decision, or nothing."""
+        settings = state["settings"]
+        table = await wait.work(self.playbook.cases, settings["node"])
+        bullets = self.playbook.get_bullets_for_node(settings["node"], settings["source"])
+        try:
+            found = await self.reflector.settle(
+                _transaction(state),
+                parse_verdict(state["decision"]),
+                parse_verdict(state["correct_answer"]),
+                "\n".join(state["reasons"]),
+                table,
+                bullets,
+                wait,
+                settings["reflector_model"],
+            )
+        except ModelError as error:
+            return {"reflection": None, "undecided": f"reflector: {error}"}
+        return {"reflection": dict(found) if found else None}
+
+    async def curate(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+        """Let the heuristic into the playbook or refuse it, and tend what is there."""
+        found = await wait.work(self._curate, state)
+        warnings = list(state["warnings"])
+        if found.bullet_id and found.action != "duplicate":
+            warnings += await self._embed(found.bullet_id, state["settings"], wait)
+        return {
+            "decision_id": state["case"]["id"],
+            "new_bullet": found.bullet_id,
+            "curation": _curation(found),
+            "warnings": warnings,
+        }
+
+    def _curate(self, state: AceState) -> Curation:
+        reflection, settings, case = state["reflection"], state["settings"], state["case"]
+        node = settings["node"]
+        with self.playbook.writing():
+            if reflection is None:
+                retired = self.curator.tend(node, self.playbook)
+                reason = state["undecided"] or "the reflector found nothing to learn"
+                found = Curation("refused", reason, retired=tuple(retired))
+            else:
+                condition = reflection.get("condition")
+                found = self.curator.curate(
+                    reflection["new_bullet"],
+                    node,
+                    self.playbook,
+                    settings["learn_as"],
+                    condition=Condition.from_json(condition) if condition else None,
+                    problem_types=reflection["problem_types"],
+                    confidence=reflection["confidence"],
+                    origin={
+                        "decision": case["id"],
+                        "label": state["correct_answer"],
+                        "author": reflection.get("author", ""),
+                    },
+                )
+            self.playbook.conclude(case["id"], _curation(found))
+        return found
+
+    async def _embed(self, bullet_id: str, settings: dict[str, Any], wait: Wait) -> list[str]:
+        """Store the new bullet's vector; should that fail, the selector buys it when it is needed."""
+        model = self.selector_for(settings).embedding
+        content = self.playbook.get_bullet(bullet_id).content
+        try:
+            vectors = await model.vectors([content], wait)
+        except ModelError as error:
+            return [f"no vector yet for {bullet_id}: {error}"]
+        await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
+        return []
+
+    def _record(self, state: AceState) -> DecisionRecord:
+        case, settings = state["case"], state["settings"]
+        used, everyone = set(state["bullets_used"]), settings["credit"] == "selected"
+        shown = tuple(
+            Shown(
+                bullet_number=int(b["id"].removeprefix("b")),
+                credited=everyone or b["id"] in used,
+                verdict=None if everyone else b["verdict"],
+            )
+            for b in state["bullets"]
+        )
+        return DecisionRecord(
+            id=case["id"],
+            node=settings["node"],
+            text=case["text"],
+            fields=case["fields"],
+            digest=case["digest"],
+            decision=parse_verdict(state["decision"]),
+            risk_score=state["risk_score"],
+            reasons=tuple(state["reasons"]),
+            settings=settings,
+            playbook_version=state["playbook_version"],
+            shown=shown,
+            counted=settings["learn"],
+        )
+
+
+_UNWRITTEN: Final[Update] = {
+    "decision": UNDECIDED,
+    "risk_score": None,
+    "reasons": [],
+    "bullets_used": [],
+    "undecided": None,
+    "verdict": "pending",
+    "is_correct": None,
+    "confidence": None,
+    "judge_reasoning": "",
+    "correct_answer": None,
+    "learning": False,
+    "reflection": None,
+    "curation": None,
+    "new_bullet": None,
+}
+"""What the first node writes over whatever an earlier run left on the thread."""
+
+
+def _new_case(state: AceState, transaction: Transaction) -> dict[str, Any]:
+    given, truth = state.get("decision_id"), state.get("ground_truth")
+    if given is not None and not (isinstance(given, str) and 0 < len(given) <= _MAX_ID):
+        raise InvalidTransaction(f"a decision_id is text of 1 to {_MAX_ID} characters")
+    if truth is not None and not str(truth).strip():
+        truth = None
+    return {
+        "id": given or uuid.uuid4().hex,
+        "text": transaction.text,
+        "given_fields": transaction.fields,
+        "fields": read_fields(transaction),
+        "digest": transaction.digest(),
+        "ground_truth": None if truth is None else parse_verdict(truth),
+    }
+
+
+def _shown(bullet: Bullet, scores: dict[str, float]) -> dict[str, Any]:
+    return {
+        "id": bullet.id,
+        "content": bullet.content,
+        "verdict": bullet.verdict,
+        "source": bullet.source,
+        "scores": {name: round(score, 6) for name, score in scores.items()},
+    }
+
+
+def _transaction(state: AceState) -> Transaction:
+    return Transaction(state["case"]["text"], state["case"]["given_fields"])
+
+
+def _fields(state: AceState) -> dict[str, Any]:
+    fields: dict[str, Any] = state["case"]["fields"]
+    return fields
+
+
+def _verdict_word(is_correct: bool | None, undecided: str | None) -> str:
+    if undecided:
+        return "undecided"
+    return {True: "right", False: "wrong", None: "pending"}[is_correct]
+
+
+def _worth_learning(is_correct: bool | None, recorded: Recorded, settings: dict[str, Any]) -> bool:
+    """After a mistake, and after every k-th right decision when asked; once per decision."""
+    if not settings["learn"] or is_correct is None or recorded.lesson is not None:
+        return False
+    every = settings["learn_every"]
+    return not is_correct or bool(
+        every and recorded.right_number and recorded.right_number % every == 0
+    )
+
+
+def _curation(found: Curation) -> dict[str, Any]:
+    return {
+        "action": found.action,
+        "reason": found.reason,
+        "bullet_id": found.bullet_id,
+        "evidence": dict(found.evidence),
+        "retired": list(found.retired),
+    }
+
+

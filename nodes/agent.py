@@ -1,0 +1,88 @@
+"""The agent: APPROVE or DECLINE for one transaction, with a risk score and reasons.
+
+A language model where one is configured, else the embedded analyst. It sees the transaction and the
+bullets it is given, never the playbook or the label.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+
+from acegraph.nodes import providers
+from acegraph.nodes.analyst import analyse
+from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.prompts import agent_messages
+from acegraph.nodes.reader import read_fields
+from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
+from acegraph.state import Bullet, DecisionForm, Transaction, Verdict, parse_condition
+
+
+@dataclass(frozen=True)
+class Decision:
+    """The whole record of a decision."""
+
+    decision: Verdict
+    risk_score: float | None = None
+    reasons: tuple[str, ...] = ()
+    bullets_used: tuple[str, ...] | None = ()
+    """Ids of the bullets that had a part in it; None where that is unknown."""
+
+
+class SimpleFraudAgent:
+    """Decides on transactions with the help of bullets, given as texts or as `Bullet`s."""
+
+    def __init__(
+        self,
+        bullets: Iterable[str | Bullet] = (),
+        *,
+        model: BaseChatModel | LanguageModel | str | None = None,
+    ) -> None:
+        self.bullets = tuple(
+            b if isinstance(b, Bullet) else _from_text(number, b)
+            for number, b in enumerate(bullets, start=1)
+        )
+        self._model = model
+
+    def analyze(self, transaction: str | Mapping[str, Any]) -> Verdict:
+        """The verdict alone."""
+        return self.decide(transaction).decision
+
+    def decide(self, transaction: str | Mapping[str, Any]) -> Decision:
+        """The verdict with its risk score, its reasons and the bullets that had a part in it."""
+        return finish(self.settle(Transaction.of(transaction), self.bullets, BLOCKING))
+
+    async def adecide(self, transaction: str | Mapping[str, Any]) -> Decision:
+        """`decide` for those who must not block."""
+        return await self.settle(Transaction.of(transaction), self.bullets, AWAITING)
+
+    async def settle(
+        self, transaction: Transaction, bullets: Iterable[Bullet], wait: Wait, name: str | None = None
+    ) -> Decision:
+        """Decide with these bullets; `name` asks for a model other than the default one."""
+        shown = tuple(bullets)
+        model = resolve_model("agent", self._model, name)
+        if model is None:
+            found = analyse(read_fields(transaction), shown)
+            return Decision(found.decision, found.risk_score, found.reasons, found.fired)
+        form = await model.fill(DecisionForm, agent_messages(transaction.text, shown), wait)
+        known = {b.id for b in shown}
+        used = tuple(dict.fromkeys(i for i in form.bullets_used if i in known))
+        return Decision(form.decision, form.risk_score, tuple(form.reasons), used)
+
+
+def resolve_model(
+    role: providers.Role, given: BaseChatModel | LanguageModel | str | None, name: str | None
+) -> LanguageModel | None:
+    """The language model of a part: the one it was built with, else the one asked for, else the default."""
+    if isinstance(given, LanguageModel):
+        return given
+    if isinstance(given, BaseChatModel):
+        return LanguageModel(given)
+    return providers.chat_model(role, given or name)
+
+
+def _from_text(number: int, text: str) -> Bullet:
+    bullet = Bullet(id=f"b{number}", content=text, node="")
+    return replace(bullet, condition=parse_condition(text))

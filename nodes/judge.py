@@ -1,0 +1,106 @@
+"""The judges: was a decision right?
+
+With ground truth the answer is a comparison and no model is asked. Without it a language model gives its
+opinion, or the verdict stays pending. A judge knows the transaction and the decision, not the bullets.
+"""
+
+from dataclasses import dataclass
+
+from langchain_core.language_models import BaseChatModel
+
+from acegraph.nodes.agent import resolve_model
+from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.prompts import judge_messages
+from acegraph.nodes.waiting import AWAITING, Wait
+from acegraph.state import InvalidSettings, Verdict, VerdictForm, other, parse_verdict
+from acegraph.state.ledger import JUDGE
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The whole verdict on a decision."""
+
+    is_correct: bool | None
+    """None: pending, nobody knows yet."""
+    confidence: float | None
+    reasoning: str
+    correct_answer: Verdict | None = None
+    source: str = "label"
+    """`label` for ground truth, `judge` for a model's opinion."""
+
+
+PENDING = Judgement(None, None, "no ground truth and no model judge: the verdict waits for feedback")
+
+
+class SimpleJudge:
+    """Compares with ground truth; without it the verdict is pending."""
+
+    async def judge(
+        self, input_text: str, output: str, ground_truth: str | None = None
+    ) -> tuple[bool | None, float | None]:
+        """Whether the output is right, and how sure that is."""
+        verdict = await self.evaluate(input_text, output, ground_truth)
+        return verdict.is_correct, verdict.confidence
+
+    async def evaluate(
+        self, input_text: str, output: str, ground_truth: str | None = None
+    ) -> Judgement:
+        """The whole verdict."""
+        return await self.settle(input_text, output, ground_truth, AWAITING)
+
+    async def settle(
+        self,
+        input_text: str,
+        output: str,
+        ground_truth: str | None,
+        wait: Wait,
+        name: str | None = None,
+    ) -> Judgement:
+        """Compare, or ask whoever can be asked; `name` asks for a model other than the default one."""
+        if ground_truth is not None and str(ground_truth).strip():
+            return compare(output, str(ground_truth))
+        return await self._opinion(input_text, output, wait, name)
+
+    async def _opinion(
+        self, input_text: str, output: str, wait: Wait, name: str | None
+    ) -> Judgement:
+        return PENDING
+
+
+class LLMJudge(SimpleJudge):
+    """Compares with ground truth; without it a language model gives its opinion."""
+
+    def __init__(
+        self,
+        model: BaseChatModel | LanguageModel | str | None = None,
+        *,
+        model_is_optional: bool = False,
+    ) -> None:
+        self._model = model
+        self._optional = model_is_optional
+
+    async def _opinion(
+        self, input_text: str, output: str, wait: Wait, name: str | None
+    ) -> Judgement:
+        model = resolve_model("judge", self._model, name)
+        if model is None:
+            if self._optional:
+                return PENDING
+            raise InvalidSettings(
+                "LLMJudge without ground truth needs a language model: set OPENAI_API_KEY or pass one"
+            )
+        form = await model.fill(VerdictForm, judge_messages(input_text, output), wait)
+        decided = parse_verdict(output)
+        right = decided if form.is_correct else other(decided)
+        return Judgement(form.is_correct, form.confidence, form.reasoning, right, JUDGE)
+
+
+def compare(output: str, ground_truth: str) -> Judgement:
+    """Equality up to case and space; the other words for APPROVE and DECLINE count as well.
+
+    >>> compare(" Approve", "APPROVE ").is_correct
+    True
+    """
+    correct = parse_verdict(ground_truth)
+    is_correct = output.strip().lower() in (ground_truth.strip().lower(), correct.lower())
+    return Judgement(is_correct, 1.0, f"the label says {correct}", correct)

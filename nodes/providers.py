@@ -1,0 +1,93 @@
+"""Which model serves which role: names from the environment, OpenAI's by default, else the embedded one.
+
+The only module that reads the environment or builds a client, and it builds one when it is first needed.
+"""
+
+import os
+from functools import lru_cache
+from typing import Final, Literal
+
+from acegraph.nodes.embedder import EMBEDDED_MODEL
+from acegraph.nodes.embeddings import EMBEDDED, EmbeddingModel
+from acegraph.nodes.models import LanguageModel
+from acegraph.state import InvalidSettings
+
+Role = Literal["agent", "judge", "reflector"]
+
+DEFAULT_MODELS: Final = {
+    "agent": "gpt-3.5-turbo",
+    "judge": "gpt-4o-mini",
+    "reflector": "gpt-4o-mini",
+    "embedding": "text-embedding-3-small",
+}
+EMBEDDED_NAME: Final = "embedded"
+"""The name that asks for the embedded analyst (or embedder) even where a key is set."""
+_TIMEOUT_SECONDS: Final = 60
+
+
+def has_key() -> bool:
+    """Whether a language model can be had at all."""
+    return bool(os.environ.get("OPENAI_API_KEY"))
+
+
+def chat_model(role: Role, name: str | None) -> LanguageModel | None:
+    """The model of a role: the one named, else the environment's, else the default; None is embedded."""
+    wanted = name or os.environ.get(f"ACE_{role.upper()}_MODEL")
+    if wanted == EMBEDDED_NAME or (wanted is None and not has_key()):
+        return None
+    wanted = wanted or DEFAULT_MODELS[role]
+    _need_key(wanted)
+    return _chat(wanted, os.environ["OPENAI_API_KEY"], os.environ.get("OPENAI_BASE_URL"))
+
+
+def embedding_model(name: str | None) -> EmbeddingModel:
+    """The embedder: the one named, else the environment's, else the default for what is configured."""
+    wanted = name or os.environ.get("ACE_EMBEDDING_MODEL")
+    if wanted in (EMBEDDED_NAME, EMBEDDED_MODEL) or (wanted is None and not has_key()):
+        return EMBEDDED
+    wanted = wanted or DEFAULT_MODELS["embedding"]
+    _need_key(wanted)
+    return _embeddings(wanted, os.environ["OPENAI_API_KEY"], os.environ.get("OPENAI_BASE_URL"))
+
+
+def _need_key(model: str) -> None:
+    if not has_key():
+        raise InvalidSettings(
+            f"model {model!r} needs OPENAI_API_KEY (and OPENAI_BASE_URL for another server); "
+            "leave the model out to use the embedded default"
+        )
+
+
+# The key is part of the cache's key, so that a changed environment is never served by an old client.
+@lru_cache(maxsize=32)
+def _chat(name: str, key: str, base_url: str | None) -> LanguageModel:
+    from langchain_openai import ChatOpenAI  # over a second to import
+    from pydantic import SecretStr
+
+    return LanguageModel(
+        ChatOpenAI(
+            model=name,
+            api_key=SecretStr(key),
+            base_url=base_url,
+            temperature=0,
+            timeout=_TIMEOUT_SECONDS,
+            max_retries=2,
+        )
+    )
+
+
+@lru_cache(maxsize=8)
+def _embeddings(name: str, key: str, base_url: str | None) -> EmbeddingModel:
+    from langchain_openai import OpenAIEmbeddings
+    from pydantic import SecretStr
+
+    client = OpenAIEmbeddings(
+        model=name,
+        api_key=SecretStr(key),
+        base_url=base_url,
+        timeout=_TIMEOUT_SECONDS,
+        max_retries=2,
+        # The check wants to download a tokenizer, and compatible servers want text, not tokens.
+        check_embedding_ctx_length=False,
+    )
+    return EmbeddingModel(name, client)

@@ -1,0 +1,225 @@
+"""The reader: from a transaction to fields that conditions can be tested on.
+
+Mappings keep their fields (dates gain hour, weekday and month). Free text is read for amounts, times,
+ages, ratings, counts, distances, places and the flags of lexicon.py; what is not recognised is ignored.
+It gives facts and no opinion.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from typing import Final
+
+from acegraph.nodes.lexicon import mentions
+from acegraph.state import Fields, Scalar, Transaction
+
+_NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
+_COUNT = r"(\d[\d,]*|no|zero|one|two|three|four|five)"
+_UNIT = r"(minute|hour|day|week|month|year)s?"
+_PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
+_MONEY = (
+    rf"(?:[$€£¥]\s?{_NUMBER}\s?([kKmM])?\b"
+    rf"|{_NUMBER}\s?([kKmM])?\s?(?:usd|eur|gbp|dollars|euros|pounds)\b)"
+)
+_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
+_WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
+_HOLDER = r"(?:account|customer|user|profile)"
+_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
+_COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
+
+_AMOUNT = re.compile(_MONEY, re.IGNORECASE)
+_USUAL_AMOUNT = re.compile(
+    r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,40}" + _MONEY,
+    re.IGNORECASE,
+)
+_DATE = re.compile(
+    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
+)
+_PAIR = re.compile(
+    r"(?:^|[;,|\n])\s*([A-Za-z][\w /-]{0,39}?)\s*[:=]\s*([^;,|\n]{1,60}?)\s*(?=[;,|\n]|$)"
+)
+
+
+def read_fields(transaction: Transaction) -> Fields:
+    """The fields of a transaction: its own, or those its text tells.
+
+    >>> read_fields(Transaction.of("User pays $2,500 at 3 AM via VPN, account is 2 days old"))
+    {'amount': 2500.0, 'hour': 3, 'account_age_days': 2.0, 'vpn': True}
+    """
+    if transaction.fields:
+        return _with_dates(transaction.fields)
+    return _with_ratio({**_read_pairs(transaction.text), **read_text(transaction.text)})
+
+
+def read_text(text: str) -> Fields:
+    """What the sentences of a text say."""
+    fields = _read_amounts(text)
+    for name, pattern, convert in _PATTERNS:
+        found = pattern.search(text) if name not in fields else None
+        if found:
+            fields[name] = convert(found)
+    for mention in mentions(text):
+        if mention.group == "flag":
+            fields.setdefault(mention.concept, not mention.negated)
+        elif mention.group == "category" and not mention.negated:
+            fields.setdefault("merchant_category", mention.concept)
+        elif mention.group == "channel" and not mention.negated:
+            fields.setdefault("channel", mention.concept)
+    places = {fields[name] for name in ("ip_country", "card_country") if name in fields}
+    if len(places) == 2:
+        fields.setdefault("country_changed", True)
+    return fields
+
+
+def _read_amounts(text: str) -> Fields:
+    """The amount at hand, and the usual one where the text names it ("average spend is $45")."""
+    fields: Fields = {}
+    usual = _USUAL_AMOUNT.search(text)
+    for found in _AMOUNT.finditer(text):
+        is_usual = usual is not None and found.end() == usual.end()
+        fields.setdefault("usual_amount" if is_usual else "amount", _money(found))
+    return fields
+
+
+def _read_pairs(text: str) -> Fields:
+    """`name: value` and `name=value` pairs, where a text is made of at least two of them."""
+    pairs = _PAIR.findall(text)
+    if len(pairs) < 2:
+        return {}
+    fields: Fields = {}
+    for name, value in pairs:
+        field = re.sub(r"\W+", "_", name.strip().lower()).strip("_")
+        fields.setdefault(field, _pair_value(value.strip()))
+    return _with_dates(fields)
+
+
+def _pair_value(value: str) -> Scalar:
+    plain = value.lstrip("$€£").replace(",", "").rstrip("%")
+    if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", plain, re.IGNORECASE):
+        return float(plain)
+    if value.lower() in ("yes", "true"):
+        return True
+    if value.lower() in ("no", "false"):
+        return False
+    return None if value.lower() in ("", "none", "null", "nan", "missing") else value
+
+
+def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
+    read: Fields = {}
+    for name, value in fields.items():
+        read[name] = value
+        if isinstance(value, str) and _DATE.fullmatch(value):
+            moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+            read[f"{name}.weekday"] = _WEEKDAYS[moment.weekday()]
+            read[f"{name}.month"] = moment.month
+            if len(value) > 10:
+                read[f"{name}.hour"] = moment.hour
+    return read
+
+
+def _with_ratio(fields: Fields) -> Fields:
+    amount, usual = fields.get("amount"), fields.get("usual_amount")
+    if isinstance(amount, float) and isinstance(usual, float) and usual > 0:
+        fields.setdefault("amount_ratio", round(amount / usual, 2))
+    return fields
+
+
+def _number(found: re.Match[str]) -> float:
+    return float(found[1].replace(",", ""))
+
+
+def _count(found: re.Match[str]) -> int:
+    word = found[1].lower()
+    return _COUNT_WORDS[word] if word in _COUNT_WORDS else int(word.replace(",", ""))
+
+
+def _money(found: re.Match[str]) -> float:
+    digits, scale = found[1] or found[3], (found[2] or found[4] or "").lower()
+    return float(digits.replace(",", "")) * {"k": 1e3, "m": 1e6}.get(scale, 1.0)
+
+
+def _clock(found: re.Match[str]) -> int:
+    return int(found[1])
+
+
+def _twelve_hour_clock(found: re.Match[str]) -> int:
+    return int(found[1]) % 12 + 12 * (found[2].lower() == "p")
+
+
+def _midnight_or_noon(found: re.Match[str]) -> int:
+    return 0 if found[1].lower() == "midnight" else 12
+
+
+def _days(found: re.Match[str]) -> float:
+    return round(_number(found) * _DAYS[found[2].lower()], 2)
+
+
+def _kilometres(found: re.Match[str]) -> float:
+    return round(_number(found) * (1.609 if found[2].lower().startswith("mi") else 1.0), 1)
+
+
+def _place(found: re.Match[str]) -> str:
+    return found[1]
+
+
+Reading = tuple[str, re.Pattern[str], Callable[[re.Match[str]], Scalar]]
+
+
+def _reading(name: str, pattern: str, convert: Callable[[re.Match[str]], Scalar]) -> Reading:
+    """A field, where it stands in a text, what to make of it. Places need their capitals."""
+    return name, re.compile(pattern, 0 if convert is _place else re.IGNORECASE), convert
+
+
+_PATTERNS: Final[tuple[Reading, ...]] = (
+    _reading("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
+    _reading("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
+    _reading("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
+    _reading("account_age_days", rf"\b{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?{_HOLDER}", _days),
+    _reading(
+        "account_age_days",
+        rf"\b{_HOLDER}\b[^.;,]{{0,30}}?\b{_NUMBER}[\s-]{_UNIT}(?:[\s-]old|\s+ago|\b)",
+        _days,
+    ),
+    _reading(
+        "account_age_days",
+        rf"\b(?:opened|created|registered|joined|signed up)\s+{_NUMBER}\s+{_UNIT}\s+ago",
+        _days,
+    ),
+    _reading(
+        "merchant_rating", r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)", _number
+    ),
+    _reading("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
+    _reading(
+        "tx_last_hour",
+        rf"\b{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
+        _count,
+    ),
+    _reading(
+        "tx_last_day",
+        rf"\b{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
+        _count,
+    ),
+    _reading("failed_attempts", rf"\b{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
+    _reading(
+        "past_disputes",
+        rf"\b{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
+        _count,
+    ),
+    _reading("distance_km", rf"\b{_NUMBER}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
+    _reading(
+        "ip_country",
+        rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?\b(?:in|from)\s+{_PLACE}",
+        _place,
+    ),
+    _reading(
+        "card_country",
+        rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?\b(?:in|from)\s+{_PLACE}",
+        _place,
+    ),
+    _reading(
+        "shipping_country",
+        rf"\b(?:[Ss]hip\w*|[Dd]eliver\w*)\b[^.;,]{{0,15}}?\bto\s+{_PLACE}",
+        _place,
+    ),
+)

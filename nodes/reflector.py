@@ -1,0 +1,182 @@
+"""The reflector: from one judged decision to one heuristic, or to nothing.
+
+A language model writes prose, perhaps with a condition; the embedded one induces a condition from the
+labelled cases it is given, or, used alone, from those it has seen. It proposes; what may act is for the
+curator to say.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Final
+
+import numpy as np
+from langchain_core.language_models import BaseChatModel
+from typing_extensions import NotRequired, TypedDict
+
+from acegraph.nodes.agent import resolve_model
+from acegraph.nodes.analyst import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
+from acegraph.nodes.evidence import Numbers, fit_weights
+from acegraph.nodes.induction import induce
+from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.prompts import reflector_messages
+from acegraph.nodes.reader import read_fields
+from acegraph.nodes.waiting import AWAITING, Wait
+from acegraph.state import (
+    DECLINE,
+    Bullet,
+    Case,
+    CaseTable,
+    Condition,
+    InvalidCondition,
+    ReflectionForm,
+    Transaction,
+    Verdict,
+    parse_verdict,
+)
+
+_PROBLEMS: Final = (
+    ("location_fraud", ("country", "vpn", "distance", "ip", "city", "state", "lat", "lng", "place")),
+    ("merchant_risk", ("merchant", "category", "rating", "store")),
+    ("velocity", ("tx_", "last_", "count", "minutes", "frequency", "attempts")),
+    ("account_risk", ("account", "age", "verified", "disputes", "email")),
+    ("device_risk", ("device", "browser", "channel")),
+    ("amount_anomaly", ("amount", "amt", "usual", "price", "value")),
+    ("timing", ("hour", "weekday", "month", "time", "date")),
+)
+
+
+class Reflection(TypedDict):
+    """One proposed heuristic."""
+
+    new_bullet: str
+    problem_types: list[str]
+    confidence: float
+    condition: NotRequired[dict[str, Any] | None]
+    author: NotRequired[str]
+
+
+class Reflector:
+    """Writes heuristics. Used alone it remembers the cases it was given."""
+
+    def __init__(self, model: BaseChatModel | LanguageModel | str | None = None) -> None:
+        self._model = model
+        self._memory: dict[str, CaseTable] = {}
+        self._proposed: dict[str, list[Condition]] = {}
+
+    async def reflect(
+        self,
+        query: str | Mapping[str, Any],
+        predicted: str,
+        correct: str,
+        node: str,
+        agent_reasoning: str = "",
+    ) -> Reflection | None:
+        """One heuristic from one judged decision, or None where there is nothing to learn from it."""
+        transaction, label = Transaction.of(query), parse_verdict(correct)
+        model = resolve_model("reflector", self._model, None)
+        if model is not None:
+            return await self._ask(
+                model, transaction, parse_verdict(predicted), label, agent_reasoning, AWAITING
+            )
+        table = self._memory.setdefault(node, CaseTable())
+        fields = read_fields(transaction)
+        table.add(Case(str(len(table)), fields, label, transaction.text))
+        known = self._proposed.setdefault(node, [])
+        if any(c.verdict == label and c.holds(fields) for c in known):
+            return None
+        found = induce_bullet(transaction, label, table, _with_rules(table, known), bool(known))
+        if found:
+            known.append(Condition.from_json(found["condition"] or {}))
+        return found
+
+    async def settle(
+        self,
+        transaction: Transaction,
+        predicted: Verdict,
+        correct: Verdict,
+        reasoning: str,
+        table: CaseTable,
+        bullets: Sequence[Bullet],
+        wait: Wait,
+        name: str | None = None,
+    ) -> Reflection | None:
+        """Reflect with the labelled cases and active bullets of a playbook; the graph's node runs this."""
+        model = resolve_model("reflector", self._model, name)
+        if model is not None:
+            return await self._ask(model, transaction, predicted, correct, reasoning, wait)
+        return await wait.work(
+            induce_bullet,
+            transaction,
+            correct,
+            table,
+            log_odds_over(table, bullets),
+            any(b.proof == "proven" for b in bullets),
+        )
+
+    async def _ask(
+        self,
+        model: LanguageModel,
+        transaction: Transaction,
+        predicted: Verdict,
+        correct: Verdict,
+        reasoning: str,
+        wait: Wait,
+    ) -> Reflection | None:
+        names = sorted(read_fields(transaction))
+        messages = reflector_messages(transaction.text, predicted, correct, reasoning, names)
+        form = await model.fill(ReflectionForm, messages, wait)
+        if not form.new_bullet.strip():
+            return None
+        return Reflection(
+            new_bullet=form.new_bullet.strip(),
+            problem_types=form.problem_types,
+            confidence=form.confidence,
+            condition=_checked_condition(form, transaction),
+            author=model.name,
+        )
+
+
+def induce_bullet(
+    transaction: Transaction, label: Verdict, table: CaseTable, log_odds: Numbers, has_rules: bool
+) -> Reflection | None:
+    """The embedded reflector: the condition that best explains this case, where one is proven."""
+    found = induce(read_fields(transaction), label, table, log_odds, is_first=not has_rules)
+    if found is None:
+        return None
+    return Reflection(
+        new_bullet=found.condition.render(),
+        problem_types=problem_types(found.condition.fields),
+        confidence=round(found.evidence.precision_low, 4),
+        condition=found.condition.to_json(),
+        author=NO_LANGUAGE_MODEL,
+    )
+
+
+def problem_types(fields: Iterable[str]) -> list[str]:
+    """The kinds of problem that some fields are about.
+
+    >>> problem_types(["country_changed", "amount"])
+    ['location_fraud', 'amount_anomaly']
+    """
+    names = [name.lower() for name in fields]
+    found = [kind for kind, words in _PROBLEMS if any(word in n for n in names for word in words)]
+    return found or ["pattern"]
+
+
+def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
+    start = scorecard_over(table)
+    if not rules:
+        return start
+    fired = np.array([rule.holds_over(table) for rule in rules])
+    signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in rules])
+    return start + fit_weights(fired, signs, table.fraud, start) @ fired
+
+
+def _checked_condition(form: ReflectionForm, transaction: Transaction) -> dict[str, Any] | None:
+    """A model's condition is believed only if it can be read and holds on the case it came from."""
+    if form.condition is None:
+        return None
+    try:
+        condition = Condition.from_json(form.condition.model_dump())
+    except InvalidCondition:
+        return None
+    return condition.to_json() if condition.holds(read_fields(transaction)) else None

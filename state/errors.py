@@ -1,0 +1,73 @@
+"""Every error this package raises on purpose. It knows nothing of models, databases or graphs.
+
+AceError
+├── InvalidInput              what the caller gave cannot be used (the command line exits with 2)
+│   ├── InvalidTransaction
+│   ├── InvalidDataset
+│   ├── InvalidSettings
+│   └── InvalidCondition
+├── PlaybookError
+│   ├── UnknownBullet
+│   ├── UnknownDecision
+│   └── DecisionConflict      one decision id, two different contents
+└── ModelError                a model gave nothing that can be used; never a verdict
+    ├── ModelUnavailable      time-out, refused connection, overload, wrong key
+    ├── ModelRefused          the model or its content filter declined to answer
+    └── ModelAnswerInvalid    an answer came, but not one of the form asked for
+"""
+
+
+class AceError(Exception):
+    """The root of the family: says what was wanted, what was found, what to do."""
+
+
+class InvalidInput(AceError, ValueError):
+    """What the caller gave cannot be used; nothing was written."""
+
+
+class InvalidTransaction(InvalidInput):
+    """A transaction that is empty, too large, or holds values that are not data."""
+
+
+class InvalidDataset(InvalidInput):
+    """A data set whose file, row or label cannot be read."""
+
+
+class InvalidSettings(InvalidInput):
+    """A setting with a value outside its range, or one that needs something that is missing."""
+
+
+class InvalidCondition(InvalidInput):
+    """A text or mapping that is not a condition."""
+
+
+class PlaybookError(AceError):
+    """The playbook cannot do what was asked."""
+
+
+class UnknownBullet(PlaybookError, LookupError):
+    """No bullet has this id."""
+
+
+class UnknownDecision(PlaybookError, LookupError):
+    """No decision has this id."""
+
+
+class DecisionConflict(PlaybookError):
+    """A decision id came back with another transaction or another answer."""
+
+
+class ModelError(AceError):
+    """A model gave nothing that can be used."""
+
+
+class ModelUnavailable(ModelError):
+    """The model could not be reached or did not answer in time."""
+
+
+class ModelRefused(ModelError):
+    """The model, or a filter in front of it, declined to answer."""
+
+
+class ModelAnswerInvalid(ModelError):
+    """The model's answer does not have the form it was asked for."""

@@ -1,0 +1,163 @@
+"""What flows through the graph: input, state, output and the settings of a run, all JSON-native.
+
+No client, playbook or embedder is ever in here: those come in through the factory.
+"""
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, Literal
+
+from langgraph.channels import EphemeralValue
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from typing_extensions import TypedDict
+
+from acegraph.state.errors import InvalidSettings
+
+Mode = Literal["vanilla", "offline_online", "online"]
+GivenTransaction = str | dict[str, Any]
+
+
+class AceInput(TypedDict, total=False):
+    """What a caller gives."""
+
+    transaction: Annotated[
+        GivenTransaction, Field(description="the transaction: text, or a mapping of its fields")
+    ]
+    ground_truth: Annotated[
+        str | None, Field(description="APPROVE or DECLINE where the right answer is known")
+    ]
+    decision_id: Annotated[
+        str | None, Field(description="your id for this decision: it is counted once, however often sent")
+    ]
+
+
+class AceOutput(TypedDict, total=False):
+    """What a caller gets."""
+
+    decision_id: str | None
+    decision: str
+    """APPROVE, DECLINE or UNDECIDED."""
+    risk_score: float | None
+    reasons: list[str]
+    bullets_used: list[str]
+    """Ids of the bullets that had a part in the decision."""
+    undecided: str | None
+    """Why there is no decision, or no verdict on it."""
+    verdict: str
+    """right, wrong, pending (nobody knows yet) or undecided."""
+    is_correct: bool | None
+    confidence: float | None
+    new_bullet: str | None
+    """Id of the bullet learned from this decision."""
+
+
+class AceState(TypedDict, total=False):
+    """Everything a run knows. The first node writes every key, so nothing is inherited."""
+
+    # The three inputs live for one step only: the first node copies them into `case`. A later run on
+    # the same thread that leaves one out therefore never sees the earlier run's value.
+    transaction: Annotated[GivenTransaction, EphemeralValue(Any)]
+    ground_truth: Annotated[str | None, EphemeralValue(Any)]
+    decision_id: Annotated[str | None, EphemeralValue(Any)]
+
+    case: dict[str, Any]
+    """id, text, fields and ground truth of the transaction."""
+    settings: dict[str, Any]
+    """The resolved run settings; a resumed run finds them here, since context is not checkpointed."""
+    bullets: list[dict[str, Any]]
+    """The bullets shown to the agent, best first, each with its score by component."""
+    funnel: dict[str, int]
+    """How many bullets were left after each stage of selection."""
+    playbook_version: int
+    warnings: list[str]
+    decision: str
+    risk_score: float | None
+    reasons: list[str]
+    bullets_used: list[str]
+    undecided: str | None
+    verdict: str
+    is_correct: bool | None
+    confidence: float | None
+    judge_reasoning: str
+    correct_answer: str | None
+    learning: bool
+    """Whether the run goes on into reflector and curator."""
+    reflection: dict[str, Any] | None
+    curation: dict[str, Any] | None
+    """What the curator did with the reflection, and why."""
+    new_bullet: str | None
+
+
+class Weights(TypedDict):
+    """What the three components of a bullet's score weigh."""
+
+    quality: float
+    semantic: float
+    thompson: float
+
+
+class AceContext(BaseModel):
+    """The settings of a run."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    mode: Mode = Field(
+        "offline_online", description="vanilla (no bullets), offline_online, or online (online bullets)"
+    )
+    node: str = Field("fraud_detection", min_length=1, description="the agent node whose bullets are used")
+    n_bullets: int = Field(5, ge=0, le=50, description="how many bullets the agent sees at most")
+    source: Literal["offline", "online"] | None = Field(
+        None, description="use only bullets of this source; the mode decides when empty"
+    )
+    learn: bool | None = Field(
+        None, description="move counters and learn from mistakes; the mode decides when empty"
+    )
+    learn_as: Literal["offline", "online"] = Field(
+        "online", description="the source written on bullets that this run learns"
+    )
+    learn_every: int = Field(0, ge=0, description="also learn from every k-th right decision; 0 is never")
+    credit: Literal["part", "selected"] = Field(
+        "part", description="credit the bullets that had a part in the decision, or all selected ones"
+    )
+    quality_threshold: float = Field(0.3, ge=0, le=1, description="minimum success rate (stage 2)")
+    semantic_threshold: float | None = Field(
+        None, ge=-1, le=1, description="minimum cosine (stage 3); the embedding model's own when empty"
+    )
+    diversity_weight: float = Field(0.15, ge=0, description="weight of the diversity bonus (stage 5)")
+    weights: Weights = Field(
+        Weights(quality=0.3, semantic=0.4, thompson=0.3),
+        description="what success rate, cosine and Thompson draw weigh in the score (stage 4)",
+    )
+    agent_model: str | None = Field(None, description="chat model of the agent; empty: the default")
+    judge_model: str | None = Field(None, description="chat model of the judge; empty: the default")
+    reflector_model: str | None = Field(
+        None, description="chat model of the reflector; empty: the default"
+    )
+    embedding_model: str | None = Field(None, description="embedding model; empty: the default")
+    seed: int = Field(0, ge=0, description="seed of the Thompson draws")
+
+    if not TYPE_CHECKING:  # the generated signature stays visible to type checkers
+
+        def __init__(self, **given: Any) -> None:
+            try:
+                super().__init__(**given)
+            except ValidationError as error:
+                first = error.errors()[0]
+                name = ".".join(str(part) for part in first["loc"])
+                raise InvalidSettings(
+                    f"setting {name!r}: {first['msg']}; found {first.get('input')!r}"
+                ) from None
+
+    @classmethod
+    def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
+        """Settle a run's settings from whatever `runtime.context` is.
+
+        Ours, or a mapping with our names only, is taken. Anything else is the object of a host graph
+        that composes this one: its `ace` entry counts, where it has one, and otherwise the default.
+        """
+        default = default or cls()
+        if isinstance(given, cls):
+            return given
+        if isinstance(given, Mapping) and given.keys() <= cls.model_fields.keys():
+            return cls(**{**default.model_dump(exclude_unset=True), **given})
+        inner = given.get("ace") if isinstance(given, Mapping) else getattr(given, "ace", None)
+        return default if inner is None else cls.of(inner, default)

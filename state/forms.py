@@ -1,0 +1,62 @@
+"""The forms a model fills in: a decision, a verdict, a reflection. They know nothing of prompts.
+
+Reasons stand before conclusions, so that a model which writes in order thinks before it decides.
+"""
+
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+
+class Form(BaseModel):
+    """What every form shares: unknown keys are ignored, numbers must be finite."""
+
+    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+
+
+class DecisionForm(Form):
+    """Decide on one transaction."""
+
+    reasons: list[str] = Field(description="short reasons, most important first", max_length=10)
+    bullets_used: list[str] = Field(
+        default_factory=list, description="ids of the heuristics that had a part in the decision"
+    )
+    risk_score: float = Field(ge=0, le=1, description="probability of fraud, 0 to 1")
+    decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")
+
+
+class VerdictForm(Form):
+    """Judge one decision."""
+
+    reasoning: str = Field(description="why the decision is right or wrong, in two sentences")
+    is_correct: bool = Field(description="whether the decision was right")
+    confidence: float = Field(ge=0, le=1, description="how sure you are, 0 to 1")
+
+
+class ComparisonForm(Form):
+    """One test of one field."""
+
+    field: str
+    op: Literal["<", "<=", ">", ">=", "is", "is not", "is missing", "is known"]
+    value: str | bool | float | None = None
+
+
+class ConditionForm(Form):
+    """A rule that can be checked: all comparisons hold, therefore the verdict."""
+
+    all: list[ComparisonForm] = Field(min_length=1, max_length=3)
+    verdict: Literal["APPROVE", "DECLINE"]
+
+
+class ReflectionForm(Form):
+    """Draw one heuristic from one judged decision."""
+
+    new_bullet: str = Field(
+        description="one actionable heuristic with thresholds; empty if there is nothing to learn",
+        max_length=500,
+    )
+    problem_types: list[str] = Field(default_factory=list, max_length=8)
+    confidence: float = Field(ge=0, le=1)
+    condition: ConditionForm | None = Field(
+        default=None, description="the heuristic over the transaction's fields, if it can be stated"
+    )

@@ -1,0 +1,388 @@
+"""The playbook: all bullets, their records and versions, and the ledger of decisions behind them.
+
+Bullets are kept in memory and written through; a change by another process is noticed before each read.
+It knows nothing of selection, models or graphs.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from threading import RLock
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from acegraph.state import tables
+from acegraph.state.bullet import Bullet, Source, Status
+from acegraph.state.cases import Case, CaseTable
+from acegraph.state.condition import Condition, parse_condition
+from acegraph.state.errors import InvalidInput, UnknownBullet
+from acegraph.state.ledger import JUDGE, DecisionRecord, Label, Ledger, Moves, Recorded
+from acegraph.state.transaction import clean_text
+
+MAX_CONTENT: Final = 1_000
+EVIDENCE_WINDOW: Final = 5_000
+"""How many of the newest labelled cases count as evidence: enough to prove, few enough to forget."""
+
+Vector = NDArray[np.float32]
+
+
+class BulletPlaybook:
+    """`BulletPlaybook()` lives in memory; `BulletPlaybook("sqlite:///ace.db")` lasts."""
+
+    def __init__(self, url: str | None = None) -> None:
+        self._database = tables.Database(url)
+        self._ledger = Ledger(self._database)
+        self._lock = RLock()
+        self._bullets: dict[int, Bullet] = {}
+        self._vectors: dict[str, dict[str, Vector]] = {}
+        self._cases: dict[str, CaseTable] = {}
+        self._version = 0
+        self._writing_depth = 0
+        self._seen = self._database.foreign_changes()
+        self._load()
+
+    @property
+    def url(self) -> str:
+        """Where it lives."""
+        return self._database.url
+
+    @property
+    def version(self) -> int:
+        """The number of the newest change to content, condition or status of a bullet."""
+        with self._fresh():
+            return self._version
+
+    def __len__(self) -> int:
+        with self._fresh():
+            return len(self._bullets)
+
+    def __iter__(self) -> Iterator[Bullet]:
+        with self._fresh():
+            return iter(list(self._bullets.values()))
+
+    def add_bullet(
+        self,
+        content: str,
+        node: str,
+        source: Source = "offline",
+        *,
+        condition: Condition | None = None,
+        problem_types: Iterable[str] = (),
+        confidence: float = 0.5,
+        status: Status = "active",
+        reason: str = "added",
+        **details: Any,
+    ) -> str:
+        """Add a bullet and give its id. Its condition is read from the text unless given.
+
+        Further `details` are `proof`, `evidence`, `origin`, `related` and `weight` of `Bullet`.
+        """
+        content = clean_text(content)
+        if not content or len(content) > MAX_CONTENT:
+            raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
+        if source not in ("offline", "online"):
+            raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
+        bullet = Bullet(
+            id="",
+            content=content,
+            node=node,
+            source=source,
+            condition=condition or parse_condition(content),
+            problem_types=tuple(problem_types),
+            confidence=float(confidence),
+            status=status,
+            created_at=tables.now(),
+            **details,
+        )
+        with self.writing() as connection:
+            number = connection.execute(
+                tables.bullets.insert().values(**_to_row(bullet))
+            ).inserted_primary_key[0]
+            bullet = replace(bullet, id=f"b{number}")
+            self._log(connection, bullet, "added", reason, source)
+            self._bullets[number] = bullet
+        return bullet.id
+
+    def get_bullet(self, bullet_id: str) -> Bullet:
+        """One bullet by its id."""
+        with self._fresh():
+            bullet = self._bullets.get(self._number(bullet_id))
+            if bullet is None:
+                raise UnknownBullet(
+                    f"no bullet {bullet_id!r} in playbook version {self._version}; "
+                    f"it holds {len(self._bullets)} bullets"
+                )
+            return bullet
+
+    def get_bullets_for_node(
+        self, node: str, source: str | None = None, *, status: Status | None = "active"
+    ) -> list[Bullet]:
+        """The node's bullets in order of creation: active ones, of one source if asked."""
+        with self._fresh():
+            return [
+                b
+                for b in self._bullets.values()
+                if b.node == node
+                and (source is None or b.source == source)
+                and (status is None or b.status == status)
+            ]
+
+    def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
+        """Count one outcome by hand: helpful or harmful, and selected, by one."""
+        number = self._number(self.get_bullet(bullet_id).id)
+        moved = {number: (int(is_helpful), int(not is_helpful), 1)}
+        with self.writing() as connection:
+            connection.execute(
+                tables.adjustments.insert().values(
+                    bullet=number,
+                    helpful=int(is_helpful),
+                    harmful=int(not is_helpful),
+                    selected=1,
+                    at=tables.now(),
+                )
+            )
+            self._ledger.move(connection, moved)
+            self._count(moved)
+
+    def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
+        """Activate, retire or hold back a bullet; what it was is kept in the history."""
+        bullet = replace(self.get_bullet(bullet_id), status=status)
+        number = self._number(bullet_id)
+        with self.writing() as connection:
+            connection.execute(
+                tables.bullets.update()
+                .where(tables.bullets.c.number == number)
+                .values(status=status)
+            )
+            self._log(connection, bullet, status, reason, source)
+            self._bullets[number] = bullet
+
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
+        changed = {
+            self._number(bullet_id): weight
+            for bullet_id, weight in weights.items()
+            if self.get_bullet(bullet_id).weight != weight
+        }
+        if not changed:
+            return
+        with self.writing() as connection:
+            connection.execute(
+                tables.bullets.update()
+                .where(tables.bullets.c.number == sa.bindparam("bullet"))
+                .values(weight=sa.bindparam("fitted")),
+                [{"bullet": number, "fitted": weight} for number, weight in changed.items()],
+            )
+            for number, weight in changed.items():
+                self._bullets[number] = replace(self._bullets[number], weight=weight)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every change to the bullets, oldest first."""
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                sa.select(tables.history).order_by(tables.history.c.version)
+            ).mappings()
+            return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
+
+    def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
+        """The stored vectors of one embedding model, for those of the bullets that have one."""
+        with self._fresh():
+            if model not in self._vectors:
+                with self._database.reading() as connection:
+                    rows = connection.execute(
+                        sa.select(tables.embeddings.c.bullet, tables.embeddings.c.vector).where(
+                            tables.embeddings.c.model == model
+                        )
+                    ).all()
+                self._vectors[model] = {
+                    f"b{number}": np.frombuffer(vector, dtype="<f4") for number, vector in rows
+                }
+            known = self._vectors[model]
+            return {i: known[i] for i in bullet_ids if i in known}
+
+    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors of one embedding model; vectors of two models are never mixed."""
+        if not vectors:
+            return
+        rows = [
+            {
+                "bullet": self._number(bullet_id),
+                "model": model,
+                "vector": np.asarray(vector, dtype="<f4").tobytes(),
+            }
+            for bullet_id, vector in vectors.items()
+        ]
+        with self.writing() as connection:
+            connection.execute(tables.embeddings.insert().prefix_with("OR REPLACE"), rows)
+            self._vectors.setdefault(model, {}).update(
+                {i: np.asarray(vector, dtype=np.float32) for i, vector in vectors.items()}
+            )
+
+    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
+        """Store a decision and its outcome, and move the counters of its bullets, once per id."""
+        with self.writing():
+            recorded = self._ledger.record(record, label)
+            self._count(recorded.moved)
+            if label and record.counted and recorded.label_changed and label.source != JUDGE:
+                table = self._cases.get(record.node)
+                if table is not None and recorded.first:
+                    fields, digest = record.fields, record.digest
+                    table.add(Case(record.id, fields, label.value, record.text, digest))
+                else:
+                    self._cases.pop(record.node, None)
+        return recorded
+
+    def label(self, decision_id: str, label: Label) -> Recorded:
+        """Say, or correct, the right answer of a stored decision."""
+        with self.writing():
+            recorded = self._ledger.label(decision_id, label)
+            self._count(recorded.moved)
+            if recorded.label_changed:
+                self._cases.clear()
+        return recorded
+
+    def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
+        """Note what was learned from a decision, so that it is not learned from twice."""
+        self._ledger.conclude(decision_id, lesson)
+
+    def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
+        """Take labelled history in as evidence; gives how many cases were new."""
+        with self.writing():
+            added = self._ledger.remember(past, node, source)
+            self._cases.pop(node, None)
+        return added
+
+    def decision(self, decision_id: str) -> dict[str, Any]:
+        """A stored decision: what was asked, shown and said, and its label."""
+        return self._ledger.decision(decision_id)
+
+    def cases(self, node: str) -> CaseTable:
+        """The newest labelled cases of a node, the evidence on which bullets are tested."""
+        with self._fresh():
+            table = self._cases.get(node)
+            if table is None or len(table) > 2 * EVIDENCE_WINDOW:
+                table = CaseTable(self._ledger.labelled(node, EVIDENCE_WINDOW))
+                self._cases[node] = table
+            return table
+
+    def fork(self) -> "BulletPlaybook":
+        """An independent copy in memory, to try something on without touching this one."""
+        copy = BulletPlaybook()
+        self._database.copy_into(copy._database)
+        copy._load()
+        return copy
+
+    @contextmanager
+    def writing(self) -> Iterator[sa.Connection]:
+        """Hold the playbook still: what is read and written inside is one step for everyone else."""
+        with self._lock, self._database.writing() as connection:
+            outermost = not self._writing_depth
+            self._writing_depth += 1
+            try:
+                if outermost:
+                    self._refresh()
+                yield connection
+            except BaseException:
+                if outermost:
+                    self._seen = -1  # memory may be ahead of what was rolled back: read it again
+                raise
+            finally:
+                self._writing_depth -= 1
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self._database.close()
+
+    def __enter__(self) -> "BulletPlaybook":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    @contextmanager
+    def _fresh(self) -> Iterator[None]:
+        with self._lock:
+            if not self._writing_depth:
+                self._refresh()
+            yield
+
+    def _refresh(self) -> None:
+        seen = self._database.foreign_changes()
+        if seen != self._seen:
+            self._load()
+            self._seen = seen
+
+    def _load(self) -> None:
+        with self._database.reading() as connection:
+            rows = connection.execute(
+                sa.select(tables.bullets).order_by(tables.bullets.c.number)
+            ).mappings()
+            self._bullets = {row["number"]: _from_row(row) for row in rows}
+            newest = connection.scalar(sa.select(sa.func.max(tables.history.c.version)))
+            self._version = int(newest or 0)
+        self._vectors.clear()
+        self._cases.clear()
+
+    def _log(
+        self, connection: sa.Connection, bullet: Bullet, change: str, reason: str, source: str
+    ) -> None:
+        entry = connection.execute(
+            tables.history.insert().values(
+                at=tables.now(),
+                bullet=self._number(bullet.id),
+                change=change,
+                reason=reason,
+                source=source,
+                content=bullet.content,
+                condition=bullet.condition.to_json() if bullet.condition else None,
+                status=bullet.status,
+            )
+        )
+        self._version = int(entry.inserted_primary_key[0])
+
+    def _count(self, moved: Moves) -> None:
+        for number, (helpful, harmful, selected) in moved.items():
+            before = self._bullets[number]
+            self._bullets[number] = replace(
+                before,
+                helpful_count=before.helpful_count + helpful,
+                harmful_count=before.harmful_count + harmful,
+                times_selected=before.times_selected + selected,
+            )
+
+    @staticmethod
+    def _number(bullet_id: str) -> int:
+        digits = bullet_id.removeprefix("b")
+        return int(digits) if digits.isdigit() else -1
+
+
+def _to_row(bullet: Bullet) -> dict[str, Any]:
+    return {
+        "node": bullet.node,
+        "content": bullet.content,
+        "condition": bullet.condition.to_json() if bullet.condition else None,
+        "source": bullet.source,
+        "problem_types": list(bullet.problem_types),
+        "confidence": bullet.confidence,
+        "status": bullet.status,
+        "proof": bullet.proof,
+        "evidence": dict(bullet.evidence),
+        "origin": dict(bullet.origin),
+        "related": list(bullet.related),
+        "weight": bullet.weight,
+        "created_at": bullet.created_at,
+    }
+
+
+def _from_row(row: Mapping[str, Any]) -> Bullet:
+    condition = row["condition"]
+    return Bullet(
+        **{k: v for k, v in row.items() if k not in ("number", "condition", "problem_types", "related")},
+        id=f"b{row['number']}",
+        condition=Condition.from_json(condition) if condition else None,
+        problem_types=tuple(row["problem_types"]),
+        related=tuple(row["related"]),
+    )

@@ -1,0 +1,124 @@
+"""A transaction as it enters: text, or a mapping of fields; cleaned once, here, and never again.
+
+It knows nothing of what the words mean: that is the reader's work (nodes/reader.py).
+"""
+
+import hashlib
+import json
+import math
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+from acegraph.state.errors import InvalidTransaction
+
+Scalar = str | bool | int | float | None
+Fields = dict[str, Scalar]
+
+MAX_TEXT = 20_000
+MAX_FIELDS = 300
+MAX_DEPTH = 6
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What is to be decided: its text for a language model, its fields where it came with some."""
+
+    text: str
+    fields: Fields
+    """Flat and JSON-native; empty for a transaction that is only text."""
+
+    @classmethod
+    def of(cls, given: object) -> "Transaction":
+        """Clean and check what a caller gave.
+
+        >>> Transaction.of({"amount": 12.5, "card": {"age_days": 3}}).text
+        'amount: 12.5; card.age_days: 3'
+        """
+        if isinstance(given, Transaction):
+            return given
+        if isinstance(given, str):
+            return cls(_checked_text(clean_text(given)), {})
+        if isinstance(given, Mapping):
+            fields = dict(_flatten(given))
+            if not any(value is not None for value in fields.values()):
+                raise InvalidTransaction("the transaction has no field with a value")
+            return cls(_checked_text(render_fields(fields)), fields)
+        found = "nothing" if given is None else type(given).__name__
+        raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {found}")
+
+    def digest(self) -> str:
+        """The same for the same transaction, whatever the order of its fields."""
+        body = json.dumps([self.text if not self.fields else "", self.fields], sort_keys=True)
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+def clean_text(text: str) -> str:
+    """NFC text without NUL, other control characters or lone surrogates: databases agree on it.
+
+    >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " ok")
+    'café ok'
+    """
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    normal = unicodedata.normalize("NFC", whole)
+    return "".join(c for c in normal if c in "\n\t" or unicodedata.category(c) != "Cc").strip()
+
+
+def render_fields(fields: Mapping[str, Scalar]) -> str:
+    """A mapping as a line of text for a language model.
+
+    >>> render_fields({"amount": 20.0, "vpn": True, "memo": None})
+    'amount: 20.0; vpn: true; memo: missing'
+    """
+    return "; ".join(f"{name}: {_render(value)}" for name, value in fields.items())
+
+
+def _render(value: Scalar) -> str:
+    if value is None:
+        return "missing"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _checked_text(text: str) -> str:
+    if not text:
+        raise InvalidTransaction("the transaction is empty")
+    if len(text) > MAX_TEXT:
+        raise InvalidTransaction(
+            f"the transaction has {len(text):,} characters; at most {MAX_TEXT:,} are accepted"
+        )
+    return text
+
+
+def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iterator[Any]:
+    if depth > MAX_DEPTH:
+        raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
+    if len(given) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(given):,} fields; at most {MAX_FIELDS} are accepted")
+    for key, value in given.items():
+        name = prefix + clean_text(str(key))
+        if isinstance(value, Mapping):
+            yield from _flatten(value, name + ".", depth + 1)
+        elif isinstance(value, list | tuple | set | frozenset):
+            yield f"{name}.count", len(value)
+            if value and all(isinstance(item, str) for item in value):
+                yield name, clean_text(", ".join(sorted(value)))
+        else:
+            yield name, _scalar(name, value)
+
+
+def _scalar(name: str, value: object) -> Scalar:
+    if hasattr(value, "item") and not isinstance(value, str):  # a numpy scalar
+        value = value.item()
+    if value is None or isinstance(value, bool | int):
+        return value
+    if isinstance(value, float | Decimal):
+        number = float(value)
+        return number if math.isfinite(number) else None
+    if isinstance(value, datetime | date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return clean_text(value) or None
+    raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")

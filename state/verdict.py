@@ -1,0 +1,37 @@
+"""The two answers, and the words people use for them. It knows nothing else."""
+
+from typing import Final, Literal
+
+from acegraph.state.errors import InvalidInput
+
+Verdict = Literal["APPROVE", "DECLINE"]
+APPROVE: Final = "APPROVE"
+DECLINE: Final = "DECLINE"
+
+_APPROVE_WORDS = frozenset(
+    "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
+    "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
+)
+_DECLINE_WORDS = frozenset(
+    "decline declined deny denied reject rejected block blocked fraud fraudulent bad suspicious "
+    "yes true 1 1.0".split()
+)
+
+
+def parse_verdict(word: object) -> Verdict:
+    """APPROVE or DECLINE from a label as data sets write it; anything else is refused.
+
+    >>> parse_verdict(" decline "), parse_verdict("Legit"), parse_verdict(1)
+    ('DECLINE', 'APPROVE', 'DECLINE')
+    """
+    text = str(word).strip().lower()
+    if text in _APPROVE_WORDS:
+        return APPROVE
+    if text in _DECLINE_WORDS:
+        return DECLINE
+    raise InvalidInput(f"unknown label {word!r}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted")
+
+
+def other(verdict: Verdict) -> Verdict:
+    """The verdict that is not this one."""
+    return APPROVE if verdict == DECLINE else DECLINE
