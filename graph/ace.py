@@ -32,10 +32,11 @@ def create_ace_graph(
 ) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
     """The ACE workflow as a graph to compile or to build on.
 
-    Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name of
-    one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What is left
-    out is the configured default: language models where a key is set, else the embedded analyst.
-    `playbook` may also be a database URL. `context` holds the settings of runs that bring none.
+    Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
+    of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What
+    is left out is the configured default: language models where a key is set, else the embedded
+    analyst. `playbook` may also be a database URL. `context` holds the settings of runs that bring
+    none.
     """
     parts = Parts(
         playbook=playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook),

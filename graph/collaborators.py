@@ -1,7 +1,7 @@
 """Anything that can play a part: our own classes, chat models, runnables, plain functions.
 
-Each is brought to the one form the nodes call. What a stranger's agent or judge returns is checked here,
-once; what does not fit is a `ModelAnswerInvalid`, never a verdict.
+Each is brought to the one form the nodes call. What a stranger's agent or judge returns is checked
+here, once; what does not fit is a `ModelAnswerInvalid`, never a verdict.
 """
 
 import asyncio
@@ -39,7 +39,11 @@ class Agent(Protocol):
     """What the agent node calls."""
 
     async def settle(
-        self, transaction: Transaction, bullets: Iterable[Bullet], wait: Wait, name: str | None = None
+        self,
+        transaction: Transaction,
+        bullets: Iterable[Bullet],
+        wait: Wait,
+        name: str | None = None,
     ) -> Decision:
         """Decide."""
         ...
@@ -108,7 +112,9 @@ class _Call:
         target = self._target
         try:
             if isinstance(target, Runnable):
-                return await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
+                return await wait.either(
+                    lambda: target.invoke(value), lambda: target.ainvoke(value)
+                )
             if self._is_async:
                 return await wait.either(self._refuse, lambda: target(value))
             return await wait.either(
@@ -126,7 +132,11 @@ class _ForeignAgent:
         self._call = call
 
     async def settle(
-        self, transaction: Transaction, bullets: Iterable[Bullet], wait: Wait, name: str | None = None
+        self,
+        transaction: Transaction,
+        bullets: Iterable[Bullet],
+        wait: Wait,
+        name: str | None = None,
     ) -> Decision:
         answer = await self._call(
             {
@@ -225,5 +235,3 @@ def _unit(number: object, name: str) -> float:
     if isinstance(number, int | float) and 0 <= number <= 1:
         return float(number)
     raise ModelAnswerInvalid(f"{name} is between 0 and 1, not {number!r}")
-
-

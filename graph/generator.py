@@ -1,11 +1,13 @@
 """A generator of card transactions with known causes, for the demo, the tests and the notebooks.
 
-Not real data. Five hidden causes make a transaction fraudulent, each with an exception; some fraud leaves
-no trace at all and some transactions that look like it are honest, so that nobody can be always right, and
-how right one can be is known (`best_decision`). No field decides alone and no name gives a label away.
+Not real data. Five hidden causes make a transaction fraudulent, each with an exception; some fraud
+leaves no trace at all and some transactions that look like it are honest, so that nobody can be
+always right, and how right one can be is known (`best_decision`). No field decides alone and no
+name gives a label away.
 """
 
-from collections.abc import Callable, Iterator
+import math
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -13,7 +15,10 @@ import numpy as np
 
 from acegraph.state import APPROVE, DECLINE, Verdict
 
-NATURAL_FRAUD_RATE: Final = 0.03
+NATURAL_FRAUD_RATE: Final = 0.02
+"""The share of fraud in the natural variant; the balanced one has half."""
+_POPULATION_FRAUD_RATE: Final = 0.0515
+"""Share of fraud among the transactions that `_draw` gives, before any variant takes its share."""
 _FRAUD_IF_CAUSE: Final = 0.90
 _FRAUD_IF_NONE: Final = 0.004
 
@@ -52,43 +57,36 @@ class Example:
 
 
 def generate_transactions(
-    n: int, *, seed: int = 0, fraud_rate: float | None = 0.5, shuffle_labels: bool = False
+    n: int, *, seed: int = 0, fraud_rate: float = 0.5, shuffle_labels: bool = False
 ) -> list[Example]:
-    """Generate n transactions; `fraud_rate=None` gives the natural rate of about 3 %.
+    """Generate n transactions: balanced, or with `fraud_rate=NATURAL_FRAUD_RATE` at a natural rate.
 
     With `shuffle_labels` the labels are dealt out at random: then there is nothing to learn.
     """
     rng = np.random.default_rng([seed, 20])
-    population = _population(rng, fraud_rate)
-    if fraud_rate is None:
-        drawn = [next(population) for _ in range(n)]
-    else:
-        wanted = {DECLINE: round(n * fraud_rate), APPROVE: n - round(n * fraud_rate)}
-        drawn = []
-        while wanted[DECLINE] or wanted[APPROVE]:
-            fields, answer, best = next(population)
-            if wanted[answer]:
-                wanted[answer] -= 1
-                drawn.append((fields, answer, best))
-    order = rng.permutation(len(drawn))
-    labels = [drawn[i][1] for i in (rng.permutation(order) if shuffle_labels else order)]
+    frauds = round(n * fraud_rate)
+    wanted: dict[Verdict, int] = {DECLINE: frauds, APPROVE: n - frauds}
+    drawn: list[tuple[dict[str, Any], Verdict, Verdict]] = []
+    while len(drawn) < n:
+        fields = _draw(rng)
+        chance = _FRAUD_IF_CAUSE if any(cause(fields) for cause in CAUSES) else _FRAUD_IF_NONE
+        answer: Verdict = DECLINE if rng.random() < chance else APPROVE
+        if wanted[answer]:
+            wanted[answer] -= 1
+            drawn.append((fields, answer, _best(chance, fraud_rate)))
+    order = [int(i) for i in rng.permutation(n)]
+    dealt = [int(i) for i in rng.permutation(order)] if shuffle_labels else order
     return [
-        Example(f"g{seed}-{i}", _describe(drawn[j][0], rng), drawn[j][0], labels[i], drawn[j][2])
-        for i, j in enumerate(order)
+        Example(f"g{seed}-{i}", _describe(drawn[j][0], rng), drawn[j][0], drawn[k][1], drawn[j][2])
+        for i, (j, k) in enumerate(zip(order, dealt, strict=True))
     ]
 
 
-def _population(
-    rng: np.random.Generator, fraud_rate: float | None
-) -> Iterator[tuple[dict[str, Any], Verdict, Verdict]]:
-    base = NATURAL_FRAUD_RATE
-    rate = base if fraud_rate is None else fraud_rate
-    lift = (rate / (1 - rate)) / (base / (1 - base))
-    while True:
-        fields = _draw(rng)
-        chance = _FRAUD_IF_CAUSE if any(cause(fields) for cause in CAUSES) else _FRAUD_IF_NONE
-        best: Verdict = DECLINE if lift * chance > 1 - chance else APPROVE
-        yield fields, DECLINE if rng.random() < chance else APPROVE, best
+def _best(chance: float, fraud_rate: float) -> Verdict:
+    """The more likely answer once the variant has changed the share of fraud (Bayes' rule)."""
+    base = _POPULATION_FRAUD_RATE
+    lift = (fraud_rate / (1 - fraud_rate)) / (base / (1 - base)) if fraud_rate < 1 else math.inf
+    return DECLINE if lift * chance > 1 - chance else APPROVE
 
 
 def _draw(rng: np.random.Generator) -> dict[str, Any]:
@@ -107,7 +105,9 @@ def _draw(rng: np.random.Generator) -> dict[str, Any]:
         "merchant_category": str(rng.choice(list(_CATEGORIES), p=shares / shares.sum())),
         "merchant_rating": round(float(np.clip(rng.normal(3.9, 0.8), 1, 5)), 1),
         "channel": "online" if rng.random() < 0.6 else "in_store",
-        "tx_last_hour": int(1 + rng.poisson(1.1)) if rng.random() < 0.8 else int(rng.integers(2, 12)),
+        "tx_last_hour": int(1 + rng.poisson(1.1))
+        if rng.random() < 0.8
+        else int(rng.integers(2, 12)),
         "distance_km": round(float(rng.exponential(120) + (2000 if abroad else 0)), 0),
         "new_device": bool(rng.random() < 0.12),
         "vpn": bool(rng.random() < 0.2),
@@ -164,15 +164,22 @@ def _describe(f: dict[str, Any], rng: np.random.Generator) -> str:
     shop = _CATEGORIES[f["merchant_category"]][1]
     where = "online" if f["channel"] == "online" else "in store"
     country = str(rng.choice(_COUNTRIES))
+    usual, rating, distance = f["usual_amount"], f["merchant_rating"], f"{f['distance_km']:.0f} km"
+    new_device = pick("new device", "unrecognized device")
+    old_device = pick("known device", "usual device")
     notes = [
-        pick(f"account opened {age} days ago", f"the account is {age} days old", f"{age}-day-old account"),
-        pick(f"average spend is ${f['usual_amount']}", f"usually pays about ${f['usual_amount']}"),
-        pick(f"merchant rated {f['merchant_rating']}", f"merchant rating {f['merchant_rating']} out of 5"),
+        pick(
+            f"account opened {age} days ago", f"account is {age} days old", f"{age}-day-old account"
+        ),
+        pick(f"average spend is ${usual}", f"usually pays about ${usual}"),
+        pick(f"merchant rated {rating}", f"merchant rating {rating} out of 5"),
         f"{f['tx_last_hour']} {pick('transactions', 'purchases')} in the last hour",
-        pick(f"{f['distance_km']:.0f} km from home", f"{f['distance_km']:.0f} km from the home address"),
-        pick("new device", "unrecognized device") if f["new_device"] else pick("known device", "usual device"),
-        f"connected from {country}, a different country" if f["country_changed"] else "home country",
-    ]  # fmt: skip
+        pick(f"{distance} from home", f"{distance} from the home address"),
+        new_device if f["new_device"] else old_device,
+        f"connected from {country}, a different country"
+        if f["country_changed"]
+        else "home country",
+    ]
     if f["vpn"]:
         notes.append(pick("through a VPN", "via a proxy", "anonymous network"))
     elif rng.random() < 0.3:

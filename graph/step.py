@@ -1,7 +1,7 @@
 """A node of the graph: one coroutine body that runs under `invoke` and under `ainvoke`.
 
-LangGraph gives a plain function a thread under `ainvoke` and refuses a coroutine under `invoke`; nodes
-that wait for models need neither (see nodes/waiting.py).
+LangGraph gives a plain function a thread under `ainvoke` and refuses a coroutine under `invoke`;
+nodes that wait for models need neither (see nodes/waiting.py).
 """
 
 from collections.abc import Callable, Coroutine
@@ -25,15 +25,19 @@ class Step(Runnable[AceState, Update]):
         self.name = body.__name__
 
     def invoke(
-        self, input: AceState, config: RunnableConfig | None = None, **kwargs: Any  # noqa: A002
+        self,
+        input: AceState,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
     ) -> Update:
         """Run the body, waiting on the spot."""
         return finish(self._body(input, get_runtime(), BLOCKING))
 
     async def ainvoke(
-        self, input: AceState, config: RunnableConfig | None = None, **kwargs: Any  # noqa: A002
+        self,
+        input: AceState,
+        config: RunnableConfig | None = None,
+        **kwargs: Any,
     ) -> Update:
         """Run the body without blocking the loop."""
         return await self._body(input, get_runtime(), AWAITING)
-
-

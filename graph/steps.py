@@ -1,7 +1,7 @@
 """The five nodes: each a function from state to update, with the parts it needs passed in.
 
-Selector, agent, judge, reflector, curator. A model's failure ends here as `undecided` with its reason:
-nobody is approved, no counter moves, no bullet is born.
+Selector, agent, judge, reflector, curator. A model's failure ends here as `undecided` with its
+reason: nobody is approved, no counter moves, no bullet is born.
 """
 
 import uuid
@@ -12,9 +12,10 @@ from typing import Any, Final
 from langgraph.runtime import Runtime
 
 from acegraph.graph.collaborators import Agent, Reflecting
+from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
 from acegraph.graph.step import Update
-from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.curator import Curator
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.selector import HybridSelector, Selection
@@ -24,9 +25,7 @@ from acegraph.state import (
     AceState,
     Bullet,
     BulletPlaybook,
-    Condition,
     DecisionRecord,
-
     InvalidTransaction,
     Label,
     ModelError,
@@ -39,7 +38,7 @@ from acegraph.state import (
 UNDECIDED: Final = "UNDECIDED"
 _MAX_ID: Final = 200
 _NO_BULLETS: Final = Selection(
-    (), {}, {stage: 0 for stage in ("context", "quality", "semantic", "score", "diversity")}
+    (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
 
 
@@ -78,6 +77,7 @@ class Parts:
             "case": case,
             "settings": settings,
             "bullets": [_shown(b, chosen.scores[b.id]) for b in chosen.bullets],
+            "shadow": [{"id": b.id, "verdict": b.verdict} for b in chosen.shadow],
             "funnel": chosen.funnel,
             "playbook_version": version,
             "warnings": list(chosen.warnings),
@@ -97,7 +97,9 @@ class Parts:
         used = found.bullets_used
         if used is None:  # nobody said: the rules that held, and prose that may have been read
             used = tuple(
-                b.id for b in bullets if b.condition is None or b.condition.holds(_fields(state))
+                b.id
+                for b in bullets
+                if b.condition is None or b.condition.holds(state["case"]["fields"])
             )
         return {
             "decision": found.decision,
@@ -143,66 +145,31 @@ class Parts:
 
     async def reflect(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Write a heuristic from the judged decision, or nothing."""
-        settings = state["settings"]
-        table = await wait.work(self.playbook.cases, settings["node"])
-        bullets = self.playbook.get_bullets_for_node(settings["node"], settings["source"])
         try:
-            found = await self.reflector.settle(
-                _transaction(state),
-                parse_verdict(state["decision"]),
-                parse_verdict(state["correct_answer"]),
-                "\n".join(state["reasons"]),
-                table,
-                bullets,
-                wait,
-                settings["reflector_model"],
-            )
+            found = await _lesson(state).reflect(self.reflector, self.playbook, wait)
         except ModelError as error:
-            return {"reflection": None, "undecided": f"reflector: {error}"}
+            return {"undecided": f"reflector: {error}"}
         return {"reflection": dict(found) if found else None}
 
     async def curate(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend what is there."""
-        found = await wait.work(self._curate, state)
+        found = await wait.work(
+            _lesson(state).curate, state["reflection"], self.curator, self.playbook
+        )
         warnings = list(state["warnings"])
-        if found.bullet_id and found.action != "duplicate":
+        if found.bullet_id is not None:
             warnings += await self._embed(found.bullet_id, state["settings"], wait)
         return {
             "decision_id": state["case"]["id"],
             "new_bullet": found.bullet_id,
-            "curation": _curation(found),
+            "curation": found.to_json(),
             "warnings": warnings,
         }
 
-    def _curate(self, state: AceState) -> Curation:
-        reflection, settings, case = state["reflection"], state["settings"], state["case"]
-        node = settings["node"]
-        with self.playbook.writing():
-            if reflection is None:
-                retired = self.curator.tend(node, self.playbook)
-                reason = state["undecided"] or "the reflector found nothing to learn"
-                found = Curation("refused", reason, retired=tuple(retired))
-            else:
-                condition = reflection.get("condition")
-                found = self.curator.curate(
-                    reflection["new_bullet"],
-                    node,
-                    self.playbook,
-                    settings["learn_as"],
-                    condition=Condition.from_json(condition) if condition else None,
-                    problem_types=reflection["problem_types"],
-                    confidence=reflection["confidence"],
-                    origin={
-                        "decision": case["id"],
-                        "label": state["correct_answer"],
-                        "author": reflection.get("author", ""),
-                    },
-                )
-            self.playbook.conclude(case["id"], _curation(found))
-        return found
-
     async def _embed(self, bullet_id: str, settings: dict[str, Any], wait: Wait) -> list[str]:
-        """Store the new bullet's vector; should that fail, the selector buys it when it is needed."""
+        """Store the new bullet's vector; should that fail, the selector buys it when it is
+        needed.
+        """
         model = self.selector_for(settings).embedding
         content = self.playbook.get_bullet(bullet_id).content
         try:
@@ -223,6 +190,11 @@ class Parts:
             )
             for b in state["bullets"]
         )
+        if not everyone:
+            shown += tuple(
+                Shown(int(b["id"].removeprefix("b")), True, b["verdict"], selected=False)
+                for b in state["shadow"]
+            )
         return DecisionRecord(
             id=case["id"],
             node=settings["node"],
@@ -288,9 +260,15 @@ def _transaction(state: AceState) -> Transaction:
     return Transaction(state["case"]["text"], state["case"]["given_fields"])
 
 
-def _fields(state: AceState) -> dict[str, Any]:
-    fields: dict[str, Any] = state["case"]["fields"]
-    return fields
+def _lesson(state: AceState) -> Lesson:
+    return Lesson(
+        decision_id=state["case"]["id"],
+        transaction=_transaction(state),
+        decision=parse_verdict(state["decision"]),
+        correct=parse_verdict(state["correct_answer"]),
+        reasons=state["reasons"],
+        settings=state["settings"],
+    )
 
 
 def _verdict_word(is_correct: bool | None, undecided: str | None) -> str:
@@ -307,15 +285,3 @@ def _worth_learning(is_correct: bool | None, recorded: Recorded, settings: dict[
     return not is_correct or bool(
         every and recorded.right_number and recorded.right_number % every == 0
     )
-
-
-def _curation(found: Curation) -> dict[str, Any]:
-    return {
-        "action": found.action,
-        "reason": found.reason,
-        "bullet_id": found.bullet_id,
-        "evidence": dict(found.evidence),
-        "retired": list(found.retired),
-    }
-
-

@@ -58,7 +58,11 @@ class SimpleFraudAgent:
         return await self.settle(Transaction.of(transaction), self.bullets, AWAITING)
 
     async def settle(
-        self, transaction: Transaction, bullets: Iterable[Bullet], wait: Wait, name: str | None = None
+        self,
+        transaction: Transaction,
+        bullets: Iterable[Bullet],
+        wait: Wait,
+        name: str | None = None,
     ) -> Decision:
         """Decide with these bullets; `name` asks for a model other than the default one."""
         shown = tuple(bullets)
@@ -75,7 +79,9 @@ class SimpleFraudAgent:
 def resolve_model(
     role: providers.Role, given: BaseChatModel | LanguageModel | str | None, name: str | None
 ) -> LanguageModel | None:
-    """The language model of a part: the one it was built with, else the one asked for, else the default."""
+    """The language model of a part: the one it was built with, else the one asked for, else the
+    default.
+    """
     if isinstance(given, LanguageModel):
         return given
     if isinstance(given, BaseChatModel):

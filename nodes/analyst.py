@@ -1,7 +1,7 @@
-"""The embedded analyst: decides without a language model, by a fixed scorecard and the bullets that fire.
+"""The embedded analyst: decides by a fixed scorecard and the bullets that fire, no language model.
 
-It is a rule machine and says so. The scorecard is general advice of the trade, fixed for all data; what
-is particular to a stream of transactions must come from bullets.
+It is a rule machine and says so. The scorecard is general advice of the trade, fixed for all data;
+what is particular to a stream of transactions must come from bullets.
 """
 
 import math
@@ -16,7 +16,8 @@ from acegraph.state import APPROVE, DECLINE, Bullet, CaseTable, Comparison, Scal
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
 UNFITTED_WEIGHT: Final = 2.0
-"""Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary case."""
+"""Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary
+case."""
 _START: Final = -0.8
 
 
@@ -86,7 +87,9 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Ana
     signals = [s for s in SCORECARD if _resolved(s.test, fields).holds(fields)]
     score = _START + sum(s.points for s in signals)
     log_odds = score + sum(weight_of(b) for b in fired)
-    reasons = [_bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=log_odds > 0)]
+    reasons = [
+        _bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=log_odds > 0)
+    ]
     reasons.append(_scorecard_reason(score, signals, fields))
     prose = sum(b.condition is None for b in bullets)
     if prose:
@@ -103,8 +106,8 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Ana
 def weight_of(bullet: Bullet) -> float:
     """What a bullet adds to the log-odds of fraud when it fires; negative for APPROVE.
 
-    Fitted on labelled cases where there are any; otherwise from its record, so that an APPROVE bullet
-    with the better record overrules a DECLINE bullet.
+    Fitted on labelled cases where there are any; otherwise from its record, so that an APPROVE
+    bullet with the better record overrules a DECLINE bullet.
     """
     if bullet.weight is not None:
         return bullet.weight

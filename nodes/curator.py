@@ -1,11 +1,11 @@
 """The curator: lets a heuristic into the playbook, or refuses it, and says why.
 
-Duplicates are refused; what can be checked is replayed over the labelled cases before it may act; the
-playbook stays bounded. It decides what becomes active and never writes a heuristic itself.
+Duplicates are refused; what can be checked is replayed over the labelled cases before it may act;
+the playbook stays bounded. It decides what becomes active and never writes a heuristic itself.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
@@ -46,6 +46,10 @@ class Curation:
     retired: tuple[str, ...] = ()
     """Bullets that were retired in its course."""
 
+    def to_json(self) -> dict[str, Any]:
+        """The form in which state and ledger hold it."""
+        return {**asdict(self), "evidence": dict(self.evidence), "retired": list(self.retired)}
+
 
 class Curator:
     """Keeps the playbook free of duplicates, of rules that chance explains, and of excess."""
@@ -68,7 +72,9 @@ class Curator:
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
     ) -> str | None:
-        """Add a heuristic and give its id; None for a duplicate or one that the evidence refuses."""
+        """Add a heuristic and give its id; None for a duplicate or one that the evidence
+        refuses.
+        """
         return self.curate(content, node, playbook, source).bullet_id
 
     def curate(
@@ -95,14 +101,14 @@ class Curator:
             table = playbook.cases(node)
             active = [b for b in everyone if b.status == "active"]
             tested, refusal = self._test(condition, table, active)
-            if refusal:
-                return Curation("refused", refusal, evidence=tested.to_json() if tested else {})
             evidence = tested.to_json() if tested else {}
+            if refusal:
+                return Curation("refused", refusal, evidence=evidence)
             reason = _why(tested)
             former = self._twin(content, condition, [b for b in everyone if b.status == "retired"])
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
-                bullet_id, action = former.id, "revived"
+                bullet_id = former.id
             else:
                 bullet_id = playbook.add_bullet(
                     content,
@@ -117,12 +123,14 @@ class Curator:
                     origin=dict(origin or {}),
                     related=tuple(self._relatives(content, active)),
                 )
-                action = "added"
             retired = self.tend(node, playbook, keep=bullet_id)
-            return Curation(action, reason, bullet_id, evidence, tuple(retired))  # type: ignore[arg-type]
+            action: Action = "revived" if former else "added"
+            return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
-        """Fit the weights of the active bullets anew; retire what lost its worth, and any excess."""
+        """Fit the weights of the active bullets anew; retire what lost its worth, and any
+        excess.
+        """
         with playbook.writing():
             retired = self._refit(node, playbook, keep)
             active = playbook.get_bullets_for_node(node)
@@ -209,9 +217,7 @@ def _can_prove(table: CaseTable) -> bool:
     return len(table) >= MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
 
 
-def _same_cases(
-    condition: Condition, table: CaseTable, active: Sequence[Bullet]
-) -> Bullet | None:
+def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> Bullet | None:
     fired = condition.holds_over(table)
     for bullet in active:
         if bullet.condition and bullet.verdict == condition.verdict:

@@ -1,7 +1,7 @@
 """What two heuristics that look alike say differently: verdict, direction, field or bound.
 
-"Decline above 10 per hour" and "decline above 50 per hour" are almost the same text and not the same rule.
-It reads words and numbers; it knows nothing of records.
+"Decline above 10 per hour" and "decline above 50 per hour" are almost the same text and not the
+same rule. It reads words and numbers; it knows nothing of records.
 """
 
 import re
@@ -12,8 +12,13 @@ from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
 
-_UP: Final = r">=?|above|over|more than|greater than|higher than|exceed\w*|at least|older than|after|from .* up"
-_DOWN: Final = r"<=?|below|under|less than|fewer than|lower than|at most|up to|younger than|newer than|before|within"
+_UP: Final = (
+    r">=?|above|over|more than|greater than|higher than|exceed\w*|at least|older than|after"
+)
+_DOWN: Final = (
+    r"<=?|below|under|less than|fewer than|lower than|at most|up to|younger than|newer than|before"
+    r"|within"
+)
 _DIRECTION = re.compile(rf"(?P<up>{_UP})|(?P<down>{_DOWN})", re.IGNORECASE)
 _VERDICT = re.compile(
     r"(?P<negated>\b(?:not|never|don't|do not|no|non)\b[\s-]+(?:a\s+|be\s+|as\s+)?)?"
@@ -32,7 +37,7 @@ _BOUND = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?\s*(?P<scale>[kKmM]\b)?")
 def difference(left: str, right: str) -> Difference | None:
     """What two texts say differently, or None where they say the same.
 
-    >>> difference("More than 10 purchases per hour is fraud", "More than 50 purchases per hour is fraud")
+    >>> difference("Over 10 payments an hour: decline", "Over 50 payments an hour: decline")
     'bound'
     >>> difference("Risky at 90% confidence", "Risky at 95% confidence") is None
     True

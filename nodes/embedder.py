@@ -1,8 +1,8 @@
 """The embedded embedder: vectors without a model, a network or a key.
 
 A text becomes the sum of fixed pseudo-random directions, one for each concept it mentions and, more
-quietly, one for each word. "VPN" and "proxy" are one concept, and so are "2-day-old account" and "new
-user". It knows the vocabulary of lexicon.py and nothing of the world beyond it.
+quietly, one for each word. "VPN" and "proxy" are one concept, and so are "2-day-old account" and
+"new user". It knows the vocabulary of lexicon.py and nothing of the world beyond it.
 """
 
 import hashlib
@@ -26,13 +26,14 @@ _WORD_WEIGHT: Final = 0.3
 _RAW_THRESHOLD: Final = 0.25
 """The cosine of directions above which two texts are about the same thing, measured on pairs of
 transactions and heuristics (tests/test_embedder.py)."""
-# A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2 moves
-# the raw threshold to 0.5, the threshold the rest of the system speaks of.
+# A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2
+# moves the raw threshold to 0.5, the threshold the rest of the system speaks of.
 _SHARED: Final = 1 - 2 * _RAW_THRESHOLD
 _STOP_WORDS: Final = frozenset(
-    "a an and are as at be been but by can decline declined approve approved fraud fraudulent for from "
-    "has have if in into is it its legit legitimate more of on or over per risk than that the then this "
-    "to transaction transactions true false under user using via was when which while with within".split()
+    "a an and are as at be been but by can decline declined approve approved fraud fraudulent for "
+    "from has have if in into is it its legit legitimate more of on or over per risk than that the "
+    "then this to transaction transactions true false under user using via was when which while "
+    "with within".split()
 )
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly)$")
 _WORD = re.compile(r"[a-z][a-z'-]+")
@@ -43,7 +44,7 @@ class ConceptEmbeddings(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of one text."""
-        return embed(text).tolist()
+        return [float(x) for x in embed(text)]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of several texts."""

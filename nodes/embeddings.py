@@ -50,4 +50,8 @@ EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, ConceptEmbeddings())
 def named_embeddings(embeddings: Embeddings) -> EmbeddingModel:
     """An embeddings object under its own name: its `model` where it has one, else its class."""
     name = getattr(embeddings, "model", None) or type(embeddings).__name__
-    return EMBEDDED if isinstance(embeddings, ConceptEmbeddings) else EmbeddingModel(str(name), embeddings)
+    return (
+        EMBEDDED
+        if isinstance(embeddings, ConceptEmbeddings)
+        else EmbeddingModel(str(name), embeddings)
+    )

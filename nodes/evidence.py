@@ -1,7 +1,8 @@
-"""What labelled cases say about a condition: backtest, intervals, tests against chance, fitted weights.
+"""What labelled cases say about a condition: backtest, intervals, tests, fitted weights.
 
-Arrays in, numbers out: no clock, no database, no logger. Fraud and honest cases weigh the same in total,
-whatever their share, so that a rule is measured by how it separates them and not by how rare fraud is.
+Arrays in, numbers out: no clock, no database, no logger. Fraud and honest cases weigh the same in
+total, whatever their share, so that a rule is measured by how it separates them and not by how rare
+fraud is.
 """
 
 import math
@@ -45,7 +46,9 @@ class Backtest:
 
 
 def backtest(condition: Condition, table: CaseTable, log_odds: Numbers) -> Backtest:
-    """Replay a condition over labelled cases, beside the log-odds that the playbook gives them now."""
+    """Replay a condition over labelled cases, beside the log-odds that the playbook gives them
+    now.
+    """
     fired = condition.holds_over(table)
     wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
     fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
@@ -126,7 +129,9 @@ def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
 
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
-    """Rao's score test for adding this rule to what is already said: its z, positive towards fraud."""
+    """Rao's score test for adding this rule to what is already said: its z, positive towards
+    fraud.
+    """
     gradient, variance = residuals(fraud, log_odds)
     spread = math.sqrt(float(variance[fired].sum()) + 1e-9)
     return float(gradient[fired].sum()) / spread if fired.any() else 0.0
@@ -135,8 +140,8 @@ def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
 def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Numbers) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the scorecard's log-odds.
 
-    `fired` has a row per rule. A rule never gets a weight against its own verdict: one that would is
-    given none.
+    `fired` has a row per rule. A rule never gets a weight against its own verdict: one that would
+    is given none.
     """
     from scipy.optimize import minimize  # half a second to import: only learning pays for it
 

@@ -1,8 +1,8 @@
 """Rule induction: the condition that best explains one mistake, found among labelled cases.
 
-A beam search over conjunctions that hold on the case, scored by how much they would improve what the
-playbook already says. It returns nothing rather than a rule that chance explains. It knows tables and
-numbers, nothing of playbooks or prompts.
+A beam search over conjunctions that hold on the case, scored by how much they would improve what
+the playbook already says. It returns nothing rather than a rule that chance explains. It knows
+tables and numbers, nothing of playbooks or prompts.
 """
 
 import re
@@ -122,7 +122,9 @@ class _Search:
 def _comparisons(
     fields: Mapping[str, Scalar], table: CaseTable
 ) -> tuple[list[Comparison], NDArray[np.bool_]]:
-    """Every comparison worth trying that holds on these fields, with the cases on which it holds."""
+    """Every comparison worth trying that holds on these fields, with the cases on which it
+    holds.
+    """
     tests: list[Comparison] = []
     for name in learnable_fields(table):
         column = table.column(name)
@@ -134,7 +136,7 @@ def _comparisons(
             tests.append(Comparison(name, "is", value))
             tests.extend(Comparison(name, "is not", v) for v in _common(column) if v != value)
         elif isinstance(value, int | float):
-            for cut in cut_points(column.data[column.known()]):
+            for cut in cut_points(column.data[column.known()].astype(np.float64)):
                 tests.append(Comparison(name, ">=" if value >= cut else "<", cut))
     masks = [test.holds_over(table) for test in tests]
     useful = [i for i, mask in enumerate(masks) if _MIN_FIRES <= mask.sum() < len(table)]
@@ -156,7 +158,9 @@ def learnable_fields(table: CaseTable) -> list[str]:
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual rather than describing a case, by its name or its values."""
+    """Whether a field names an individual rather than describing a case, by its name or its
+    values.
+    """
     column = table.column(name)
     if column is None or _IDENTIFIER.search(name):
         return True
@@ -165,7 +169,12 @@ def is_identifier(name: str, table: CaseTable) -> bool:
         distinct = len(column.values)
         return distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * len(known))
     whole = bool(len(known)) and bool(np.all(known == np.floor(known)))
-    return whole and len(known) >= 50 and len(np.unique(known)) > 0.98 * len(known) and known.max() > 1e6
+    return (
+        whole
+        and len(known) >= 50
+        and len(np.unique(known)) > 0.98 * len(known)
+        and known.max() > 1e6
+    )
 
 
 def cut_points(known: NDArray[np.float64]) -> list[float | int]:
@@ -221,5 +230,6 @@ def _simplest(condition: Condition) -> Condition:
 
 
 def _stricter(left: Comparison, right: Comparison) -> bool:
-    assert isinstance(left.value, int | float) and isinstance(right.value, int | float)
+    assert isinstance(left.value, int | float)
+    assert isinstance(right.value, int | float)
     return left.value > right.value if left.op == ">=" else left.value < right.value

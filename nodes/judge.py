@@ -1,7 +1,8 @@
-"""The judges: was a decision right?
+"""The judges say whether a decision was right.
 
-With ground truth the answer is a comparison and no model is asked. Without it a language model gives its
-opinion, or the verdict stays pending. A judge knows the transaction and the decision, not the bullets.
+With ground truth the answer is a comparison and no model is asked. Without it a language model
+gives its opinion, or the verdict stays pending. A judge knows the transaction and the decision, not
+the bullets.
 """
 
 from dataclasses import dataclass
@@ -29,7 +30,9 @@ class Judgement:
     """`label` for ground truth, `judge` for a model's opinion."""
 
 
-PENDING = Judgement(None, None, "no ground truth and no model judge: the verdict waits for feedback")
+PENDING = Judgement(
+    None, None, "no ground truth and no model judge: the verdict waits for feedback"
+)
 
 
 class SimpleJudge:
@@ -56,7 +59,9 @@ class SimpleJudge:
         wait: Wait,
         name: str | None = None,
     ) -> Judgement:
-        """Compare, or ask whoever can be asked; `name` asks for a model other than the default one."""
+        """Compare, or ask whoever can be asked; `name` asks for a model other than the default
+        one.
+        """
         if ground_truth is not None and str(ground_truth).strip():
             return compare(output, str(ground_truth))
         return await self._opinion(input_text, output, wait, name)
@@ -87,7 +92,7 @@ class LLMJudge(SimpleJudge):
             if self._optional:
                 return PENDING
             raise InvalidSettings(
-                "LLMJudge without ground truth needs a language model: set OPENAI_API_KEY or pass one"
+                "LLMJudge without ground truth needs a model: set OPENAI_API_KEY or pass one"
             )
         form = await model.fill(VerdictForm, judge_messages(input_text, output), wait)
         decided = parse_verdict(output)

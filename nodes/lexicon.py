@@ -1,7 +1,7 @@
 """Words that mean the same thing in a transaction or a heuristic: one concept, many phrasings.
 
-The reader takes its flags from here, the embedder its concepts. It knows nothing of verdicts: that a VPN
-is mentioned is a fact, whether it is bad is for the scorecard and the bullets to say.
+The reader takes its flags from here, the embedder its concepts. It knows nothing of verdicts: that
+a VPN is mentioned is a fact, whether it is bad is for the scorecard and the bullets to say.
 """
 
 import re
@@ -76,16 +76,35 @@ _KNOWN_DEVICE: Final = (
 OPPOSITES: Final[dict[str, tuple[str, ...]]] = {
     "new_device": _KNOWN_DEVICE,
     "country_changed": ("home country", "domestic ip", "same country", "usual country"),
-    "address_mismatch": ("addresses match", "address matches", "avs match", "same shipping address"),
+    "address_mismatch": (
+        "addresses match",
+        "address matches",
+        "avs match",
+        "same shipping address",
+    ),
     "new_account": ("established account", "long-standing customer", "loyal customer"),
     "verified": ("unverified", "identity not checked"),
 }
 """Phrases that say a flag is not set."""
 
 CATEGORIES: Final[dict[str, tuple[str, ...]]] = {
-    "electronics": ("electronics", "electronic goods", "laptop", "laptops", "smartphone", "computer"),
+    "electronics": (
+        "electronics",
+        "electronic goods",
+        "laptop",
+        "laptops",
+        "smartphone",
+        "computer",
+    ),
     "crypto": ("crypto", "cryptocurrency", "bitcoin", "crypto exchange", "digital currency"),
-    "gift_cards": ("gift card", "gift cards", "giftcard", "prepaid card", "prepaid cards", "voucher"),
+    "gift_cards": (
+        "gift card",
+        "gift cards",
+        "giftcard",
+        "prepaid card",
+        "prepaid cards",
+        "voucher",
+    ),
     "grocery": ("grocery", "groceries", "supermarket", "food market"),
     "restaurant": ("restaurant", "cafe", "coffee shop", "food delivery", "diner"),
     "travel": ("airline", "hotel", "travel agency", "flight", "flights", "travel booking"),
@@ -103,7 +122,15 @@ CATEGORIES: Final[dict[str, tuple[str, ...]]] = {
 """Kinds of merchants."""
 
 CHANNELS: Final[dict[str, tuple[str, ...]]] = {
-    "in_store": ("in store", "in-store", "chip", "contactless", "card present", "point of sale", "pos"),
+    "in_store": (
+        "in store",
+        "in-store",
+        "chip",
+        "contactless",
+        "card present",
+        "point of sale",
+        "pos",
+    ),
     "online": ("online", "e-commerce", "ecommerce", "web shop", "card not present", "website"),
     "phone": ("by phone", "telephone order", "phone order"),
     "atm": ("atm", "cash machine", "cash withdrawal"),
@@ -160,7 +187,7 @@ def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
 
 
 def _index() -> dict[str, tuple[str, str, bool]]:
-    """phrase -> group, concept, whether it says the opposite; the first group that has it wins."""
+    """Phrase -> group, concept, whether it says the opposite; the first group that has it wins."""
     found: dict[str, tuple[str, str, bool]] = {}
     groups = (
         ("flag", FLAGS, False),
@@ -191,6 +218,8 @@ def mentions(text: str) -> Iterator[Mention]:
         group, concept, opposite = _PHRASES[_joined(found[0])]
         clause = re.split(r"[.;,!?]|\bbut\b|\band\b", lowered[: found.start()])[-1]
         denied = bool(_NEGATION.search(clause)) or bool(
-            re.match(r"\s*(?:[:=]\s*|is\s+|was\s+)?(?:no|false|not|none|0)\b", lowered[found.end() :])
+            re.match(
+                r"\s*(?:[:=]\s*|is\s+|was\s+)?(?:no|false|not|none|0)\b", lowered[found.end() :]
+            )
         )
         yield Mention(group, concept, found.start(), denied != opposite)

@@ -1,7 +1,7 @@
 """The one seam to language models: a prompt in, a filled-in form out, or an error of one family.
 
-Any LangChain chat model fits. Structured output is asked for in the way the model has it: a JSON schema,
-a function call, or plain JSON in the answer. It knows nothing of fraud.
+Any LangChain chat model fits. Structured output is asked for in the way the model has it: a JSON
+schema, a function call, or plain JSON in the answer. It knows nothing of fraud.
 """
 
 import json
@@ -52,7 +52,9 @@ class LanguageModel:
             raise _translated(self.name, error) from error
         return self._read(form, answer)
 
-    def _prepared(self, form: type[F], messages: list[BaseMessage]) -> tuple[Any, list[BaseMessage]]:
+    def _prepared(
+        self, form: type[F], messages: list[BaseMessage]
+    ) -> tuple[Any, list[BaseMessage]]:
         if self.method != "prompt":
             structured: Any = self.model.with_structured_output(
                 form, method=self.method, include_raw=True

@@ -1,7 +1,7 @@
 """What the language models are told. A prompt is a constant beside the function that fills it in.
 
-Stable text comes first, so that prompt caches hit. What a stranger wrote (the transaction) stands between
-marks its author cannot guess and is called data. It knows nothing of clients.
+Stable text comes first, so that prompt caches hit. What a stranger wrote (the transaction) stands
+between marks its author cannot guess and is called data. It knows nothing of clients.
 """
 
 import secrets
@@ -18,11 +18,10 @@ _FENCED: Final = (
 )
 
 AGENT: Final = f"""\
-You are a fraud analyst. Decide on one card transaction: APPROVE or DECLINE.
-Weigh the heuristics below where they apply; each was learned from past mistakes. Name in bullets_used the \
-ids of those that had a part in your decision, and no others.
-Give short reasons first, then a risk score between 0 and 1 (the probability of fraud), then the decision.
-{_FENCED}"""
+You are a fraud analyst. Decide on one card transaction: APPROVE or DECLINE. Weigh the heuristics
+below where they apply; each was learned from past mistakes. Name in bullets_used the \\ ids of those
+that had a part in your decision, and no others. Give short reasons first, then a risk score between
+0 and 1 (the probability of fraud), then the decision. {_FENCED}"""
 
 JUDGE: Final = f"""\
 You are an expert judge of fraud decisions. Say whether the decision on the transaction was right.
@@ -58,7 +57,9 @@ def judge_messages(text: str, decision: str) -> list[BaseMessage]:
 def reflector_messages(
     text: str, predicted: str, correct: str, reasoning: str, field_names: Iterable[str]
 ) -> list[BaseMessage]:
-    """The reflector's prompt: the decision, the right answer, and the fields a condition may use."""
+    """The reflector's prompt: the decision, the right answer, and the fields a condition may
+    use.
+    """
     outcome = "right" if predicted == correct else "wrong"
     fields = ", ".join(field_names) or "(none)"
     return [

@@ -1,6 +1,7 @@
-"""Which model serves which role: names from the environment, OpenAI's by default, else the embedded one.
+"""Which model serves which role: the one named, the environment's, OpenAI's, or the embedded.
 
-The only module that reads the environment or builds a client, and it builds one when it is first needed.
+The only module that reads the environment or builds a client, and it builds one when it is first
+needed.
 """
 
 import os
@@ -31,7 +32,9 @@ def has_key() -> bool:
 
 
 def chat_model(role: Role, name: str | None) -> LanguageModel | None:
-    """The model of a role: the one named, else the environment's, else the default; None is embedded."""
+    """The model of a role: the one named, else the environment's, else the default; None is
+    embedded.
+    """
     wanted = name or os.environ.get(f"ACE_{role.upper()}_MODEL")
     if wanted == EMBEDDED_NAME or (wanted is None and not has_key()):
         return None
@@ -41,7 +44,9 @@ def chat_model(role: Role, name: str | None) -> LanguageModel | None:
 
 
 def embedding_model(name: str | None) -> EmbeddingModel:
-    """The embedder: the one named, else the environment's, else the default for what is configured."""
+    """The embedder: the one named, else the environment's, else the default for what is
+    configured.
+    """
     wanted = name or os.environ.get("ACE_EMBEDDING_MODEL")
     if wanted in (EMBEDDED_NAME, EMBEDDED_MODEL) or (wanted is None and not has_key()):
         return EMBEDDED
@@ -58,7 +63,8 @@ def _need_key(model: str) -> None:
         )
 
 
-# The key is part of the cache's key, so that a changed environment is never served by an old client.
+# The key is part of the cache's key, so that a changed environment is never served by an old
+# client.
 @lru_cache(maxsize=32)
 def _chat(name: str, key: str, base_url: str | None) -> LanguageModel:
     from langchain_openai import ChatOpenAI  # over a second to import
@@ -83,9 +89,9 @@ def _embeddings(name: str, key: str, base_url: str | None) -> EmbeddingModel:
 
     client = OpenAIEmbeddings(
         model=name,
-        api_key=SecretStr(key),
-        base_url=base_url,
-        timeout=_TIMEOUT_SECONDS,
+        openai_api_key=SecretStr(key),
+        openai_api_base=base_url,
+        request_timeout=_TIMEOUT_SECONDS,
         max_retries=2,
         # The check wants to download a tokenizer, and compatible servers want text, not tokens.
         check_embedding_ctx_length=False,

@@ -1,13 +1,14 @@
 """The reader: from a transaction to fields that conditions can be tested on.
 
-Mappings keep their fields (dates gain hour, weekday and month). Free text is read for amounts, times,
-ages, ratings, counts, distances, places and the flags of lexicon.py; what is not recognised is ignored.
-It gives facts and no opinion.
+Mappings keep their fields (dates gain hour, weekday and month). Free text is read for amounts,
+times, ages, ratings, counts, distances, places and the flags of lexicon.py; what is not recognised
+is ignored. It gives facts and no opinion.
 """
 
 import re
 from collections.abc import Callable, Mapping
 from datetime import datetime
+from functools import lru_cache
 from typing import Final
 
 from acegraph.nodes.lexicon import mentions
@@ -49,7 +50,13 @@ def read_fields(transaction: Transaction) -> Fields:
     """
     if transaction.fields:
         return _with_dates(transaction.fields)
-    return _with_ratio({**_read_pairs(transaction.text), **read_text(transaction.text)})
+    return dict(_read_whole(transaction.text))
+
+
+@lru_cache(maxsize=1024)
+def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
+    """Selector, agent and reflector of one run read the same text: it is read once."""
+    return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
 
 
 def read_text(text: str) -> Fields:
@@ -187,7 +194,9 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
         _days,
     ),
     _reading(
-        "merchant_rating", r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)", _number
+        "merchant_rating",
+        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)",
+        _number,
     ),
     _reading("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
     _reading(

@@ -1,16 +1,16 @@
 """The reflector: from one judged decision to one heuristic, or to nothing.
 
-A language model writes prose, perhaps with a condition; the embedded one induces a condition from the
-labelled cases it is given, or, used alone, from those it has seen. It proposes; what may act is for the
-curator to say.
+A language model writes prose, perhaps with a condition; the embedded one induces a condition from
+the labelled cases it is given, or, used alone, from those it has seen. It proposes; what may act is
+for the curator to say.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Final
+from typing import Any, Final, NotRequired
 
 import numpy as np
 from langchain_core.language_models import BaseChatModel
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from acegraph.nodes.agent import resolve_model
 from acegraph.nodes.analyst import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
@@ -34,7 +34,10 @@ from acegraph.state import (
 )
 
 _PROBLEMS: Final = (
-    ("location_fraud", ("country", "vpn", "distance", "ip", "city", "state", "lat", "lng", "place")),
+    (
+        "location_fraud",
+        ("country", "vpn", "distance", "ip", "city", "state", "lat", "lng", "place"),
+    ),
     ("merchant_risk", ("merchant", "category", "rating", "store")),
     ("velocity", ("tx_", "last_", "count", "minutes", "frequency", "attempts")),
     ("account_risk", ("account", "age", "verified", "disputes", "email")),
@@ -70,7 +73,9 @@ class Reflector:
         node: str,
         agent_reasoning: str = "",
     ) -> Reflection | None:
-        """One heuristic from one judged decision, or None where there is nothing to learn from it."""
+        """One heuristic from one judged decision, or None where there is nothing to learn from
+        it.
+        """
         transaction, label = Transaction.of(query), parse_verdict(correct)
         model = resolve_model("reflector", self._model, None)
         if model is not None:
@@ -99,7 +104,9 @@ class Reflector:
         wait: Wait,
         name: str | None = None,
     ) -> Reflection | None:
-        """Reflect with the labelled cases and active bullets of a playbook; the graph's node runs this."""
+        """Reflect with the labelled cases and active bullets of a playbook; the graph's node runs
+        this.
+        """
         model = resolve_model("reflector", self._model, name)
         if model is not None:
             return await self._ask(model, transaction, predicted, correct, reasoning, wait)
@@ -168,7 +175,7 @@ def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
         return start
     fired = np.array([rule.holds_over(table) for rule in rules])
     signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in rules])
-    return start + fit_weights(fired, signs, table.fraud, start) @ fired
+    return np.asarray(start + fit_weights(fired, signs, table.fraud, start) @ fired)
 
 
 def _checked_condition(form: ReflectionForm, transaction: Transaction) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
-"""The mathematics of the five stages: arrays in, order out. No input, no output, no clock, no logger.
+"""The mathematics of the five stages: arrays in, order out. No I/O, no clock, no logger.
 
 River's rule holds here: chance comes in as a parameter.
 """
@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 Floats = NDArray[np.floating]
 
 RELAXATION = 0.8
-"""How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never lower."""
+"""How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never
+lower."""
 
 
 def decision_rng(seed: int, decision_id: str) -> np.random.Generator:
@@ -22,7 +23,7 @@ def decision_rng(seed: int, decision_id: str) -> np.random.Generator:
 
 
 def success_rates(helpful: Floats, harmful: Floats) -> Floats:
-    """helpful / (helpful + harmful), 0.5 without outcomes.
+    """Helpful / (helpful + harmful), 0.5 without outcomes.
 
     >>> success_rates(np.array([3.0, 0.0]), np.array([1.0, 0.0])).tolist()
     [0.75, 0.5]

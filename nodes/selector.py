@@ -23,12 +23,11 @@ from acegraph.state import (
     InvalidSettings,
     ModelError,
     Transaction,
-    Weights,
 )
 from acegraph.state.playbook import Vector
 
 _ENOUGH_TO_WARN = 20
-DEFAULT_WEIGHTS = Weights(quality=0.3, semantic=0.4, thompson=0.3)
+_DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
 
 
 @dataclass(frozen=True)
@@ -41,6 +40,9 @@ class Selection:
     funnel: dict[str, int]
     """How many bullets were left after each stage."""
     warnings: tuple[str, ...] = ()
+    shadow: tuple[Bullet, ...] = ()
+    """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
+    that one unlucky first firing is not for life."""
 
 
 class HybridSelector:
@@ -57,9 +59,11 @@ class HybridSelector:
         embeddings: Embeddings | None = None,
         seed: int = 0,
     ) -> None:
-        given = dict(DEFAULT_WEIGHTS, **(weights or {}))
-        if given.keys() != DEFAULT_WEIGHTS.keys():
-            raise InvalidSettings(f"weights are quality, semantic and thompson; found {sorted(given)}")
+        given: dict[str, float] = {**_DEFAULT_WEIGHTS, **(weights or {})}
+        if given.keys() != _DEFAULT_WEIGHTS.keys():
+            raise InvalidSettings(
+                f"weights are quality, semantic and thompson; found {sorted(given)}"
+            )
         self.quality_threshold = quality_threshold
         self.semantic_threshold = semantic_threshold
         self.diversity_weight = diversity_weight
@@ -130,10 +134,15 @@ class HybridSelector:
         """The five stages, with the funnel; both calls above and the graph's node run this."""
         in_context = await wait.work(playbook.get_bullets_for_node, node, source)
         good = self._of_quality(in_context, n_bullets)
+        fields = read_fields(transaction)
+        held_back = {b.id for b in in_context} - {b.id for b in good}
+        shadow = tuple(
+            b for b in in_context if b.id in held_back and b.condition and b.condition.holds(fields)
+        )
         funnel = {"context": len(in_context), "quality": len(good)}
         if not good or n_bullets < 1:
-            return Selection((), {}, {**funnel, "semantic": 0, "score": 0, "diversity": 0})
-        fields = read_fields(transaction)
+            funnel |= {"semantic": 0, "score": 0, "diversity": 0}
+            return Selection((), {}, funnel, shadow=shadow)
         warnings: tuple[str, ...] = ()
         try:
             query, vectors = await self._embed(transaction.text, good, playbook, wait)
@@ -153,7 +162,7 @@ class HybridSelector:
             selection.decision_rng(self.seed, decision_id),
         )
         funnel |= {"score": len(relevant), "diversity": len(chosen.bullets)}
-        return Selection(chosen.bullets, chosen.scores, funnel, warnings)
+        return Selection(chosen.bullets, chosen.scores, funnel, warnings, shadow)
 
     def _of_quality(self, bullets: Sequence[Bullet], wanted: int) -> list[Bullet]:
         rates = np.array([b.get_success_rate() for b in bullets])
@@ -177,7 +186,9 @@ class HybridSelector:
     def _relevant(
         self, bullets: Sequence[Bullet], query: Vector, vectors: Sequence[Vector], fields: Fields
     ) -> tuple[list[int], selection.Floats]:
-        """Stage 3: a rule that can be evaluated passes if and only if it holds; others by cosine."""
+        """Stage 3: a rule that can be evaluated passes if and only if it holds; others by
+        cosine.
+        """
         threshold = self.semantic_threshold
         if threshold is None:
             threshold = self.embedding.threshold
@@ -194,7 +205,9 @@ class HybridSelector:
         return kept, semantic
 
     def _often_empty(self, is_empty: bool) -> tuple[str, ...]:
-        """Say so when stage 3 leaves nothing most of the time: the threshold does not fit the model."""
+        """Say so when stage 3 leaves nothing most of the time: the threshold does not fit the
+        model.
+        """
         self._selections += 1
         self._emptied += is_empty
         if self._selections < _ENOUGH_TO_WARN or 2 * self._emptied <= self._selections:

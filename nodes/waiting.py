@@ -1,8 +1,8 @@
 """One body for a synchronous and an asynchronous call.
 
 A step that may wait (for a model, for the disk) is written once, as a coroutine that is told how to
-wait. `BLOCKING` waits on the spot and never suspends, so `finish` can run the coroutine without an event
-loop; `AWAITING` awaits, and takes work that blocks to a thread.
+wait. `BLOCKING` waits on the spot and never suspends, so `finish` can run the coroutine without an
+event loop; `AWAITING` awaits, and takes work that blocks to a thread.
 """
 
 import asyncio

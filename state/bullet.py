@@ -53,10 +53,10 @@ class Bullet:
         return int(self.id.lstrip("b") or 0) if self.id[1:].isdigit() else 0
 
     def get_success_rate(self) -> float:
-        """helpful / (helpful + harmful); 0.5 while there is no outcome.
+        """Helpful / (helpful + harmful); 0.5 while there is no outcome.
 
-        >>> Bullet("b1", "x", "n").get_success_rate(), Bullet("b1", "x", "n", helpful_count=3).get_success_rate()
-        (0.5, 1.0)
+        >>> Bullet("b1", "text", "node", helpful_count=3, harmful_count=1).get_success_rate()
+        0.75
         """
         judged = self.helpful_count + self.harmful_count
         return self.helpful_count / judged if judged else 0.5

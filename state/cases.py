@@ -5,7 +5,7 @@ Grows in place, one case at a time. It knows nothing of conditions, bullets or d
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,7 +68,8 @@ class Column:
     @property
     def data(self) -> NDArray[np.float64] | NDArray[np.int32]:
         """Numbers (NaN is missing) or codes (-1 is missing)."""
-        return self._data[: self._size]
+        data: NDArray[Any] = self._data[: self._size]
+        return data
 
     def known(self) -> NDArray[np.bool_]:
         """Where the field has a value."""
@@ -85,7 +86,7 @@ class Column:
             return self.data == code if code is not None else np.zeros(self._size, dtype=bool)
         if isinstance(value, bool | str) or value is None:
             return np.zeros(self._size, dtype=bool)
-        return self.data == float(value)
+        return np.asarray(self.data == float(value))
 
 
 class CaseTable:

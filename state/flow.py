@@ -26,7 +26,8 @@ class AceInput(TypedDict, total=False):
         str | None, Field(description="APPROVE or DECLINE where the right answer is known")
     ]
     decision_id: Annotated[
-        str | None, Field(description="your id for this decision: it is counted once, however often sent")
+        str | None,
+        Field(description="your id for this decision: it is counted once, however often sent"),
     ]
 
 
@@ -53,8 +54,8 @@ class AceOutput(TypedDict, total=False):
 class AceState(TypedDict, total=False):
     """Everything a run knows. The first node writes every key, so nothing is inherited."""
 
-    # The three inputs live for one step only: the first node copies them into `case`. A later run on
-    # the same thread that leaves one out therefore never sees the earlier run's value.
+    # The three inputs live for one step only: the first node copies them into `case`. A later run
+    # on the same thread that leaves one out therefore never sees the earlier run's value.
     transaction: Annotated[GivenTransaction, EphemeralValue(Any)]
     ground_truth: Annotated[str | None, EphemeralValue(Any)]
     decision_id: Annotated[str | None, EphemeralValue(Any)]
@@ -62,9 +63,13 @@ class AceState(TypedDict, total=False):
     case: dict[str, Any]
     """id, text, fields and ground truth of the transaction."""
     settings: dict[str, Any]
-    """The resolved run settings; a resumed run finds them here, since context is not checkpointed."""
+    """The resolved run settings; a resumed run finds them here, since context is not
+    checkpointed."""
     bullets: list[dict[str, Any]]
     """The bullets shown to the agent, best first, each with its score by component."""
+    shadow: list[dict[str, Any]]
+    """Rules that hold but were held back for their record: not shown, still tested by the
+    outcome."""
     funnel: dict[str, int]
     """How many bullets were left after each stage of selection."""
     playbook_version: int
@@ -101,9 +106,12 @@ class AceContext(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     mode: Mode = Field(
-        "offline_online", description="vanilla (no bullets), offline_online, or online (online bullets)"
+        "offline_online",
+        description="vanilla (no bullets), offline_online, or online (online bullets)",
     )
-    node: str = Field("fraud_detection", min_length=1, description="the agent node whose bullets are used")
+    node: str = Field(
+        "fraud_detection", min_length=1, description="the agent node whose bullets are used"
+    )
     n_bullets: int = Field(5, ge=0, le=50, description="how many bullets the agent sees at most")
     source: Literal["offline", "online"] | None = Field(
         None, description="use only bullets of this source; the mode decides when empty"
@@ -114,15 +122,23 @@ class AceContext(BaseModel):
     learn_as: Literal["offline", "online"] = Field(
         "online", description="the source written on bullets that this run learns"
     )
-    learn_every: int = Field(0, ge=0, description="also learn from every k-th right decision; 0 is never")
+    learn_every: int = Field(
+        0, ge=0, description="also learn from every k-th right decision; 0 is never"
+    )
     credit: Literal["part", "selected"] = Field(
-        "part", description="credit the bullets that had a part in the decision, or all selected ones"
+        "part",
+        description="credit the bullets that had a part in the decision, or all selected ones",
     )
     quality_threshold: float = Field(0.3, ge=0, le=1, description="minimum success rate (stage 2)")
     semantic_threshold: float | None = Field(
-        None, ge=-1, le=1, description="minimum cosine (stage 3); the embedding model's own when empty"
+        None,
+        ge=-1,
+        le=1,
+        description="minimum cosine (stage 3); the embedding model's own when empty",
     )
-    diversity_weight: float = Field(0.15, ge=0, description="weight of the diversity bonus (stage 5)")
+    diversity_weight: float = Field(
+        0.15, ge=0, description="weight of the diversity bonus (stage 5)"
+    )
     weights: Weights = Field(
         Weights(quality=0.3, semantic=0.4, thompson=0.3),
         description="what success rate, cosine and Thompson draw weigh in the score (stage 4)",
@@ -151,8 +167,9 @@ class AceContext(BaseModel):
     def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
         """Settle a run's settings from whatever `runtime.context` is.
 
-        Ours, or a mapping with our names only, is taken. Anything else is the object of a host graph
-        that composes this one: its `ace` entry counts, where it has one, and otherwise the default.
+        Ours, or a mapping with our names only, is taken. Anything else is the object of a host
+        graph that composes this one: its `ace` entry counts, where it has one, and otherwise the
+        default.
         """
         default = default or cls()
         if isinstance(given, cls):

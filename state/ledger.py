@@ -1,7 +1,7 @@
 """Decisions and their outcomes: each counted once per decision id, whatever is retried.
 
-An outcome and the counters it moves are one database transaction. It knows nothing of how bullets are
-cached or selected.
+An outcome and the counters it moves are one database transaction. It knows nothing of how bullets
+are cached or selected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -28,7 +28,8 @@ Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
 
 JUDGE: Final = "judge"
-"""The source of an outcome that is a model's opinion: weaker than a label, never used in a backtest."""
+"""The source of an outcome that is a model's opinion: weaker than a label, never used in a
+backtest."""
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ class Shown:
     """Whether the outcome counts for it: it had a part, or the caller credits all selected ones."""
     verdict: Verdict | None
     """What it argued for; None credits it with the decision's own outcome."""
+    selected: bool = True
+    """False for a rule that held and was not shown: it is tested by the outcome, and no more."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +96,9 @@ class Ledger:
         self._database = database
 
     def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
-        """Store labelled cases that nobody has decided yet; those already known stay as they are."""
+        """Store labelled cases that nobody has decided yet; those already known stay as they
+        are.
+        """
         at = now()
         with self._database.writing() as connection:
             known = set(connection.scalars(_CASE_IDS, {"node": node}))
@@ -104,7 +109,13 @@ class Ledger:
             connection.execute(
                 _ADD_OUTCOME,
                 [
-                    {"case": c.id, "revision": 1, "label": c.label, "source": source, "known_at": at}
+                    {
+                        "case": c.id,
+                        "revision": 1,
+                        "label": c.label,
+                        "source": source,
+                        "known_at": at,
+                    }
                     for c in fresh
                 ],
             )
@@ -128,7 +139,7 @@ class Ledger:
             self._store_decision(connection, record)
             moved: Moves = {}
             if record.counted:
-                moved = {shown.bullet_number: (0, 0, 1) for shown in record.shown}
+                moved = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
                 if standing is not None and standing.label is not None:
                     # Labelled history: the label was there before the decision.
                     moved = _sum(moved, self._credit(connection, record.id, standing.label))
@@ -155,12 +166,14 @@ class Ledger:
             shown = connection.execute(_SHOWN, {"id": case_id}).all()
         return {
             **row,
-            "bullets": [f"b{bullet}" for bullet, _ in shown],
-            "bullets_used": [f"b{bullet}" for bullet, credited in shown if credited],
+            "bullets": [f"b{row.bullet}" for row in shown if row.selected],
+            "bullets_used": [f"b{row.bullet}" for row in shown if row.selected and row.credited],
         }
 
     def labelled(self, node: str, last: int) -> list[Case]:
-        """The newest cases whose label is known and is more than a model's opinion, oldest first."""
+        """The newest cases whose label is known and is more than a model's opinion, oldest
+        first.
+        """
         with self._database.reading() as connection:
             rows = connection.execute(_LABELLED, {"node": node, "last": last}).all()
         return [Case(*row) for row in reversed(rows)]
@@ -199,6 +212,7 @@ class Ledger:
                         "case": record.id,
                         "bullet": shown.bullet_number,
                         "rank": rank,
+                        "selected": shown.selected,
                         "credited": shown.credited,
                         "verdict": shown.verdict,
                     }
@@ -241,7 +255,9 @@ class Ledger:
     def _credit(
         self, connection: sa.Connection, case_id: str, label: str, sign: int = 1
     ) -> dict[int, tuple[int, int, int]]:
-        """Helpful where a bullet argued for the label (or for nothing, and the decision was right)."""
+        """Helpful where a bullet argued for the label (or for nothing, and the decision was
+        right).
+        """
         rows = connection.execute(_CREDITED, {"id": case_id})
         return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in rows}
 
@@ -275,7 +291,7 @@ def _sum(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
 
 
 # Statements are built once: composing one costs SQLAlchemy more than running it.
-_id = sa.bindparam("id")
+_id: sa.BindParameter[Any] = sa.bindparam("id")
 _newest = outcomes.alias("newest")
 _later = outcomes.alias("later")
 _is_newest = ~sa.exists().where(
@@ -319,7 +335,7 @@ _WHOLE_DECISION = (
     .where(cases.c.id == _id)
 )
 _SHOWN = (
-    sa.select(selections.c.bullet, selections.c.credited)
+    sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
     .order_by(selections.c.rank)
 )
@@ -356,7 +372,5 @@ _NUMBER = (
         .scalar_subquery()
     )
 )
-_CONCLUDE = (
-    decisions.update().where(decisions.c.case == _id).values(lesson=sa.bindparam("learned"))
-)
+_CONCLUDE = decisions.update().where(decisions.c.case == _id).values(lesson=sa.bindparam("learned"))
 _RIGHT_NUMBER = sa.select(decisions.c.right_number).where(decisions.c.case == _id)

@@ -1,7 +1,7 @@
 """The playbook: all bullets, their records and versions, and the ledger of decisions behind them.
 
-Bullets are kept in memory and written through; a change by another process is noticed before each read.
-It knows nothing of selection, models or graphs.
+Bullets are kept in memory and written through; a change by another process is noticed before each
+read. It knows nothing of selection, models or graphs.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -24,7 +24,8 @@ from acegraph.state.transaction import clean_text
 
 MAX_CONTENT: Final = 1_000
 EVIDENCE_WINDOW: Final = 5_000
-"""How many of the newest labelled cases count as evidence: enough to prove, few enough to forget."""
+"""How many of the newest labelled cases count as evidence: enough to prove, few enough to
+forget."""
 
 Vector = NDArray[np.float32]
 
@@ -98,9 +99,7 @@ class BulletPlaybook:
             **details,
         )
         with self.writing() as connection:
-            number = connection.execute(
-                tables.bullets.insert().values(**_to_row(bullet))
-            ).inserted_primary_key[0]
+            number = _new_key(connection.execute(tables.bullets.insert().values(**_to_row(bullet))))
             bullet = replace(bullet, id=f"b{number}")
             self._log(connection, bullet, "added", reason, source)
             self._bullets[number] = bullet
@@ -277,7 +276,9 @@ class BulletPlaybook:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Hold the playbook still: what is read and written inside is one step for everyone else."""
+        """Hold the playbook still: what is read and written inside is one step for everyone
+        else.
+        """
         with self._lock, self._database.writing() as connection:
             outermost = not self._writing_depth
             self._writing_depth += 1
@@ -320,7 +321,7 @@ class BulletPlaybook:
             rows = connection.execute(
                 sa.select(tables.bullets).order_by(tables.bullets.c.number)
             ).mappings()
-            self._bullets = {row["number"]: _from_row(row) for row in rows}
+            self._bullets = {row["number"]: _from_row(dict(row)) for row in rows}
             newest = connection.scalar(sa.select(sa.func.max(tables.history.c.version)))
             self._version = int(newest or 0)
         self._vectors.clear()
@@ -341,7 +342,7 @@ class BulletPlaybook:
                 status=bullet.status,
             )
         )
-        self._version = int(entry.inserted_primary_key[0])
+        self._version = _new_key(entry)
 
     def _count(self, moved: Moves) -> None:
         for number, (helpful, harmful, selected) in moved.items():
@@ -357,6 +358,12 @@ class BulletPlaybook:
     def _number(bullet_id: str) -> int:
         digits = bullet_id.removeprefix("b")
         return int(digits) if digits.isdigit() else -1
+
+
+def _new_key(result: sa.CursorResult[Any]) -> int:
+    key = result.inserted_primary_key
+    assert key is not None
+    return int(key[0])
 
 
 def _to_row(bullet: Bullet) -> dict[str, Any]:
@@ -380,7 +387,11 @@ def _to_row(bullet: Bullet) -> dict[str, Any]:
 def _from_row(row: Mapping[str, Any]) -> Bullet:
     condition = row["condition"]
     return Bullet(
-        **{k: v for k, v in row.items() if k not in ("number", "condition", "problem_types", "related")},
+        **{
+            k: v
+            for k, v in row.items()
+            if k not in ("number", "condition", "problem_types", "related")
+        },
         id=f"b{row['number']}",
         condition=Condition.from_json(condition) if condition else None,
         problem_types=tuple(row["problem_types"]),

@@ -96,7 +96,8 @@ decisions = sa.Table(
     sa.Column("playbook_version", sa.Integer, nullable=False),
     sa.Column("counted", sa.Boolean, nullable=False),
     sa.Column("decided_at", sa.String, nullable=False),
-    # Numbers the right decisions of a node, so that "every k-th" holds for all threads and processes.
+    # Numbers the right decisions of a node, so that "every k-th" holds for all threads and
+    # processes.
     sa.Column("right_number", sa.Integer),
     # What was learned from it; a decision delivered again is not reflected on again.
     sa.Column("lesson", sa.JSON(none_as_null=True)),
@@ -108,10 +109,12 @@ selections = sa.Table(
     sa.Column("case", sa.String, primary_key=True),
     sa.Column("bullet", sa.Integer, primary_key=True),
     sa.Column("rank", sa.Integer, nullable=False),
+    sa.Column("selected", sa.Boolean, nullable=False),
     sa.Column("credited", sa.Boolean, nullable=False),
     sa.Column("verdict", sa.String),
 )
-# Append-only. The newest revision of a case is its label; the earlier ones say what was thought before.
+# Append-only. The newest revision of a case is its label; the earlier ones say what was thought
+# before.
 outcomes = sa.Table(
     "outcomes",
     metadata,
@@ -132,6 +135,7 @@ adjustments = sa.Table(
     sa.Column("selected", sa.Integer, nullable=False),
     sa.Column("at", sa.String, nullable=False),
 )
+
 
 def now() -> str:
     """The time as every table writes it: UTC, ISO 8601."""
@@ -177,7 +181,7 @@ class Database:
                 connection.execute(meta.insert().values(key="schema", value=str(SCHEMA_VERSION)))
             elif int(found) != SCHEMA_VERSION:
                 raise PlaybookError(
-                    f"{self.url} has schema {found}; this version of acegraph reads {SCHEMA_VERSION}"
+                    f"{self.url} has schema {found}; this acegraph reads {SCHEMA_VERSION}"
                 )
 
     @contextmanager

@@ -1,0 +1,47 @@
+# Every target sets up what it needs: a machine with Python, git and make is enough.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+STAMP := $(VENV)/.installed
+# One BLAS thread: two on a busy two-core machine stall each other.
+export OPENBLAS_NUM_THREADS ?= 1
+
+.PHONY: help install demo test lint format types check clean
+
+help:  ## list the targets
+	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
+
+install: $(STAMP)  ## make .venv with the package and everything the other targets need
+
+$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --upgrade pip
+	$(BIN)/python -m pip install --quiet --editable '.[dev]'
+	touch $(STAMP)
+
+demo: $(STAMP)  ## learn on generated transactions and print the comparison
+	$(BIN)/acegraph demo
+
+test: $(STAMP)  ## run all tests
+	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+lint: $(STAMP)  ## format, lint, types, layers
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(MAKE) --no-print-directory types
+	$(BIN)/lint-imports
+
+# A plain editable install is an import hook that mypy cannot follow: check a real copy.
+types: $(STAMP)
+	rm -rf build/types
+	$(BIN)/python -m pip install --quiet --no-deps --target build/types .
+	MYPYPATH=build/types $(BIN)/mypy -p acegraph.state -p acegraph.nodes -p acegraph.graph
+
+format: $(STAMP)  ## format the code
+	$(BIN)/ruff format .
+	$(BIN)/ruff check --fix .
+
+check: lint test  ## everything that must pass
+
+clean:  ## remove what the targets made
+	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -1,0 +1,74 @@
+"""The rivals: plain learners fitted on the same training cases and scored on the same test cases.
+
+They need scikit-learn (`pip install acegraph[report]`). They see the fields that the reader reads,
+without identifiers, as the playbook does.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from acegraph.graph.dataset import Item
+from acegraph.graph.evaluation import Run
+from acegraph.nodes.induction import learnable_fields
+from acegraph.nodes.reader import read_fields
+from acegraph.state import APPROVE, DECLINE, Case, CaseTable, InvalidSettings, Transaction
+
+
+def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
+    """Logistic regression, a depth-3 tree and gradient boosting on the same cases."""
+    try:
+        from sklearn.ensemble import GradientBoostingClassifier
+        from sklearn.linear_model import LogisticRegression
+        from sklearn.pipeline import make_pipeline
+        from sklearn.preprocessing import StandardScaler
+        from sklearn.tree import DecisionTreeClassifier
+    except ImportError:
+        raise InvalidSettings(
+            "the baselines need scikit-learn: pip install 'acegraph[report]'"
+        ) from None
+
+    learners: dict[str, Any] = {
+        "logistic_regression": make_pipeline(
+            StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced")
+        ),
+        "depth_3_tree": DecisionTreeClassifier(
+            max_depth=3, class_weight="balanced", random_state=seed
+        ),
+        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
+    }
+    seen, unseen = _matrices(train, test)
+    labels = np.array([item["answer"] == DECLINE for item in train])
+    runs = {}
+    for name, learner in learners.items():
+        run = Run()
+        risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
+        for item, risk in zip(test, risks, strict=True):
+            run.add(item["answer"], DECLINE if risk > 0.5 else APPROVE, float(risk))
+        runs[name] = run
+    return runs
+
+
+def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
+    """One column per number, one per flag and category; missing numbers become the median."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.impute import SimpleImputer
+
+    rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
+    table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
+    names = learnable_fields(table)
+    numeric = {n for n in names if (column := table.column(n)) and column.kind == "number"}
+    flat = [
+        {
+            name: float("nan") if value is None else value
+            for name in names
+            if (value := row.get(name)) is not None or name in numeric
+        }
+        for row in rows
+    ]
+    vectorizer = DictVectorizer(sparse=False)
+    vectorizer.fit(flat[: len(train)])
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    seen = imputer.fit_transform(vectorizer.transform(flat[: len(train)]))
+    return seen, imputer.transform(vectorizer.transform(flat[len(train) :]))

@@ -1,0 +1,411 @@
+"""The command line: demo, decide, feedback, train, compare, playbook, graph.
+
+Errors are one line without a traceback; bad input exits with 2. `--json` prints one object for
+machines.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidInput, Mode
+from acegraph.state.errors import InvalidDataset, InvalidSettings
+
+app = typer.Typer(
+    name="acegraph",
+    help="A fraud-detection workflow that learns from its mistakes and proves what it learned.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+playbook_app = typer.Typer(help="Look at a playbook, carry it elsewhere.", no_args_is_help=True)
+app.add_typer(playbook_app, name="playbook")
+
+out = Console()
+err = Console(stderr=True)
+
+PlaybookUrl = Annotated[
+    str,
+    typer.Option(
+        "--playbook", envvar="ACE_PLAYBOOK_URL", help="Where the playbook lives, as a database URL."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+Label = Annotated[
+    str | None, typer.Option("--label", help="Column or key of the right answer. [default: answer]")
+]
+Text = Annotated[
+    str | None,
+    typer.Option(
+        "--text",
+        help="Column or key of the transaction's text; without it, and with --label, all other "
+        "columns are its fields.",
+    ),
+]
+Positive = Annotated[
+    str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
+]
+DEFAULT_URL = "sqlite:///ace.db"
+
+
+@app.command()
+def demo(
+    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
+    train: Annotated[int, typer.Option(min=20, help="Labelled cases to learn from.")] = 400,
+    test: Annotated[int, typer.Option(min=20, help="Held-out cases in the stream.")] = 600,
+    shuffle_labels: Annotated[
+        bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
+    ] = False,
+    model: Annotated[
+        str | None, typer.Option(help="A chat model instead of the embedded analyst (needs a key).")
+    ] = None,
+    picture: Annotated[Path, typer.Option(help="Where to write the learning curves.")] = Path(
+        "out/learning_curves.png"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    """Learn on generated transactions, then decide a held-out stream in every mode.
+
+    Prints one table (all modes, plain learners on the same rows, the best attainable), the bullets
+    that were learned, and writes a picture. Needs no key and no network.
+    """
+    from acegraph.graph.dataset import as_items
+    from acegraph.graph.evaluation import Run, balanced_accuracy
+    from acegraph.graph.experiment import run_experiment
+    from acegraph.graph.generator import generate_transactions
+    from acegraph.graph.pictures import draw_learning_curves
+    from acegraph.nodes.providers import chat_model
+
+    if model:
+        chat_model("agent", model)  # says at once what is missing
+    worlds = [
+        (
+            generate_transactions(train, seed=1000 + seed, shuffle_labels=shuffle_labels),
+            generate_transactions(test, seed=2000 + seed, shuffle_labels=shuffle_labels),
+        )
+        for seed in range(seeds)
+    ]
+    with _progress_bar() as told:
+        found = run_experiment(
+            [(as_items(past), as_items(stream)) for past, stream in worlds],
+            context=AceContext(agent_model=model),
+            progress=told,
+        )
+    best = [
+        Run([e.answer for e in stream], [e.best_decision for e in stream], [None] * len(stream))
+        for _, stream in worlds
+    ]
+    if not shuffle_labels:
+        found.challengers["best_attainable"] = list(best)
+    attainable = sum(balanced_accuracy(run) for run in best) / len(best)
+    draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
+    if as_json:
+        _print_json(found.to_json())
+        return
+    _print_experiment(found, expected=True)
+    out.print(f"Learning curves: {picture}")
+
+
+@app.command()
+def decide(
+    transaction: Annotated[
+        str,
+        typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
+    ],
+    truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
+    decision_id: Annotated[
+        str | None, typer.Option("--id", help="Your id for the decision.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="vanilla, offline_online or online.")
+    ] = "offline_online",
+    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Decide on one transaction with the bullets of a playbook."""
+    from acegraph.graph.ace import create_ace_graph
+
+    context = AceContext(mode=_mode(mode), learn=learn and None)
+    given = _transaction(sys.stdin.read() if transaction == "-" else transaction)
+    with BulletPlaybook(playbook) as book:
+        result = (
+            create_ace_graph(playbook=book)
+            .compile()
+            .invoke(
+                {"transaction": given, "ground_truth": truth, "decision_id": decision_id},
+                context=context,
+            )
+        )
+    if as_json:
+        _print_json(dict(result))
+        return
+    risk = result["risk_score"]
+    out.print(
+        f"[bold]{result['decision']}[/bold]" + (f"  risk {risk:.2f}" if risk is not None else "")
+    )
+    for reason in result["reasons"]:
+        out.print(f"  - {reason}", markup=False, highlight=False)
+    if result["undecided"]:
+        out.print(f"  undecided: {result['undecided']}", markup=False)
+    out.print(
+        f"verdict: {result['verdict']}   decision id: {result['decision_id']}", highlight=False
+    )
+    if result["new_bullet"]:
+        out.print(f"learned: {result['new_bullet']}")
+
+
+@app.command()
+def feedback(
+    decision_id: Annotated[str, typer.Argument(help="The id of a stored decision.")],
+    label: Annotated[str, typer.Argument(help="The right answer: APPROVE or DECLINE.")],
+    source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Say, or correct, the right answer of a past decision; a mistake is learned from."""
+    from acegraph.graph.feedback import feedback as give_feedback
+
+    with BulletPlaybook(playbook) as book:
+        found = give_feedback(book, decision_id, label, source=source)
+    learned = found.curation.to_json() if found.curation else None
+    if as_json:
+        _print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
+        return
+    word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
+    out.print(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
+    if found.curation:
+        out.print(f"{found.curation.action}: {found.curation.reason}", markup=False)
+
+
+@app.command()
+def train(
+    file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
+    label: Label = None,
+    text: Text = None,
+    positive: Positive = None,
+    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Learn bullets from a labelled file into a playbook."""
+    from dataclasses import asdict
+
+    from acegraph.graph.report import bullet_table
+    from acegraph.graph.training import TrainingPipeline
+
+    items = _load(file, label, text, positive)
+    with BulletPlaybook(playbook) as book, _progress_bar() as told:
+        pipeline = TrainingPipeline(book, progress=told(0))
+        report = pipeline.train_online(items) if online else pipeline.train_offline(items)
+        bullets = book.get_bullets_for_node(pipeline.context.node)
+    if as_json:
+        _print_json(asdict(report))
+        return
+    out.print(
+        f"{report.cases} cases, {report.mistakes} mistakes, {report.bullets_added} bullets "
+        f"added, {report.bullets_active} active in {playbook}",
+        highlight=False,
+    )
+    if bullets:
+        out.print(bullet_table(bullets, "Active bullets"))
+    else:
+        out.print("Nothing was learned: no rule did better than chance explains.")
+
+
+@app.command()
+def compare(
+    file: Annotated[Path | None, typer.Argument(help="One labelled file, split at random.")] = None,
+    train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None,
+    test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None,
+    label: Label = None,
+    text: Text = None,
+    positive: Positive = None,
+    train: Annotated[int, typer.Option(min=2, help="Training rows per seed.")] = 400,
+    test: Annotated[int, typer.Option(min=2, help="Test rows per seed.")] = 600,
+    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 1,
+    baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
+    picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Compare all modes, and plain learners, on your own labelled data.
+
+    Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
+    --seeds 5
+    """
+    from acegraph.graph.experiment import random_splits, run_experiment
+    from acegraph.graph.pictures import draw_learning_curves
+
+    if file is not None:
+        splits = list(random_splits(_load(file, label, text, positive), train, test, seeds))
+    elif train_file is not None and test_file is not None:
+        past = _load(train_file, label, text, positive)
+        splits = [(past, _load(test_file, label, text, positive))]
+    else:
+        raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
+    with _progress_bar() as told:
+        found = run_experiment(splits, progress=told, baselines=baselines)
+    if picture:
+        draw_learning_curves(found.modes, picture)
+    if as_json:
+        _print_json(found.to_json())
+    else:
+        _print_experiment(found)
+
+
+@app.command("graph")
+def draw() -> None:
+    """Print the graph as a Mermaid drawing."""
+    from acegraph.graph.ace import create_ace_graph
+
+    typer.echo(create_ace_graph().compile().get_graph().draw_mermaid())
+
+
+@playbook_app.command("list")
+def list_bullets(
+    playbook: PlaybookUrl = DEFAULT_URL,
+    everything: Annotated[bool, typer.Option("--all", help="Retired bullets too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the bullets with their records."""
+    from acegraph.graph.experiment import bullet_json
+    from acegraph.graph.report import bullet_table
+
+    with _existing(playbook) as book:
+        bullets = [b for b in book if everything or b.status == "active"]
+        version = book.version
+    if as_json:
+        _print_json({"version": version, "bullets": [bullet_json(b) for b in bullets]})
+    else:
+        out.print(bullet_table(bullets, f"{playbook}, version {version}"))
+
+
+@playbook_app.command("show")
+def show_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Show one bullet: what it says, where it came from, its evidence, its history."""
+    from acegraph.graph.transfer import bullet_to_json
+
+    with _existing(playbook) as book:
+        bullet = book.get_bullet(bullet_id)
+        history = [h for h in book.history() if h["bullet"] == bullet_id]
+    _print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
+
+
+@playbook_app.command("export")
+def export_playbook(
+    file: Annotated[Path, typer.Argument(help="The JSON file to write.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Write all bullets to a JSON file."""
+    from acegraph.graph.transfer import export_bullets
+
+    with _existing(playbook) as book:
+        count = export_bullets(book, file)
+    out.print(f"{count} bullets written to {file}")
+
+
+@playbook_app.command("import")
+def import_playbook(
+    file: Annotated[Path, typer.Argument(help="A JSON file written by export.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Merge exported bullets into a playbook; duplicates are refused, counters start at zero."""
+    from acegraph.graph.transfer import import_bullets
+
+    with BulletPlaybook(playbook) as book:
+        added, refused = import_bullets(book, file)
+    out.print(f"{added} bullets added, {refused} refused (duplicates, or refused by the evidence)")
+
+
+def main() -> None:
+    """Run the command line; our own errors become one line."""
+    try:
+        app()
+    except AceError as error:
+        err.print(f"acegraph: {error}", markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2 if isinstance(error, InvalidInput) else 1)
+
+
+def _mode(word: str) -> Mode:
+    return AceContext.of({"mode": word}).mode
+
+
+def _transaction(given: str) -> Any:
+    if not given.lstrip().startswith("{"):
+        return given
+    try:
+        return json.loads(given)
+    except json.JSONDecodeError as error:
+        raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
+
+
+def _load(file: Path, label: str | None, text: str | None, positive: str | None) -> list[Any]:
+    from acegraph.graph.dataset import load_dataset
+
+    query = text or (None if label else "query")
+    return load_dataset(file, query=query, answer=label or "answer", positive=positive)
+
+
+@contextmanager
+def _existing(url: str) -> Iterator[BulletPlaybook]:
+    from acegraph.state.tables import file_of
+
+    file = file_of(url)
+    if file is not None and not file.exists():
+        raise InvalidDataset(f"no playbook at {url}; 'acegraph train FILE' makes one")
+    with BulletPlaybook(url) as book:
+        yield book
+
+
+@contextmanager
+def _progress_bar() -> Iterator[Any]:
+    """Gives a reporter per seed; drawn on standard error, so that output can be piped."""
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+    )
+    with Progress(*columns, console=err, transient=True) as bar:
+        tasks: dict[str, Any] = {}
+
+        def reporter(seed: int) -> Any:
+            def told(what: str, done: int, total: int) -> None:
+                name = f"seed {seed + 1}: {what}"
+                if name not in tasks:
+                    tasks[name] = bar.add_task(name, total=total)
+                bar.update(tasks[name], completed=done)
+
+            return told
+
+        yield reporter
+
+
+def _print_experiment(found: Any, *, expected: bool = False) -> None:
+    from acegraph.graph.report import bullet_table, experiment_table
+
+    width = Console(width=max(out.width, 132)) if not out.is_terminal else out
+    width.print(experiment_table(found, expected=expected))
+    if found.bullets:
+        width.print(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
+    width.print(
+        "No language model was used unless a key is set: decisions by the embedded analyst."
+    )
+
+
+def _print_json(data: Any) -> None:
+    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""Labelled data sets from files: JSON list, JSON lines or CSV. It knows nothing of what learns from
+them.
+"""
+
+import csv
+import json
+import math
+from collections.abc import Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from acegraph.graph.generator import Example
+from acegraph.state import (
+    APPROVE,
+    DECLINE,
+    InvalidDataset,
+    InvalidInput,
+    Transaction,
+    Verdict,
+    parse_verdict,
+)
+
+Item = dict[str, Any]
+"""`query` (text, or a mapping of fields), `answer` (APPROVE or DECLINE) and `id`."""
+
+
+def load_dataset(
+    path: str | Path,
+    *,
+    query: str | None = "query",
+    answer: str = "answer",
+    positive: object = None,
+    ids: str | None = "id",
+) -> list[Item]:
+    """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
+
+    `query` and `answer` name the keys or columns; `query=None` takes all others together as the
+    fields of the transaction. `positive` is the label that means fraud, where it is not one of the
+    usual words.
+    """
+    file = Path(path)
+    rows = list(_read_rows(file))
+    if not rows:
+        raise InvalidDataset(f"{file}: no rows")
+    items = []
+    for number, row in rows:
+        where = f"{file}: row {number}"
+        label = _label(_need(row, answer, where), positive, answer, where)
+        if query is None:
+            given: Any = {k: v for k, v in row.items() if k != answer}
+        else:
+            given = _need(row, query, where)
+        try:
+            Transaction.of(given)
+        except InvalidInput as error:
+            raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
+        name = row.get(ids) if ids else None
+        items.append({"query": given, "answer": label, "id": str(name or f"{file.stem}-{number}")})
+    return items
+
+
+def as_items(dataset: Iterable[Mapping[str, Any] | Example]) -> list[Item]:
+    """The items of a data set given in Python: mappings with `query` and `answer`, or examples."""
+    items = []
+    for number, entry in enumerate(dataset, start=1):
+        row = entry.item() if isinstance(entry, Example) else entry
+        where = f"item {number}"
+        label = _label(_need(row, "answer", where), None, "answer", where)
+        given = _need(row, "query", where)
+        items.append({"query": given, "answer": label, "id": str(row.get("id") or number)})
+    return items
+
+
+def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
+    try:
+        text = file.read_text(encoding="utf-8-sig")
+    except FileNotFoundError:
+        raise InvalidDataset(f"{file}: no such file") from None
+    except (UnicodeDecodeError, OSError) as error:
+        raise InvalidDataset(f"{file}: cannot be read: {error}") from None
+    if file.suffix.lower() == ".csv":
+        for number, row in enumerate(csv.DictReader(text.splitlines()), start=1):
+            yield number, {k: _typed(v) for k, v in row.items() if k is not None}
+        return
+    for number, entry in enumerate(_json_entries(file, text), start=1):
+        if not isinstance(entry, dict):
+            raise InvalidDataset(f"{file}: row {number} is not an object")
+        yield number, entry
+
+
+def _json_entries(file: Path, text: str) -> list[Any]:
+    try:
+        if text.lstrip().startswith("["):
+            return list(json.loads(text))
+        return [json.loads(line) for line in text.splitlines() if line.strip()]
+    except json.JSONDecodeError as error:
+        raise InvalidDataset(f"{file}: line {error.lineno}: not JSON: {error.msg}") from None
+
+
+def _typed(value: str | list[str] | None) -> Any:
+    """A CSV cell: a number, true or false, nothing, or text."""
+    if not isinstance(value, str) or not value.strip():
+        return None
+    word = value.strip()
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    try:
+        number = float(word)
+    except ValueError:
+        return word
+    # Long digit strings are identifiers: as floats they would lose digits.
+    if not math.isfinite(number) or len(word.lstrip("-")) > 15:
+        return word
+    return int(word) if word.lstrip("-").isdigit() and not word.startswith("0" * 2) else number
+
+
+def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
+    value = row.get(name)
+    if value is None or value == "":
+        known = ", ".join(list(row)[:8])
+        raise InvalidDataset(f"{where}: field {name!r} is missing; it has {known}")
+    return value
+
+
+def _label(value: object, positive: object, name: str, where: str) -> Verdict:
+    if positive is not None:
+        return DECLINE if str(value).strip().lower() == str(positive).strip().lower() else APPROVE
+    try:
+        return parse_verdict(value)
+    except InvalidInput as error:
+        raise InvalidDataset(f"{where}, field {name!r}: {error}") from None

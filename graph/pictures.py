@@ -1,0 +1,80 @@
+"""Pictures of learning, with matplotlib (`pip install acegraph[report]`)."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from acegraph.graph.evaluation import Run, rolling_accuracy
+from acegraph.state import Bullet, InvalidSettings
+
+_LABELS = {
+    "vanilla": ("vanilla (learns nothing)", "#8a8a8a"),
+    "offline": ("offline, frozen", "#1f77b4"),
+    "offline_online": ("offline + online", "#2ca02c"),
+    "online": ("online only", "#d95f02"),
+}
+_WINDOW = 100
+
+
+def draw_learning_curves(
+    modes: Mapping[str, Sequence[Run]], path: Path | None = None, *, best: float | None = None
+) -> Any:
+    """Accuracy along the stream, one line per mode; written to `path` where one is given."""
+    figure, axes = _canvas((9, 5))
+    for name, (label, colour) in _LABELS.items():
+        if name in modes:
+            curve = rolling_accuracy(modes[name], _WINDOW)
+            axes.plot(range(1, len(curve) + 1), curve, label=label, color=colour, linewidth=2)
+    if best is not None:
+        axes.axhline(best, color="black", linestyle=":", linewidth=1.2)
+        axes.annotate("best attainable", (5, best), xytext=(0, 4), textcoords="offset points")
+    seeds = len(next(iter(modes.values())))
+    axes.set(
+        xlabel="transaction of the held-out stream",
+        ylabel=f"accuracy, last {_WINDOW} transactions",
+        title=f"What the playbook brings (mean of {seeds} seeds)"
+        if seeds > 1
+        else "What the playbook brings",
+        ylim=(0.4, 1.0),
+    )
+    axes.grid(alpha=0.25)
+    axes.legend(loc="lower right", frameon=False)
+    return _finished(figure, path)
+
+
+def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
+    """The backtest of every bullet: precision with its interval, and on how many cases it fired."""
+    proven = [b for b in bullets if b.evidence]
+    figure, axes = _canvas((10, 1.2 + 0.4 * max(len(proven), 1)))
+    for row, bullet in enumerate(reversed(proven)):
+        e = bullet.evidence
+        colour = "#c0392b" if bullet.verdict == "DECLINE" else "#2e86c1"
+        faded = 0.35 if bullet.status == "retired" else 1.0
+        axes.plot([e["precision_low"], e["precision_high"]], [row, row], color=colour, alpha=faded)
+        axes.plot(e["precision"], row, "o", color=colour, alpha=faded)
+        axes.annotate(
+            f"n = {e['fires']}", (1.02, row), va="center", fontsize=8, annotation_clip=False
+        )
+    axes.set_yticks(
+        range(len(proven)), [f"{b.content}  [{b.id}]" for b in reversed(proven)], fontsize=8
+    )
+    axes.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
+    axes.set(xlim=(0, 1), xlabel="precision on the labelled cases, 95 % interval")
+    axes.set_title("Bullets and their evidence (red: DECLINE, blue: APPROVE)", loc="left")
+    return _finished(figure, path)
+
+
+def _canvas(size: tuple[float, float]) -> tuple[Any, Any]:
+    try:
+        from matplotlib.figure import Figure
+    except ImportError:
+        raise InvalidSettings("pictures need matplotlib: pip install 'acegraph[report]'") from None
+    figure = Figure(figsize=size, layout="constrained")
+    return figure, figure.subplots()
+
+
+def _finished(figure: Any, path: Path | None) -> Any:
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        figure.savefig(path, dpi=120)
+    return figure

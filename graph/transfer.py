@@ -1,0 +1,114 @@
+"""Bullets as a JSON file: written by one playbook, read by another. Never pickle, never code.
+
+A record is evidence of the ledger that counted it: it is exported to be read, not imported to be
+believed.
+"""
+
+import json
+from pathlib import Path
+from typing import Any, Final
+
+from acegraph.nodes.curator import Curator
+from acegraph.state import (
+    Bullet,
+    BulletPlaybook,
+    Condition,
+    InvalidCondition,
+    InvalidDataset,
+)
+
+FORMAT: Final = "acegraph-playbook"
+FORMAT_VERSION: Final = 1
+
+
+def bullet_to_json(bullet: Bullet) -> dict[str, Any]:
+    """Everything a bullet is, but its id."""
+    return {
+        "content": bullet.content,
+        "condition": bullet.condition.to_json() if bullet.condition else None,
+        "node": bullet.node,
+        "source": bullet.source,
+        "status": bullet.status,
+        "proof": bullet.proof,
+        "problem_types": list(bullet.problem_types),
+        "confidence": bullet.confidence,
+        "weight": bullet.weight,
+        "evidence": dict(bullet.evidence),
+        "origin": dict(bullet.origin),
+        "related": list(bullet.related),
+        "record": {
+            "helpful_count": bullet.helpful_count,
+            "harmful_count": bullet.harmful_count,
+            "times_selected": bullet.times_selected,
+        },
+        "created_at": bullet.created_at,
+    }
+
+
+def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
+    """Write all bullets; gives how many."""
+    bullets = [bullet_to_json(b) for b in playbook]
+    body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
+    file.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    return len(bullets)
+
+
+def import_bullets(
+    playbook: BulletPlaybook, file: Path, curator: Curator | None = None
+) -> tuple[int, int]:
+    """Merge the file's active bullets through the curator; gives how many were added and refused.
+
+    The whole file is checked first and merged as one step: a bad entry leaves the playbook as it
+    was.
+    """
+    entries = _read(file)
+    curator = curator or Curator()
+    added = 0
+    with playbook.writing():
+        for entry in entries:
+            found = curator.curate(
+                entry["content"],
+                entry["node"],
+                playbook,
+                entry["source"],
+                condition=entry["condition"],
+                problem_types=entry["problem_types"],
+                confidence=entry["confidence"],
+                origin={"imported_from": file.name},
+            )
+            added += found.bullet_id is not None
+    return added, len(entries) - added
+
+
+def _read(file: Path) -> list[dict[str, Any]]:
+    try:
+        body = json.loads(file.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        raise InvalidDataset(f"{file}: no such file") from None
+    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+        raise InvalidDataset(f"{file}: not JSON: {error}") from None
+    if not isinstance(body, dict) or body.get("format") != FORMAT:
+        raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
+    if body.get("format_version") != FORMAT_VERSION:
+        raise InvalidDataset(f"{file}: format version {body.get('format_version')}; 1 is read")
+    entries = [
+        _checked(entry, f"{file}: bullet {number}")
+        for number, entry in enumerate(body.get("bullets", []), start=1)
+    ]
+    return [entry for entry in entries if entry["status"] == "active"]
+
+
+def _checked(entry: Any, where: str) -> dict[str, Any]:
+    try:
+        condition = entry["condition"]
+        return {
+            "content": str(entry["content"]),
+            "condition": Condition.from_json(condition) if condition else None,
+            "node": str(entry["node"]),
+            "source": entry["source"],
+            "status": entry["status"],
+            "problem_types": [str(kind) for kind in entry["problem_types"]],
+            "confidence": float(entry["confidence"]),
+        }
+    except (KeyError, TypeError, ValueError, InvalidCondition) as error:
+        raise InvalidDataset(f"{where}: {error}") from None
