@@ -148,12 +148,12 @@ class Curator:
         checkable = [b for b in playbook.get_bullets_for_node(node) if b.condition]
         if not checkable or not _can_prove(table):
             return []
-        weights, fires = fitted_weights(table, checkable)
+        weights = fitted_weights(table, checkable)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
         retired = []
-        for bullet, weight, fired in zip(checkable, weights, fires, strict=True):
-            if weight == 0 and fired >= _FIRES_TO_RETIRE and bullet.id != keep:
-                reason = f"no weight left: on {fired} labelled cases the other bullets say it all"
+        for bullet, weight in zip(checkable, weights, strict=True):
+            reason = _worn_out(bullet, weight, table) if bullet.id != keep else ""
+            if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
         return retired
@@ -205,12 +205,27 @@ class Curator:
         return found, ""
 
 
-def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> tuple[list[float], list[int]]:
-    """Weights of checkable bullets on labelled cases, and on how many of these each fires."""
+def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
+    """The weights of checkable bullets that fit the labelled cases best."""
     fired = np.array([b.condition.holds_over(table) for b in bullets if b.condition])
     signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in bullets])
     weights = fit_weights(fired, signs, table.fraud, scorecard_over(table))
-    return [round(float(w), 4) for w in weights], [int(n) for n in fired.sum(axis=1)]
+    return [round(float(w), 4) for w in weights]
+
+
+def _worn_out(bullet: Bullet, weight: float, table: CaseTable) -> str:
+    """Why a bullet no longer earns its place, or nothing."""
+    assert bullet.condition is not None
+    fired = bullet.condition.holds_over(table)
+    wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
+    fires, right = int(fired.sum()), int((fired & wanted).sum())
+    if fires < _FIRES_TO_RETIRE:
+        return ""
+    if right * len(table) <= int(wanted.sum()) * fires:
+        return f"right on {right} of {fires} labelled cases: no better than chance"
+    if weight == 0:
+        return f"no weight left: on its {fires} labelled cases the other bullets say it all"
+    return ""
 
 
 def _can_prove(table: CaseTable) -> bool:

@@ -137,9 +137,12 @@ CHANNELS: Final[dict[str, tuple[str, ...]]] = {
 }
 
 TOPICS: Final[dict[str, tuple[str, ...]]] = {
-    "amount": ("amount", "price", "value", "purchase of", "usd", "dollar", "dollars", "large purchase",
-               "expensive", "high-value", "big-ticket", "spend", "spending", "cost", "small amount",
-               "tiny amount", "micro"),
+    "amount": ("amount", "price", "value", "purchase of", "usd", "dollar", "dollars", "spend",
+               "spending", "cost"),
+    "large amount": ("large purchase", "expensive", "high-value", "high value", "big-ticket",
+                     "large sum", "costly"),
+    "small amount": ("small payments", "small purchases", "tiny amount", "micro", "low-value",
+                     "few dollars"),
     "velocity": ("velocity", "per hour", "last hour", "rapid", "burst", "in a row", "repeated",
                  "many transactions", "transactions in", "attempts", "frequency", "in quick succession",
                  "tx_last_hour", "tx_last_day", "minutes apart", "card testing"),
@@ -183,7 +186,7 @@ def _joined(phrase: str) -> str:
 def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
     longest_first = sorted(phrases, key=len, reverse=True)
     joined = "|".join(re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in longest_first)
-    return re.compile(rf"(?<![\w-])(?:{joined})(?!\w)")
+    return re.compile(rf"(?<![\w-])({joined})s?(?!\w)")
 
 
 def _index() -> dict[str, tuple[str, str, bool]]:
@@ -215,7 +218,7 @@ def mentions(text: str) -> Iterator[Mention]:
     """
     lowered = text.lower()
     for found in _PATTERN.finditer(lowered):
-        group, concept, opposite = _PHRASES[_joined(found[0])]
+        group, concept, opposite = _PHRASES[_joined(found[1])]
         clause = re.split(r"[.;,!?]|\bbut\b|\band\b", lowered[: found.start()])[-1]
         denied = bool(_NEGATION.search(clause)) or bool(
             re.match(

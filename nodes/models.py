@@ -6,23 +6,42 @@ schema, a function call, or plain JSON in the answer. It knows nothing of fraud.
 
 import json
 import re
-from collections.abc import Sequence
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any, Final, Literal, TypeVar
 
-from langchain_core.exceptions import OutputParserException
+from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import ValidationError
 
 from acegraph.nodes.waiting import Wait
-from acegraph.state import Form, ModelAnswerInvalid, ModelError, ModelRefused, ModelUnavailable
+from acegraph.state import (
+    AceError,
+    Form,
+    ModelAnswerInvalid,
+    ModelError,
+    ModelRefused,
+    ModelUnavailable,
+)
 
 Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 # What clients are known to raise when a server answers with something that is not the protocol.
-_NOT_THE_PROTOCOL: Final = (AttributeError, IndexError, KeyError, TypeError, json.JSONDecodeError)
+_NOT_THE_PROTOCOL: Final = (
+    AssertionError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+_CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
 
 
 class LanguageModel:
@@ -36,21 +55,11 @@ class LanguageModel:
     async def fill(self, form: type[F], messages: Sequence[BaseMessage], wait: Wait) -> F:
         """Ask, and give the form filled in; `ModelError` for anything else."""
         runnable, prompt = self._prepared(form, list(messages))
-        try:
+        with as_model_errors(self.name):
             answer = await wait.either(
                 lambda: runnable.invoke(prompt), lambda: runnable.ainvoke(prompt)
             )
-        except ModelError:
-            raise
-        except (OutputParserException, ValidationError) as error:
-            raise ModelAnswerInvalid(f"{self.name}: {_first_line(error)}") from error
-        except _NOT_THE_PROTOCOL as error:
-            raise ModelAnswerInvalid(f"{self.name} gave an answer outside the protocol") from error
-        except (TimeoutError, ConnectionError) as error:
-            raise ModelUnavailable(f"{self.name}: {_first_line(error)}") from error
-        except _client_errors() as error:
-            raise _translated(self.name, error) from error
-        return self._read(form, answer)
+            return self._read(form, answer)
 
     def _prepared(
         self, form: type[F], messages: list[BaseMessage]
@@ -65,28 +74,47 @@ class LanguageModel:
         return self.model, [*messages, HumanMessage(order)]
 
     def _read(self, form: type[F], answer: Any) -> F:
-        raw = answer["raw"] if isinstance(answer, dict) else answer
+        given = answer if isinstance(answer, dict) else {"raw": answer}
+        raw = given["raw"]
         if isinstance(raw, AIMessage):
-            self._refuse_refusals(raw)
-        if isinstance(answer, dict) and isinstance(answer.get("parsed"), form):
-            parsed: F = answer["parsed"]
+            self._refuse_what_is_no_answer(raw)
+        if isinstance(given.get("parsed"), form):
+            parsed: F = given["parsed"]
+            parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
             return parsed
-        text = raw.content if isinstance(raw, BaseMessage) else str(raw)
-        found = _JSON.search(text if isinstance(text, str) else json.dumps(text))
-        if not found:
-            raise ModelAnswerInvalid(f"{self.name} gave no JSON for {form.__name__}")
-        try:
+        found = _JSON.search(raw.text if isinstance(raw, BaseMessage) else str(raw))
+        if found:
             return form.model_validate_json(found[0])
-        except ValidationError as error:
-            raise ModelAnswerInvalid(f"{self.name}: {_first_line(error)}") from error
+        if isinstance(error := given.get("parsing_error"), ValidationError):
+            raise error
+        raise ModelAnswerInvalid(f"{self.name} gave no JSON for {form.__name__}")
 
-    def _refuse_refusals(self, message: AIMessage) -> None:
+    def _refuse_what_is_no_answer(self, message: AIMessage) -> None:
         refusal = message.additional_kwargs.get("refusal")
         reason = message.response_metadata.get("finish_reason")
         if refusal or reason == "content_filter":
             raise ModelRefused(f"{self.name} declined to answer")
         if reason == "length":
             raise ModelAnswerInvalid(f"{self.name}: the answer was cut off")
+        if len(message.tool_calls) > 1:
+            raise ModelAnswerInvalid(f"{self.name} gave {len(message.tool_calls)} answers, not one")
+
+
+@contextmanager
+def as_model_errors(name: str) -> Iterator[None]:
+    """Whatever the client of this model raises, as one family of errors."""
+    try:
+        yield
+    except AceError:
+        raise
+    except (TimeoutError, ConnectionError) as error:
+        raise ModelUnavailable(f"{name}: {type(error).__name__}") from error
+    except (*_client_errors(), LangChainException) as error:
+        raise _translated(name, error) from error
+    except ValidationError as error:
+        raise ModelAnswerInvalid(f"{name}: {_first_complaint(error)}") from error
+    except _NOT_THE_PROTOCOL as error:
+        raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol") from error
 
 
 def _method_of(model: BaseChatModel, name: str) -> Method:
@@ -98,25 +126,30 @@ def _method_of(model: BaseChatModel, name: str) -> Method:
 
 
 def _client_errors() -> tuple[type[BaseException], ...]:
-    """The errors of the HTTP clients in use; imported only when something went wrong."""
-    import httpx
-    import openai
-
-    return (openai.OpenAIError, httpx.HTTPError)
+    """The errors of the HTTP clients in use; one that has raised is loaded, so none is imported."""
+    loaded = ((sys.modules.get(module), error) for module, error in _CLIENT_ERRORS.items())
+    return tuple(getattr(module, error) for module, error in loaded if module)
 
 
 def _translated(name: str, error: BaseException) -> ModelError:
+    """What went wrong, without the server's own words: they may repeat the key or the prompt."""
     import openai
 
+    if isinstance(error, OutputParserException):
+        return ModelAnswerInvalid(f"{name} gave an answer that cannot be read")
     if isinstance(error, openai.ContentFilterFinishReasonError):
         return ModelRefused(f"{name} declined to answer")
     if isinstance(error, openai.LengthFinishReasonError):
         return ModelAnswerInvalid(f"{name}: the answer was cut off")
     if isinstance(error, openai.AuthenticationError):
         return ModelUnavailable(f"{name}: the server refused the key (401)")
-    return ModelUnavailable(f"{name}: {type(error).__name__}: {_first_line(error)}")
+    status, code = getattr(error, "status_code", None), str(getattr(error, "code", None) or "")
+    where = f" (HTTP {status})" if status else ""
+    what = f": {code}" if _ERROR_CODE.fullmatch(code) else ""
+    return ModelUnavailable(f"{name}: {type(error).__name__}{where}{what}")
 
 
-def _first_line(error: BaseException) -> str:
-    lines = str(error).strip().splitlines()
-    return lines[0][:200] if lines else type(error).__name__
+def _first_complaint(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]

@@ -6,7 +6,7 @@ needed.
 
 import os
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from acegraph.nodes.embedder import EMBEDDED_MODEL
 from acegraph.nodes.embeddings import EMBEDDED, EmbeddingModel
@@ -24,6 +24,7 @@ DEFAULT_MODELS: Final = {
 EMBEDDED_NAME: Final = "embedded"
 """The name that asks for the embedded analyst (or embedder) even where a key is set."""
 _TIMEOUT_SECONDS: Final = 60
+_MAX_RETRIES: Final = 2
 
 
 def has_key() -> bool:
@@ -77,7 +78,10 @@ def _chat(name: str, key: str, base_url: str | None) -> LanguageModel:
             base_url=base_url,
             temperature=0,
             timeout=_TIMEOUT_SECONDS,
-            max_retries=2,
+            max_retries=_MAX_RETRIES,
+            http_async_client=_async_client(),
+            # A form is read whole: LangChain completes a call that a stream broke off.
+            disable_streaming=True,
         )
     )
 
@@ -92,8 +96,18 @@ def _embeddings(name: str, key: str, base_url: str | None) -> EmbeddingModel:
         openai_api_key=SecretStr(key),
         openai_api_base=base_url,
         request_timeout=_TIMEOUT_SECONDS,
-        max_retries=2,
+        max_retries=_MAX_RETRIES,
+        http_async_client=_async_client(),
         # The check wants to download a tokenizer, and compatible servers want text, not tokens.
         check_embedding_ctx_length=False,
     )
     return EmbeddingModel(name, client)
+
+
+def _async_client() -> Any:
+    """A client that keeps no connection: one that is kept belongs to the event loop it was opened
+    in, and a script that calls `asyncio.run` twice would find it dead.
+    """
+    import openai
+
+    return openai.DefaultAsyncHttpxClient(headers={"Connection": "close"})

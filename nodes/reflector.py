@@ -5,6 +5,7 @@ the labelled cases it is given, or, used alone, from those it has seen. It propo
 for the curator to say.
 """
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, NotRequired
 
@@ -33,18 +34,16 @@ from acegraph.state import (
     parse_verdict,
 )
 
-_PROBLEMS: Final = (
-    (
-        "location_fraud",
-        ("country", "vpn", "distance", "ip", "city", "state", "lat", "lng", "place"),
-    ),
-    ("merchant_risk", ("merchant", "category", "rating", "store")),
-    ("velocity", ("tx_", "last_", "count", "minutes", "frequency", "attempts")),
-    ("account_risk", ("account", "age", "verified", "disputes", "email")),
-    ("device_risk", ("device", "browser", "channel")),
-    ("amount_anomaly", ("amount", "amt", "usual", "price", "value")),
-    ("timing", ("hour", "weekday", "month", "time", "date")),
-)
+_PROBLEMS: Final[dict[str, str]] = {
+    "location_fraud": "country vpn distance ip city state lat lng region travel address",
+    "merchant_risk": "merchant category rating store shop",
+    "velocity": "tx last count minutes attempts frequency",
+    "account_risk": "account age verified disputes email customer",
+    "device_risk": "device browser channel",
+    "amount_anomaly": "amount amt usual price value ratio",
+    "timing": "hour weekday month time date day",
+}
+"""Kinds of problem, and the words in the names of the fields that they are about."""
 
 
 class Reflection(TypedDict):
@@ -164,8 +163,8 @@ def problem_types(fields: Iterable[str]) -> list[str]:
     >>> problem_types(["country_changed", "amount"])
     ['location_fraud', 'amount_anomaly']
     """
-    names = [name.lower() for name in fields]
-    found = [kind for kind, words in _PROBLEMS if any(word in n for n in names for word in words)]
+    words = {word for name in fields for word in re.split(r"[^a-z]+", name.lower())}
+    found = [kind for kind, about in _PROBLEMS.items() if words & set(about.split())]
     return found or ["pattern"]
 
 

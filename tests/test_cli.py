@@ -1,0 +1,163 @@
+"""The command line, run as a person runs it."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from acegraph.graph import generate_transactions
+
+ACEGRAPH = Path(sys.executable).with_name("acegraph")
+RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
+
+
+def run(folder: Path, *words: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
+    done = subprocess.run(
+        [ACEGRAPH, *words],
+        cwd=folder,
+        env={**clean, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def from_json(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a labelled file and a playbook trained on it."""
+    folder = tmp_path_factory.mktemp("trained")
+    cases = [e.item() for e in generate_transactions(150, seed=1)]
+    (folder / "cases.json").write_text(json.dumps(cases))
+    run(folder, "train", "cases.json")
+    return folder
+
+
+def test_decide_gives_reasons_and_remembers(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", RISKY, "--id", "mine")
+    assert done.stdout.startswith("DECLINE")
+    assert "no language model" in done.stdout
+    told = run(tmp_path, "feedback", "mine", "DECLINE")
+    assert "mine was right" in told.stdout
+
+
+def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", '{"amount": 12, "hour": 14}', "--json", "--truth", "APPROVE")
+    result = from_json(done)
+    assert (result["decision"], result["verdict"]) == ("APPROVE", "right")
+
+
+def test_train_makes_a_playbook_that_lasts(trained: Path) -> None:
+    listed = from_json(run(trained, "playbook", "list", "--json"))
+    assert len(listed["bullets"]) >= 2
+    shown = from_json(run(trained, "playbook", "show", "b1"))
+    assert shown["proof"] == "proven"
+    assert shown["history"][0]["change"] == "added"
+    assert "heuristic" in run(trained, "playbook", "list").stdout
+
+
+def test_a_playbook_is_carried_elsewhere(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    first = run(tmp_path, "playbook", "import", "book.json").stdout
+    again = run(tmp_path, "playbook", "import", "book.json").stdout
+    assert not first.startswith("0 bullets added")
+    assert again.startswith("0 bullets added")
+
+
+def test_compare_prints_one_object_with_all_figures(trained: Path) -> None:
+    done = run(
+        trained, "compare", "cases.json", "--train", "60", "--test", "40", "--seeds", "2", "--json"
+    )
+    found = from_json(done)
+    assert set(found["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
+    for mode in found["modes"].values():
+        for metric in ("accuracy", "balanced_accuracy", "average_precision"):
+            assert mode[metric]["low"] <= mode[metric]["mean"] <= mode[metric]["high"]
+    for name in ("logistic_regression", "depth_3_tree", "gradient_boosting"):
+        assert 0 <= found["challengers"][name]["balanced_accuracy"]["mean"] <= 1
+    assert (found["seeds"], found["test_cases"]) == (2, 80)
+
+
+def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
+    for name, seed in (("a.csv", 1), ("b.csv", 2)):
+        rows = ["amt,hour,outcome"]
+        for e in generate_transactions(60, seed=seed):
+            rows.append(
+                f"{e.fields['amount']},{e.fields['hour']},{'Y' if e.answer == 'DECLINE' else 'N'}"
+            )
+        (tmp_path / name).write_text("\n".join(rows))
+    done = run(
+        tmp_path, "compare", "--train-file", "a.csv", "--test-file", "b.csv",
+        "--label", "outcome", "--positive", "Y", "--no-baselines",
+    )  # fmt: skip
+    assert "vanilla" in done.stdout
+    assert "approving everything scores" in done.stdout.replace("\n", " ")
+
+
+def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
+    done = run(tmp_path, "demo", "--train", "60", "--test", "40")
+    for word in (
+        "vanilla",
+        "offline + online",
+        "logistic regression",
+        "best attainable",
+        "65-70 %",
+    ):
+        assert word in done.stdout
+    picture = tmp_path / "out" / "learning_curves.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_graph_prints_mermaid(tmp_path: Path) -> None:
+    assert "selector --> agent" in run(tmp_path, "graph").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["decide", ""], "empty"),
+        (["decide", "{nonsense"], "not JSON"),
+        (["decide", "pays $1", "--mode", "telepathy"], "mode"),
+        (["decide", "pays $1", "--truth", "perhaps"], "unknown label"),
+        (["decide", "pays $1", "--playbook", "mysql://x"], "cannot open"),
+        (["train", "nowhere.csv"], "no such file"),
+        (["compare"], "compare wants FILE"),
+        (["compare", "nowhere.json"], "no such file"),
+        (["playbook", "list"], "no playbook"),
+        (["playbook", "import", "nowhere.json"], "no such file"),
+        (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
+    done = run(tmp_path, *words, code=2)
+    assert why in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+
+
+def test_an_unknown_decision_is_one_line(tmp_path: Path) -> None:
+    done = run(tmp_path, "feedback", "nobody", "APPROVE", code=1)
+    assert "no decision 'nobody'" in done.stderr
+
+
+def test_a_bad_row_teaches_nothing(tmp_path: Path) -> None:
+    rows = [e.item() for e in generate_transactions(30, seed=1)]
+    (tmp_path / "cases.json").write_text(json.dumps([*rows, {"query": "pays $1"}]))
+    done = run(tmp_path, "train", "cases.json", code=2)
+    assert "row 31: field 'answer' is missing" in done.stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+def test_help_teaches(tmp_path: Path) -> None:
+    for words in (["--help"], ["demo", "--help"], ["compare", "--help"], ["playbook", "--help"]):
+        assert "Usage" in run(tmp_path, *words).stdout

@@ -1,0 +1,169 @@
+"""The curator: duplicates, twins that are none, evidence, bounds."""
+
+import numpy as np
+import pytest
+
+from acegraph.nodes import Curator
+from acegraph.nodes.difference import difference
+from acegraph.state import BulletPlaybook, Case, Condition
+
+NODE = "fraud_detection"
+
+TEN = "Decline when a card makes more than 10 purchases per hour, 90% of these are fraud"
+
+
+def merged(*texts: str, **settings: object) -> list[str | None]:
+    playbook, curator = BulletPlaybook(), Curator(**settings)  # type: ignore[arg-type]
+    return [curator.merge_bullet(text, NODE, playbook) for text in texts]
+
+
+def labelled(playbook: BulletPlaybook, n: int = 200, seed: int = 0) -> None:
+    """Cases in which fraud is amount >= 100, but for one in twenty."""
+    rng = np.random.default_rng(seed)
+    past = []
+    for i in range(n):
+        amount, noise = float(rng.integers(1, 200)), float(rng.integers(0, 100))
+        is_fraud = (amount >= 100) != (rng.random() < 0.05)
+        label = "DECLINE" if is_fraud else "APPROVE"
+        past.append(Case(f"h{i}", {"amount": amount, "noise": noise}, label))  # type: ignore[arg-type]
+    playbook.remember(past, NODE)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        TEN,
+        TEN.upper(),
+        TEN.replace("90%", "95%"),
+        TEN.replace("purchases", "purchase"),
+        TEN + ".",
+    ],
+)
+def test_a_text_that_says_the_same_is_a_duplicate(again: str) -> None:
+    assert merged(TEN, again) == ["b1", None]
+
+
+@pytest.mark.parametrize(
+    ("twin", "what"),
+    [
+        (TEN.replace("Decline", "Approve").replace("fraud", "legitimate"), "verdict"),
+        (TEN.replace("10", "50"), "bound"),
+        (TEN.replace("more than", "less than"), "direction"),
+        (TEN.replace("per hour", "by proxy"), "field"),
+    ],
+)
+def test_a_twin_that_says_something_else_is_added_and_linked(twin: str, what: str) -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    curator.merge_bullet(TEN, NODE, playbook)
+    bullet_id = curator.merge_bullet(twin, NODE, playbook)
+    assert difference(TEN, twin) == what
+    assert bullet_id is not None
+    assert playbook.get_bullet(bullet_id).related == ("b1",)
+
+
+def test_equal_conditions_in_another_order_are_duplicates() -> None:
+    assert merged(
+        "DECLINE when amount >= 100 and vpn is true", "DECLINE when vpn is true and amount >= 100"
+    ) == ["b1", None]
+
+
+def test_duplicates_are_looked_for_in_the_same_node_only() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    assert curator.merge_bullet(TEN, NODE, playbook)
+    assert curator.merge_bullet(TEN, "another_node", playbook)
+
+
+def test_without_labelled_history_a_rule_is_active_and_unproven() -> None:
+    playbook = BulletPlaybook()
+    bullet_id = Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    assert bullet_id is not None
+    bullet = playbook.get_bullet(bullet_id)
+    assert (bullet.status, bullet.proof) == ("active", "unproven")
+
+
+def test_a_rule_that_the_cases_bear_out_is_proven_and_weighed() -> None:
+    playbook = BulletPlaybook()
+    labelled(playbook)
+    found = Curator().curate("DECLINE when amount >= 100", NODE, playbook)
+    assert found.bullet_id is not None
+    bullet = playbook.get_bullet(found.bullet_id)
+    assert bullet.proof == "proven"
+    assert bullet.evidence["precision"] > 0.9
+    assert bullet.evidence["precision_low"] < bullet.evidence["precision"]
+    assert bullet.weight is not None
+    assert bullet.weight > 1
+
+
+@pytest.mark.parametrize(
+    ("rule", "why"),
+    [
+        ("DECLINE when noise >= 50", "chance"),
+        ("DECLINE when amount < 100", "chance"),
+        ("DECLINE when amount >= 5000", "too few"),
+    ],
+)
+def test_a_rule_that_the_cases_do_not_bear_out_is_refused(rule: str, why: str) -> None:
+    playbook = BulletPlaybook()
+    labelled(playbook)
+    found = Curator().curate(rule, NODE, playbook)
+    assert (found.action, found.bullet_id) == ("refused", None)
+    assert why in found.reason
+    assert len(playbook) == 0
+
+
+def test_a_rule_that_adds_nothing_is_refused() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    labelled(playbook)
+    curator.merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    found = curator.curate("DECLINE when amount >= 99 and noise < 1000", NODE, playbook)
+    assert found.action == "refused"
+
+
+def test_the_gate_can_be_switched_off() -> None:
+    playbook = BulletPlaybook()
+    labelled(playbook)
+    found = Curator(gate="off").curate("DECLINE when noise >= 50", NODE, playbook)
+    assert found.action == "added"
+
+
+def test_a_full_playbook_retires_its_least_useful_bullet() -> None:
+    playbook, curator = BulletPlaybook(), Curator(capacity=2)
+    for text in ("Gift cards at night", "Crypto through a proxy"):
+        curator.merge_bullet(text, NODE, playbook)
+    playbook.update_stats("b2", True)
+    curator.merge_bullet("Small payments in quick succession", NODE, playbook)
+    assert [b.id for b in playbook.get_bullets_for_node(NODE)] == ["b2", "b3"]
+    assert "least useful" in playbook.history()[-1]["reason"]
+
+
+def test_a_retired_rule_that_proves_itself_again_is_revived() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    labelled(playbook)
+    curator.merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    playbook.set_status("b1", "retired", "holiday")
+    found = curator.curate("DECLINE when amount >= 100", NODE, playbook)
+    assert (found.action, found.bullet_id) == ("revived", "b1")
+    assert playbook.get_bullet("b1").status == "active"
+
+
+def test_a_decision_adds_its_bullet_once() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    origin = {"decision": "d1"}
+    first = curator.curate("Gift cards at night", NODE, playbook, origin=origin)
+    again = curator.curate("Gift cards at night", NODE, playbook, origin=origin)
+    assert first.bullet_id == again.bullet_id == "b1"
+    assert len(playbook) == 1
+
+
+def test_a_rule_whose_cause_is_gone_is_retired() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    labelled(playbook, 100)
+    curator.merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    assert Condition.parse("DECLINE when amount >= 100") == playbook.get_bullet("b1").condition
+    flipped = [
+        Case(f"f{i}", {"amount": float(i), "noise": 0.0}, "APPROVE" if i >= 100 else "DECLINE")
+        for i in range(200)
+    ]
+    playbook.remember(flipped, NODE)
+    assert curator.tend(NODE, playbook) == ["b1"]
+    assert playbook.get_bullet("b1").status == "retired"

@@ -1,0 +1,80 @@
+"""Data sets from files."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from acegraph.graph import load_dataset
+from acegraph.state import InvalidDataset
+
+ROWS = [
+    {"id": "a", "query": "pays $20", "answer": "APPROVE"},
+    {"id": "b", "query": "pays $900 via VPN", "answer": "fraud"},
+]
+
+
+@pytest.mark.parametrize("kind", ["json", "jsonl", "csv"])
+def test_every_format_gives_the_same_items(tmp_path: Path, kind: str) -> None:
+    text = {
+        "json": json.dumps(ROWS),
+        "jsonl": "\n".join(json.dumps(row) for row in ROWS),
+        "csv": "id,query,answer\na,pays $20,APPROVE\nb,pays $900 via VPN,fraud\n",
+    }[kind]
+    file = tmp_path / f"cases.{kind}"
+    file.write_text(text)
+    assert load_dataset(file) == [ROWS[0], {**ROWS[1], "answer": "DECLINE"}]
+
+
+def test_any_columns_by_name_and_all_others_as_fields(tmp_path: Path) -> None:
+    file = tmp_path / "cards.csv"
+    file.write_text(
+        "amt,city,online,card,is_fraud\n12.5,Oslo,true,4111111111111111,0\n,,,,1\n7,x,,,1\n"
+    )
+    with pytest.raises(InvalidDataset, match="row 2"):
+        load_dataset(file, query=None, answer="is_fraud")
+    file.write_text("amt,city,online,card,is_fraud\n12.5,Oslo,true,4111111111111111,0\n7,,,,1\n")
+    first, second = load_dataset(file, query=None, answer="is_fraud")
+    assert first["query"] == {
+        "amt": 12.5,
+        "city": "Oslo",
+        "online": True,
+        "card": "4111111111111111",
+    }
+    assert (first["answer"], second["answer"]) == ("APPROVE", "DECLINE")
+    assert second["query"]["city"] is None
+
+
+def test_the_label_that_means_fraud_can_be_named(tmp_path: Path) -> None:
+    file = tmp_path / "claims.csv"
+    file.write_text("text,outcome\npays $1,Y\npays $2,N\n")
+    items = load_dataset(file, query="text", answer="outcome", positive="Y")
+    assert [item["answer"] for item in items] == ["DECLINE", "APPROVE"]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "why"),
+    [
+        ("a.json", '[{"query": "pays $1"}]', "row 1: field 'answer' is missing"),
+        ("a.json", '[{"query": "$1", "answer": "0"}, {"answer": "0"}]', "row 2: field 'query'"),
+        ("a.json", '[{"query": "$1", "answer": "x"}]', "row 1, field 'answer': unknown label"),
+        ("a.jsonl", '{"query": "pays $1", "answer": "APPROVE"}\n{oops', "not JSON"),
+        ("a.json", "[1]", "row 1 is not an object"),
+        ("a.csv", "query,answer\n", "no rows"),
+        ("a.csv", "query,answer\npays $1,\n", "row 1: field 'answer' is missing"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_said_with_row_and_field(
+    tmp_path: Path, name: str, text: str, why: str
+) -> None:
+    file = tmp_path / name
+    file.write_text(text)
+    with pytest.raises(InvalidDataset) as error:
+        load_dataset(file)
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset, match="no such file"):
+        load_dataset(tmp_path / "nowhere.csv")

@@ -1,0 +1,449 @@
+"""The compiled graph: its shape, its routes, its modes, what a run leaves behind."""
+
+import asyncio
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.types import RetryPolicy
+
+from acegraph.graph import create_ace_graph, feedback, generate_transactions
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    Case,
+    DecisionConflict,
+    InvalidInput,
+    InvalidSettings,
+    ModelUnavailable,
+)
+
+NODE = "fraud_detection"
+RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
+CALM = "Customer for 6 years pays $20 at a supermarket at 2 PM"
+
+
+def nodes_passed(graph: Any, given: dict[str, Any], **settings: Any) -> list[str]:
+    context = AceContext(**settings)
+    return [name for update in graph.stream(given, context=context) for name in update]
+
+
+def counters(playbook: BulletPlaybook) -> list[tuple[int, int, int]]:
+    return [(b.helpful_count, b.harmful_count, b.times_selected) for b in playbook]
+
+
+def with_history(playbook: BulletPlaybook) -> None:
+    """Forty labelled cases in which cheap payments at an even hour are fraud."""
+    playbook.remember(
+        [
+            Case(f"h{i}", {"amount": float(i), "hour": i % 24}, "DECLINE" if i < 25 else "APPROVE")
+            for i in range(50)
+        ],
+        NODE,
+    )
+
+
+def test_the_graph_has_the_five_nodes() -> None:
+    drawn = create_ace_graph().compile().get_graph()
+    names = {"selector", "agent", "judge", "reflector", "curator"}
+    assert set(drawn.nodes) - {"__start__", "__end__"} == names
+    edges = {(e.source, e.target, e.conditional) for e in drawn.edges}
+    assert ("judge", "reflector", True) in edges
+    assert ("judge", "__end__", True) in edges
+
+
+def test_a_right_decision_ends_after_the_judge() -> None:
+    graph = create_ace_graph().compile()
+    assert nodes_passed(graph, {"transaction": RISKY, "ground_truth": "DECLINE"}) == [
+        "selector",
+        "agent",
+        "judge",
+    ]
+
+
+def test_a_wrong_decision_passes_reflector_and_curator() -> None:
+    graph = create_ace_graph().compile()
+    assert nodes_passed(graph, {"transaction": RISKY, "ground_truth": "APPROVE"}) == [
+        "selector",
+        "agent",
+        "judge",
+        "reflector",
+        "curator",
+    ]
+
+
+def test_every_kth_right_decision_is_learned_from_when_asked() -> None:
+    graph = create_ace_graph().compile()
+    lengths = [
+        len(nodes_passed(graph, {"transaction": RISKY, "ground_truth": "DECLINE"}, learn_every=3))
+        for _ in range(6)
+    ]
+    assert lengths == [3, 3, 5, 3, 3, 5]
+
+
+def test_a_mistake_teaches_a_rule_that_mends_it() -> None:
+    playbook = BulletPlaybook()
+    with_history(playbook)
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"transaction": {"amount": 7.0, "hour": 15}, "ground_truth": "DECLINE"}
+    first = graph.invoke(given)
+    assert (first["decision"], first["verdict"], first["new_bullet"]) == ("APPROVE", "wrong", "b1")
+    again = graph.invoke(given)
+    assert (again["decision"], again["verdict"]) == ("DECLINE", "right")
+    assert again["bullets_used"] == ["b1"]
+    assert counters(playbook) == [(1, 0, 1)]
+
+
+@pytest.mark.parametrize("mode", ["vanilla", "offline_online", "online"])
+def test_invoke_batch_and_stream_agree(mode: str) -> None:
+    graph = create_ace_graph().compile()
+    context = AceContext(mode=mode, learn=False)  # type: ignore[arg-type]
+    given = [{"transaction": e.query, "ground_truth": e.answer} for e in generate_transactions(6)]
+
+    async def alone() -> list[Any]:
+        return [await graph.ainvoke(g, context=context) for g in given]
+
+    async def together() -> list[Any]:
+        return await graph.abatch(given, context=context)
+
+    ways = [
+        [graph.invoke(g, context=context) for g in given],
+        graph.batch(given, context=context),
+        asyncio.run(alone()),
+        asyncio.run(together()),
+        [list(graph.stream(g, context=context, stream_mode="values"))[-1] for g in given],
+    ]
+    decisions = [[result["decision"] for result in way] for way in ways]
+    assert all(way == decisions[0] for way in decisions)
+
+
+def test_vanilla_selects_nothing_and_learns_nothing() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    result = graph.invoke(
+        {"transaction": CALM, "ground_truth": "DECLINE"},
+        context=AceContext(mode="vanilla", learn=True),
+    )
+    assert (result["decision"], result["verdict"]) == ("APPROVE", "wrong")
+    assert counters(playbook) == [(0, 0, 0)]
+    assert len(playbook.cases(NODE)) == 0
+
+
+def test_online_mode_sees_online_bullets_only() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE, "offline")
+    graph = create_ace_graph(playbook=playbook).compile()
+    assert (
+        graph.invoke({"transaction": CALM}, context=AceContext(mode="online"))["decision"]
+        == "APPROVE"
+    )
+    assert graph.invoke({"transaction": CALM})["decision"] == "DECLINE"
+
+
+def test_a_frozen_run_moves_no_counter() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    context = AceContext(learn=False, source="offline")
+    result = graph.invoke({"transaction": CALM, "ground_truth": "APPROVE"}, context=context)
+    assert (result["decision"], result["verdict"]) == ("DECLINE", "wrong")
+    assert counters(playbook) == [(0, 0, 0)]
+    assert len(playbook) == 1
+
+
+def test_without_a_judge_the_verdict_waits_and_feedback_settles_it() -> None:
+    playbook = BulletPlaybook()
+    with_history(playbook)
+    playbook.add_bullet("APPROVE when hour >= 12", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"transaction": {"amount": 7.0, "hour": 15}, "decision_id": "mine"}
+    assert nodes_passed(graph, given) == ["selector", "agent", "judge"]
+    assert playbook.decision("mine")["decision"] == "APPROVE"
+    assert counters(playbook) == [(0, 0, 1)]
+
+    found = feedback(playbook, "mine", "DECLINE", source="chargeback")
+    assert (found.is_correct, found.changed) == (False, True)
+    assert counters(playbook)[0] == (0, 1, 1)
+    assert found.curation is not None
+    assert found.curation.action == "added"
+    assert feedback(playbook, "mine", "DECLINE", source="chargeback").changed is False
+    assert counters(playbook)[0] == (0, 1, 1)
+
+
+@pytest.fixture(params=["memory", "sqlite"])
+def checkpointer(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Any]:
+    if request.param == "memory":
+        yield InMemorySaver()
+        return
+    with SqliteSaver.from_conn_string(str(tmp_path / "threads.db")) as saver:
+        yield saver
+
+
+def test_a_second_transaction_on_the_thread_inherits_nothing(checkpointer: Any) -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile(checkpointer=checkpointer)
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    first = graph.invoke(
+        {"transaction": RISKY, "ground_truth": "APPROVE", "decision_id": "one"}, thread
+    )
+    second = graph.invoke({"transaction": CALM}, thread)
+    assert (first["verdict"], second["verdict"]) == ("wrong", "pending")
+    assert second["decision_id"] != "one"
+    kept = graph.get_state(thread).values
+    assert kept["case"]["ground_truth"] is None
+    assert (kept["reflection"], kept["curation"], kept["new_bullet"]) == (None, None, None)
+
+
+def test_a_refused_run_leaves_its_ground_truth_to_nobody(checkpointer: Any) -> None:
+    graph = create_ace_graph().compile(checkpointer=checkpointer)
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    with pytest.raises(InvalidInput):
+        graph.invoke({"transaction": "", "ground_truth": "APPROVE", "decision_id": "one"}, thread)
+    result = graph.invoke({"transaction": CALM}, thread)
+    assert (result["verdict"], result["decision_id"] != "one") == ("pending", True)
+    with pytest.raises(InvalidInput, match="found nothing"):
+        graph.invoke({"ground_truth": "APPROVE"}, thread)
+
+
+def test_a_decision_sent_three_times_counts_once() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"transaction": CALM, "ground_truth": "DECLINE", "decision_id": "mine"}
+    assert {graph.invoke(given)["decision"] for _ in range(3)} == {"DECLINE"}
+    assert counters(playbook) == [(1, 0, 1)]
+    with pytest.raises(DecisionConflict):
+        graph.invoke({**given, "transaction": RISKY})
+    assert counters(playbook) == [(1, 0, 1)]
+
+
+def test_a_node_that_runs_twice_counts_once() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    builder = create_ace_graph(playbook=playbook)
+    judge = builder.nodes["judge"].runnable
+    runs = []
+
+    def judge_and_stumble(state: Any) -> Any:
+        update = judge.invoke(state)
+        runs.append(update["verdict"])
+        if len(runs) == 1:
+            raise ConnectionError("after the write, before the checkpoint")
+        return update
+
+    rebuilt = create_ace_graph(playbook=playbook)
+    rebuilt.nodes.pop("judge")
+    rebuilt.add_node("judge", judge_and_stumble, retry_policy=RetryPolicy(initial_interval=0.01))
+    result = rebuilt.compile().invoke({"transaction": CALM, "ground_truth": "DECLINE"})
+    assert runs == ["right", "right"]
+    assert result["verdict"] == "right"
+    assert counters(playbook) == [(1, 0, 1)]
+
+
+def test_credit_goes_to_what_fired_or_to_all_when_asked() -> None:
+    for credit, expected in (
+        ("part", [(1, 0, 1), (0, 0, 1)]),
+        ("selected", [(1, 0, 1), (1, 0, 1)]),
+    ):
+        playbook = BulletPlaybook()
+        playbook.add_bullet("DECLINE when amount < 100", NODE)
+        playbook.add_bullet("Loyal customers at a supermarket, small amount", NODE)
+        graph = create_ace_graph(playbook=playbook).compile()
+        context = AceContext(credit=credit, semantic_threshold=0.2)  # type: ignore[arg-type]
+        graph.invoke({"transaction": CALM, "ground_truth": "DECLINE"}, context=context)
+        assert counters(playbook) == expected
+
+
+def test_a_rule_held_back_for_its_record_is_still_tested() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    playbook.update_stats("b1", False)
+    graph = create_ace_graph(playbook=playbook).compile()
+    result = graph.invoke({"transaction": CALM, "ground_truth": "DECLINE"})
+    assert result["decision"] == "APPROVE"
+    assert counters(playbook) == [(1, 1, 1)]
+
+
+@pytest.mark.parametrize(
+    ("agent", "why"),
+    [
+        (lambda given: "MAYBE", "APPROVE or DECLINE wanted"),
+        (lambda given: {"decision": "APPROVE", "risk_score": 92}, "between 0 and 1"),
+        (lambda given: {"reasons": ["none"]}, "APPROVE or DECLINE wanted"),
+    ],
+)
+def test_a_failure_is_never_a_verdict(agent: Any, why: str) -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    graph = create_ace_graph(playbook=playbook, agent=agent).compile()
+    result = graph.invoke({"transaction": CALM, "ground_truth": "APPROVE"})
+    assert (result["decision"], result["verdict"], result["is_correct"]) == (
+        "UNDECIDED",
+        "undecided",
+        None,
+    )
+    assert why in result["undecided"]
+    assert counters(playbook) == [(0, 0, 0)]
+    assert len(playbook) == 1
+
+
+def test_a_time_out_of_any_part_is_no_verdict() -> None:
+    def too_slow(given: Any) -> Any:
+        raise TimeoutError("10 s")
+
+    for part in ("agent", "judge"):
+        graph = create_ace_graph(**{part: too_slow}).compile()  # type: ignore[arg-type]
+        result = graph.invoke({"transaction": CALM})
+        assert (result["verdict"], result["is_correct"]) == ("undecided", None)
+        assert "10 s" in result["undecided"]
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, reflector=too_slow).compile()
+    result = graph.invoke({"transaction": CALM, "ground_truth": "DECLINE"})
+    assert (result["verdict"], result["new_bullet"]) == ("wrong", None)
+    assert "10 s" in result["undecided"]
+    assert len(playbook) == 0
+
+
+def test_a_bug_in_a_collaborator_is_not_hidden() -> None:
+    def broken(given: Any) -> Any:
+        raise KeyError("typo")
+
+    with pytest.raises(KeyError):
+        create_ace_graph(agent=broken).compile().invoke({"transaction": CALM})
+
+
+def test_any_function_is_a_collaborator() -> None:
+    seen: list[Any] = []
+
+    def agent(given: dict[str, Any]) -> dict[str, Any]:
+        seen.append(given)
+        return {"decision": "approve", "risk_score": 0.2, "reasons": ["mine"]}
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(
+        playbook=playbook,
+        agent=agent,
+        judge=lambda given: (False, 0.8),
+        reflector=lambda given: {"new_bullet": "Watch out for quiet supermarkets"},
+    ).compile()
+    result = graph.invoke({"transaction": CALM})
+    assert (result["decision"], result["verdict"], result["confidence"]) == (
+        "APPROVE",
+        "wrong",
+        0.8,
+    )
+    assert [b.content for b in playbook] == ["Watch out for quiet supermarkets"]
+    assert seen[0]["transaction"] == CALM
+
+
+def test_a_judges_opinion_is_no_evidence() -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, judge=lambda given: True).compile()
+    graph.invoke({"transaction": CALM, "decision_id": "mine"})
+    assert playbook.decision("mine")["label_source"] == "judge"
+    assert len(playbook.cases(NODE)) == 0
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"transaction": ""},
+        {"transaction": "x" * 1_000_000},
+        {"transaction": {}},
+        {"transaction": {"when": object()}},
+        {"transaction": CALM, "ground_truth": "PERHAPS"},
+        {"transaction": CALM, "decision_id": "x" * 500},
+        {"ground_truth": "APPROVE"},
+    ],
+)
+def test_bad_input_is_a_clear_error_and_leaves_nothing(given: dict[str, Any]) -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile()
+    with pytest.raises(InvalidInput) as error:
+        graph.invoke(given)  # type: ignore[arg-type]
+    assert "\n" not in str(error.value)
+    assert (len(playbook), playbook.version, len(playbook.cases(NODE))) == (0, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "text", ["NUL \x00 inside $5", "lone \ud800 surrogate $5", "bell \x07 and e\u0301 $5"]
+)
+def test_strange_characters_are_cleaned_and_stored(text: str, tmp_path: Path) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        given = {"transaction": text, "ground_truth": "APPROVE", "decision_id": "mine"}
+        assert graph.invoke(given)["decision"] == "APPROVE"
+        kept = playbook.decision("mine")["text"]
+    assert "\x00" not in kept
+    kept.encode("utf-8")
+
+
+def test_nested_lists_are_flattened() -> None:
+    graph = create_ace_graph().compile()
+    given = {"amount": 3, "items": [["a", 1], {"b": [2]}], "tags": ["x"], "card": {"age": [1, 2]}}
+    assert graph.invoke({"transaction": given})["decision"] == "APPROVE"
+
+
+@pytest.mark.parametrize("context", [{"mode": "telepathy"}, {"n_bullets": -1}, {"nonsense": 1}])
+def test_an_unknown_setting_is_one_clear_line(context: dict[str, Any]) -> None:
+    graph = create_ace_graph().compile()
+    with pytest.raises(InvalidSettings) as error:
+        graph.invoke({"transaction": CALM}, context=context)  # type: ignore[arg-type]
+    assert next(iter(context)) in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_the_funnel_shows_why_a_bullet_was_not_shown() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount < 100", NODE)
+    playbook.add_bullet("DECLINE when amount >= 100", NODE)
+    playbook.add_bullet("A rule with a bad record", NODE)
+    for _ in range(5):
+        playbook.update_stats("b3", False)
+    graph = create_ace_graph(playbook=playbook).compile(checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    graph.invoke({"transaction": CALM}, thread)
+    state = graph.get_state(thread).values
+    assert state["funnel"] == {
+        "context": 3,
+        "quality": 2,
+        "semantic": 1,
+        "score": 1,
+        "diversity": 1,
+    }
+    assert set(state["bullets"][0]["scores"]) >= {"quality", "semantic", "thompson", "final"}
+
+
+async def test_thirty_two_runs_that_wait_do_not_wait_for_each_other() -> None:
+    async def agent(given: dict[str, Any]) -> str:
+        waiting.append(1)
+        most.append(len(waiting))
+        await asyncio.sleep(0.05)
+        waiting.pop()
+        return "APPROVE"
+
+    waiting: list[int] = []
+    most: list[int] = []
+    graph = create_ace_graph(agent=agent).compile()
+    await graph.abatch([{"transaction": CALM} for _ in range(32)])
+    assert max(most) > 16
+
+
+def test_an_asynchronous_agent_under_invoke_says_what_to_do() -> None:
+    async def agent(given: dict[str, Any]) -> str:
+        return "APPROVE"
+
+    with pytest.raises(TypeError, match="ainvoke"):
+        create_ace_graph(agent=agent).compile().invoke({"transaction": CALM})
+
+
+def test_a_model_error_of_a_collaborator_keeps_its_reason() -> None:
+    def agent(given: dict[str, Any]) -> str:
+        raise ModelUnavailable("the line is dead")
+
+    result = create_ace_graph(agent=agent).compile().invoke({"transaction": CALM})
+    assert result["undecided"] == "agent: the line is dead"

@@ -1,0 +1,69 @@
+"""Learning, measured: five seeds of the generated balanced stream, 600 held-out cases each."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytestmark = pytest.mark.xdist_group("learning")
+
+
+def demo(folder: Path, *words: str) -> Any:
+    """What `acegraph demo` finds, as a person would ask for it."""
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
+    command = [str(Path(sys.executable).with_name("acegraph")), "demo", "--json", *words]
+    done = subprocess.run(
+        command, cwd=folder, env=clean, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+def balanced(found: Any, name: str, among: str = "modes") -> float:
+    return float(found[among][name]["balanced_accuracy"]["mean"])
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    return demo(tmp_path_factory.mktemp("demo"), "--seeds", "5")
+
+
+def test_vanilla_is_where_a_plain_scorecard_is(found: Any) -> None:
+    assert found["test_cases"] == 3000
+    assert 0.62 <= balanced(found, "vanilla") <= 0.72
+
+
+def test_offline_training_gains_ten_points(found: Any) -> None:
+    for mode in ("offline", "offline_online"):
+        assert balanced(found, mode) - balanced(found, "vanilla") >= 0.10
+        assert found["modes"][mode]["against_vanilla"]["p_value"] < 0.01
+
+
+def test_offline_training_stands_beside_plain_learners(found: Any) -> None:
+    for rival in ("logistic_regression", "depth_3_tree"):
+        assert balanced(found, "offline") >= balanced(found, rival, "challengers") - 0.04
+    assert balanced(found, "offline") <= balanced(found, "best_attainable", "challengers")
+
+
+def test_online_learning_gains_five_points_over_its_second_half(found: Any) -> None:
+    gain = balanced(found, "online_second_half") - balanced(found, "vanilla_second_half")
+    assert gain >= 0.05
+    assert found["modes"]["online_second_half"]["against_vanilla"]["p_value"] < 0.05
+
+
+def test_every_bullet_was_proven_and_is_readable(found: Any) -> None:
+    assert 3 <= len(found["bullets"]) <= 25
+    for bullet in found["bullets"]:
+        assert bullet["proof"] == "proven"
+        assert bullet["content"].startswith(("DECLINE when ", "APPROVE when "))
+
+
+def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
+    noise = demo(tmp_path, "--seeds", "3", "--shuffle-labels")
+    for mode in ("offline", "offline_online", "online"):
+        test = noise["modes"][mode]["against_vanilla"]
+        assert test["gained"] <= test["lost"] or test["p_value"] > 0.05
+        assert abs(balanced(noise, mode) - 0.5) < 0.04

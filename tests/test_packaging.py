@@ -1,0 +1,54 @@
+"""What is installed, what it imports, and that its examples in docstrings are true."""
+
+import doctest
+import importlib
+import pkgutil
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+import acegraph.graph
+import acegraph.nodes
+import acegraph.state
+
+ROOT = Path(__file__).parent.parent
+ROOMS = (acegraph.state, acegraph.nodes, acegraph.graph)
+MODULES = [
+    f"{room.__name__}.{found.name}"
+    for room in ROOMS
+    for found in pkgutil.iter_modules(room.__path__)
+]
+
+
+@pytest.mark.parametrize("name", [n for n in MODULES if not n.endswith("studio")])
+def test_the_examples_in_docstrings_are_true(name: str) -> None:
+    module = importlib.import_module(name)
+    assert doctest.testmod(module).failed == 0
+    assert module.__doc__, f"{name} does not say what it is"
+
+
+def test_every_public_name_exists() -> None:
+    for room in ROOMS:
+        assert sorted(room.__all__) == sorted(set(room.__all__))
+        for name in room.__all__:
+            assert getattr(room, name) is not None
+
+
+def test_importing_the_graph_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, acegraph.graph\n"
+        "print([n for n in ('scipy', 'sklearn', 'matplotlib', 'langchain_openai', 'openai')"
+        " if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_every_module_is_in_a_declared_package() -> None:
+    declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
+    assert declared["packages"] == ["acegraph.graph", "acegraph.nodes", "acegraph.state"]
+    for folder in declared["package-dir"].values():
+        assert (ROOT / folder / "py.typed").exists()
