@@ -58,7 +58,7 @@ def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
     rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
     table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
     names = learnable_fields(table)
-    numeric = {n for n in names if (column := table.column(n)) and column.kind == "number"}
+    numeric = {n for n in names if (column := table.column(n)) and column.is_numeric}
     flat = [
         {
             name: float("nan") if value is None else value

@@ -77,14 +77,18 @@ def demo(
     that were learned, and writes a picture. Needs no key and no network.
     """
     from acegraph.graph.dataset import as_items
-    from acegraph.graph.evaluation import Run, balanced_accuracy
+    from acegraph.graph.evaluation import Run, accuracy
     from acegraph.graph.experiment import run_experiment
     from acegraph.graph.generator import generate_transactions
     from acegraph.graph.pictures import draw_learning_curves
-    from acegraph.nodes.providers import chat_model
+    from acegraph.nodes.providers import EMBEDDED_NAME, chat_model
 
     if model:
         chat_model("agent", model)  # says at once what is missing
+        context = AceContext(agent_model=model)
+    else:  # whatever key is set: a demonstration costs nothing
+        embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
+        context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
     worlds = [
         (
             generate_transactions(train, seed=1000 + seed, shuffle_labels=shuffle_labels),
@@ -95,7 +99,7 @@ def demo(
     with _progress_bar() as told:
         found = run_experiment(
             [(as_items(past), as_items(stream)) for past, stream in worlds],
-            context=AceContext(agent_model=model),
+            context=context,
             progress=told,
         )
     best = [
@@ -104,12 +108,12 @@ def demo(
     ]
     if not shuffle_labels:
         found.challengers["best_attainable"] = list(best)
-    attainable = sum(balanced_accuracy(run) for run in best) / len(best)
+    attainable = sum(accuracy(run) for run in best) / len(best)
     draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
     if as_json:
         _print_json(found.to_json())
         return
-    _print_experiment(found, expected=True)
+    _print_experiment(found, model, expected=True)
     out.print(f"Learning curves: {picture}")
 
 
@@ -196,8 +200,6 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
-    from dataclasses import asdict
-
     from acegraph.graph.report import bullet_table
     from acegraph.graph.training import TrainingPipeline
 
@@ -207,7 +209,7 @@ def train(
         report = pipeline.train_online(items) if online else pipeline.train_offline(items)
         bullets = book.get_bullets_for_node(pipeline.context.node)
     if as_json:
-        _print_json(asdict(report))
+        _print_json(report.to_json())
         return
     out.print(
         f"{report.cases} cases, {report.mistakes} mistakes, {report.bullets_added} bullets "
@@ -242,6 +244,9 @@ def compare(
     """
     from acegraph.graph.experiment import random_splits, run_experiment
     from acegraph.graph.pictures import draw_learning_curves
+    from acegraph.nodes.providers import chat_model
+
+    agent = chat_model("agent", None)
 
     if file is not None:
         splits = list(random_splits(_load(file, label, text, positive), train, test, seeds))
@@ -257,7 +262,7 @@ def compare(
     if as_json:
         _print_json(found.to_json())
     else:
-        _print_experiment(found)
+        _print_experiment(found, agent.name if agent else None)
 
 
 @app.command("graph")
@@ -337,7 +342,7 @@ def main() -> None:
 
 
 def _mode(word: str) -> Mode:
-    return AceContext.of({"mode": word}).mode
+    return AceContext().with_changes(mode=word).mode
 
 
 def _transaction(given: str) -> Any:
@@ -391,16 +396,15 @@ def _progress_bar() -> Iterator[Any]:
         yield reporter
 
 
-def _print_experiment(found: Any, *, expected: bool = False) -> None:
+def _print_experiment(found: Any, model: str | None, *, expected: bool = False) -> None:
     from acegraph.graph.report import bullet_table, experiment_table
 
-    width = Console(width=max(out.width, 132)) if not out.is_terminal else out
-    width.print(experiment_table(found, expected=expected))
+    wide = out if out.is_terminal else Console(width=140)
+    wide.print(experiment_table(found, expected=expected))
     if found.bullets:
-        width.print(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
-    width.print(
-        "No language model was used unless a key is set: decisions by the embedded analyst."
-    )
+        wide.print(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
+    by = model or "the embedded analyst: no language model was used"
+    wide.print(f"Decided by {by}.", highlight=False)
 
 
 def _print_json(data: Any) -> None:

@@ -11,18 +11,20 @@ from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from acegraph.nodes.agent import Decision, SimpleFraudAgent
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
+from acegraph.nodes.models import as_client_errors
 from acegraph.nodes.reflector import Reflection, Reflector
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     Bullet,
     CaseTable,
+    Condition,
+    InvalidCondition,
     InvalidSettings,
     ModelAnswerInvalid,
-    ModelUnavailable,
     ReflectionForm,
     Transaction,
     Verdict,
@@ -70,6 +72,8 @@ class Reflecting(Protocol):
 def as_agent(given: Any) -> Agent:
     """Bring an agent to the form the node calls."""
     if isinstance(given, SimpleFraudAgent):
+        if given.bullets:
+            raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return given
     if given is None or isinstance(given, str | BaseChatModel):
         return SimpleFraudAgent(model=given)
@@ -109,19 +113,17 @@ class _Call:
         self._is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call)
 
     async def __call__(self, value: dict[str, Any], wait: Wait) -> Any:
+        with as_client_errors(self.role):
+            answer = await self._answer(value, wait)
+        return answer.model_dump() if isinstance(answer, BaseModel) else answer
+
+    async def _answer(self, value: dict[str, Any], wait: Wait) -> Any:
         target = self._target
-        try:
-            if isinstance(target, Runnable):
-                return await wait.either(
-                    lambda: target.invoke(value), lambda: target.ainvoke(value)
-                )
-            if self._is_async:
-                return await wait.either(self._refuse, lambda: target(value))
-            return await wait.either(
-                lambda: target(value), lambda: asyncio.to_thread(target, value)
-            )
-        except (TimeoutError, ConnectionError) as error:
-            raise ModelUnavailable(f"{self.role}: {error or type(error).__name__}") from error
+        if isinstance(target, Runnable):
+            return await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
+        if self._is_async:
+            return await wait.either(self._refuse, lambda: target(value))
+        return await wait.either(lambda: target(value), lambda: asyncio.to_thread(target, value))
 
     def _refuse(self) -> Any:
         raise TypeError(f"the {self.role} is asynchronous: use ainvoke, abatch or astream")
@@ -152,8 +154,8 @@ class _ForeignAgent:
         return Decision(
             decision=_verdict(answer.get("decision"), "agent"),
             risk_score=None if risk is None else _unit(risk, "risk_score"),
-            reasons=tuple(str(reason) for reason in answer.get("reasons") or ()),
-            bullets_used=None if used is None else tuple(str(i) for i in used),
+            reasons=_texts(answer.get("reasons") or ()),
+            bullets_used=None if used is None else _texts(used),
         )
 
 
@@ -219,9 +221,22 @@ class _ForeignReflector:
             new_bullet=form.new_bullet.strip(),
             problem_types=form.problem_types,
             confidence=form.confidence,
-            condition=form.condition.model_dump() if form.condition else None,
+            condition=_condition(form),
             author="custom reflector",
         )
+
+
+def _condition(form: ReflectionForm) -> dict[str, Any] | None:
+    if form.condition is None:
+        return None
+    try:
+        return Condition.from_json(form.condition.model_dump()).to_json()
+    except InvalidCondition as error:
+        raise ModelAnswerInvalid(f"reflector: {error}") from error
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    return (given,) if isinstance(given, str) else tuple(str(entry) for entry in given)
 
 
 def _verdict(answer: object, role: str) -> Verdict:

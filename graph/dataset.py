@@ -3,6 +3,7 @@ them.
 """
 
 import csv
+import io
 import json
 import math
 from collections.abc import Iterable, Iterator, Mapping
@@ -79,7 +80,7 @@ def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except (UnicodeDecodeError, OSError) as error:
         raise InvalidDataset(f"{file}: cannot be read: {error}") from None
     if file.suffix.lower() == ".csv":
-        for number, row in enumerate(csv.DictReader(text.splitlines()), start=1):
+        for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1):
             yield number, {k: _typed(v) for k, v in row.items() if k is not None}
         return
     for number, entry in enumerate(_json_entries(file, text), start=1):
@@ -89,12 +90,16 @@ def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
 
 
 def _json_entries(file: Path, text: str) -> list[Any]:
-    try:
-        if text.lstrip().startswith("["):
-            return list(json.loads(text))
-        return [json.loads(line) for line in text.splitlines() if line.strip()]
-    except json.JSONDecodeError as error:
-        raise InvalidDataset(f"{file}: line {error.lineno}: not JSON: {error.msg}") from None
+    is_list = text.lstrip().startswith("[")
+    entries: list[Any] = []
+    for number, part in enumerate([text] if is_list else text.split("\n"), start=1):
+        try:
+            if part.strip():
+                entries.append(json.loads(part))
+        except json.JSONDecodeError as error:
+            line = error.lineno if is_list else number
+            raise InvalidDataset(f"{file}: line {line}: not JSON: {error.msg}") from None
+    return list(entries[0]) if is_list else entries
 
 
 def _typed(value: str | list[str] | None) -> Any:

@@ -77,7 +77,7 @@ def run_experiment(
     """Train and compare on each split; `progress` gives the reporter of a seed."""
     found = Experiment()
     for seed, (train, test) in enumerate(splits):
-        settings = (context or AceContext()).model_copy(update={"seed": seed})
+        settings = (context or AceContext()).with_changes(seed=seed)
         playbook = playbook_for(seed) if playbook_for else BulletPlaybook()
         told = progress(seed) if progress else None
         pipeline = TrainingPipeline(playbook, context=settings, progress=told)

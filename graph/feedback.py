@@ -44,7 +44,7 @@ def feedback(
     decision = recorded.decision
     is_correct = None if decision is None else decision == answer
     stored = playbook.decision(decision_id)
-    learns = bool(stored["counted"]) and recorded.label_changed and recorded.lesson is None
+    learns = bool(stored["counted"]) and recorded.lesson is None
     if is_correct is not False or not learns:
         return Feedback(decision, is_correct, recorded.label_changed)
     lesson = Lesson(
@@ -57,4 +57,4 @@ def feedback(
     )
     found = finish(lesson.reflect(as_reflector(reflector), playbook, BLOCKING))
     learned = lesson.curate(found, curator or Curator(), playbook)
-    return Feedback(decision, is_correct, True, learned)
+    return Feedback(decision, is_correct, recorded.label_changed, learned)

@@ -24,10 +24,18 @@ def draw_learning_curves(
     for name, (label, colour) in _LABELS.items():
         if name in modes:
             curve = rolling_accuracy(modes[name], _WINDOW)
-            axes.plot(range(1, len(curve) + 1), curve, label=label, color=colour, linewidth=2)
+            start = min(_WINDOW, len(curve)) - 1  # before that the window is not full
+            axes.plot(
+                range(start + 1, len(curve) + 1),
+                curve[start:],
+                label=label,
+                color=colour,
+                linewidth=2,
+            )
     if best is not None:
         axes.axhline(best, color="black", linestyle=":", linewidth=1.2)
-        axes.annotate("best attainable", (5, best), xytext=(0, 4), textcoords="offset points")
+        place = axes.get_yaxis_transform()
+        axes.text(0.01, best + 0.008, "best attainable", transform=place, fontsize=9)
     seeds = len(next(iter(modes.values())))
     axes.set(
         xlabel="transaction of the held-out stream",
@@ -51,7 +59,7 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
         colour = "#c0392b" if bullet.verdict == "DECLINE" else "#2e86c1"
         faded = 0.35 if bullet.status == "retired" else 1.0
         axes.plot([e["precision_low"], e["precision_high"]], [row, row], color=colour, alpha=faded)
-        axes.plot(e["precision"], row, "o", color=colour, alpha=faded)
+        axes.plot(e["precision"], row, "o", color=colour, alpha=faded, clip_on=False)
         axes.annotate(
             f"n = {e['fires']}", (1.02, row), va="center", fontsize=8, annotation_clip=False
         )
@@ -60,7 +68,7 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
     )
     axes.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
     axes.set(xlim=(0, 1), xlabel="precision on the labelled cases, 95 % interval")
-    axes.set_title("Bullets and their evidence (red: DECLINE, blue: APPROVE)", loc="left")
+    axes.set_title("red: DECLINE, blue: APPROVE, faded: retired", fontsize=9, loc="right")
     return _finished(figure, path)
 
 

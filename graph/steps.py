@@ -15,7 +15,7 @@ from acegraph.graph.collaborators import Agent, Reflecting
 from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
 from acegraph.graph.step import Update
-from acegraph.nodes.curator import Curator
+from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.selector import HybridSelector, Selection
@@ -32,6 +32,7 @@ from acegraph.state import (
     Recorded,
     Shown,
     Transaction,
+    clean_text,
     parse_verdict,
 )
 
@@ -86,7 +87,7 @@ class Parts:
 
     async def decide(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
-        bullets = [self.playbook.get_bullet(shown["id"]) for shown in state["bullets"]]
+        bullets = await wait.work(self._look_up, [shown["id"] for shown in state["bullets"]])
         transaction = _transaction(state)
         try:
             found = await self.agent.settle(
@@ -94,18 +95,19 @@ class Parts:
             )
         except ModelError as error:
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
-        used = found.bullets_used
-        if used is None:  # nobody said: the rules that held, and prose that may have been read
-            used = tuple(
-                b.id
-                for b in bullets
-                if b.condition is None or b.condition.holds(state["case"]["fields"])
-            )
+        cited = found.bullets_used
+        used = [
+            b.id
+            for b in bullets
+            if (b.condition and b.condition.holds(state["case"]["fields"]))
+            or (cited is None and b.condition is None)  # prose that may have been read
+            or b.id in (cited or ())
+        ]
         return {
             "decision": found.decision,
             "risk_score": found.risk_score,
             "reasons": list(found.reasons),
-            "bullets_used": list(used),
+            "bullets_used": used,
         }
 
     async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
@@ -127,9 +129,9 @@ class Parts:
             else None
         )
         recorded = await wait.work(self.playbook.record, self._record(state), label)
-        is_correct = (
-            None if label is None else recorded.decision == label.value
-        )  # the decision that stands is the first one given under this id
+        # What stands is the first decision given under this id, and the strongest label.
+        stands = recorded.label
+        is_correct = None if stands is None else recorded.decision == stands.value
         return {
             "decision_id": case["id"],
             "decision": recorded.decision,
@@ -137,7 +139,7 @@ class Parts:
             "is_correct": is_correct,
             "confidence": judged.confidence,
             "judge_reasoning": judged.reasoning,
-            "correct_answer": judged.correct_answer,
+            "correct_answer": stands.value if stands else None,
             "undecided": undecided,
             "learning": _worth_learning(is_correct, recorded, settings),
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
@@ -153,6 +155,9 @@ class Parts:
 
     async def curate(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend what is there."""
+        if state["undecided"]:  # the reflector failed: nothing is concluded, it may be tried again
+            failed = Curation("refused", state["undecided"])
+            return {"decision_id": state["case"]["id"], "curation": failed.to_json()}
         found = await wait.work(
             _lesson(state).curate, state["reflection"], self.curator, self.playbook
         )
@@ -171,13 +176,16 @@ class Parts:
         needed.
         """
         model = self.selector_for(settings).embedding
-        content = self.playbook.get_bullet(bullet_id).content
+        (bullet,) = await wait.work(self._look_up, [bullet_id])
         try:
-            vectors = await model.vectors([content], wait)
+            vectors = await model.vectors([bullet.content], wait)
         except ModelError as error:
             return [f"no vector yet for {bullet_id}: {error}"]
         await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
         return []
+
+    def _look_up(self, bullet_ids: list[str]) -> list[Bullet]:
+        return [self.playbook.get_bullet(bullet_id) for bullet_id in bullet_ids]
 
     def _record(self, state: AceState) -> DecisionRecord:
         case, settings = state["case"], state["settings"]
@@ -232,8 +240,10 @@ _UNWRITTEN: Final[Update] = {
 
 def _new_case(state: AceState, transaction: Transaction) -> dict[str, Any]:
     given, truth = state.get("decision_id"), state.get("ground_truth")
-    if given is not None and not (isinstance(given, str) and 0 < len(given) <= _MAX_ID):
-        raise InvalidTransaction(f"a decision_id is text of 1 to {_MAX_ID} characters")
+    if given is not None and not (
+        isinstance(given, str) and 0 < len(given) <= _MAX_ID and given == clean_text(given)
+    ):
+        raise InvalidTransaction(f"a decision_id is plain text of 1 to {_MAX_ID} characters")
     if truth is not None and not str(truth).strip():
         truth = None
     return {

@@ -5,7 +5,7 @@ scored, and only then learned from.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acegraph.graph.ace import create_ace_graph
@@ -29,6 +29,12 @@ class TrainingReport:
     undecided: int
     bullets_added: int
     bullets_active: int
+    run: Run = field(repr=False)
+    """The decisions on the way, in order."""
+
+    def to_json(self) -> dict[str, int]:
+        """The counts, without the decisions."""
+        return {name: n for name, n in vars(self).items() if isinstance(n, int)}
 
 
 class TrainingPipeline:
@@ -57,15 +63,19 @@ class TrainingPipeline:
         the mistakes.
         """
         items = as_items(dataset)
-        past = [_as_case(item) for item in items]
+        past = [_as_case(item, f"history:{self.context.node}") for item in items]
         self.playbook.remember(past, self.context.node)
         settings = {"mode": "offline_online", "source": "offline", "learn_as": "offline"}
         return self._train(items, [case.id for case in past], "learning offline", settings)
 
     def train_online(self, stream: Dataset) -> TrainingReport:
-        """Decide a stream in order, learning from each case after it was decided."""
+        """Decide a stream in order, learning from each case after it was decided.
+
+        A case has the same decision id each time it comes: a stream sent again counts once.
+        """
         items = as_items(stream)
-        return self._train(items, [None] * len(items), "learning online", {"mode": "online"})
+        ids = [_as_case(item, f"stream:{self.context.node}").id for item in items]
+        return self._train(items, ids, "learning online", {"mode": "online"})
 
     def evaluate(
         self,
@@ -84,7 +94,7 @@ class TrainingPipeline:
         with self.playbook.fork() as copy:
             graph = create_ace_graph(playbook=copy, **self._collaborators).compile()
             settings = {"mode": mode, "learn": learn, "source": source}
-            context = self.context.model_copy(update=settings)
+            context = self.context.with_changes(**settings)
             for done, item in enumerate(items):
                 self._progress(what or mode, done, len(items))
                 result = graph.invoke(
@@ -119,11 +129,12 @@ class TrainingPipeline:
         }
 
     def _train(
-        self, items: Sequence[Item], ids: Sequence[str | None], what: str, settings: dict[str, Any]
+        self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
     ) -> TrainingReport:
         graph = create_ace_graph(playbook=self.playbook, **self._collaborators).compile()
-        context = self.context.model_copy(update=settings)
+        context = self.context.with_changes(**settings)
         mistakes = undecided = added = 0
+        run = Run()
         for done, (item, case_id) in enumerate(zip(items, ids, strict=True)):
             self._progress(what, done, len(items))
             result = graph.invoke(
@@ -134,20 +145,21 @@ class TrainingPipeline:
                 },
                 context=context,
             )
+            run.add(item["answer"], result["decision"], result["risk_score"])
             mistakes += result["verdict"] == "wrong"
             undecided += result["verdict"] == "undecided"
             added += result["new_bullet"] is not None
         self._progress(what, len(items), len(items))
         active = len(self.playbook.get_bullets_for_node(self.context.node))
-        return TrainingReport(len(items), mistakes, undecided, added, active)
+        return TrainingReport(len(items), mistakes, undecided, added, active, run)
 
 
-def _as_case(item: Item) -> Case:
-    """A labelled item as history; its id follows from its content, so that it is taken in once."""
+def _as_case(item: Item, kind: str) -> Case:
+    """A labelled item as a case; its id follows from its content, so that it is taken in once."""
     transaction = Transaction.of(item["query"])
     digest = transaction.digest()
     return Case(
-        id=f"history:{item['id']}:{digest[:12]}",
+        id=f"{kind}:{item['id'][:100]}:{digest[:12]}",
         fields=read_fields(transaction),
         label=item["answer"],
         text=transaction.text,

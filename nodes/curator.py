@@ -105,7 +105,8 @@ class Curator:
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
             reason = _why(tested)
-            former = self._twin(content, condition, [b for b in everyone if b.status == "retired"])
+            retired_ones = [b for b in everyone if b.status == "retired" and b.source == source]
+            former = self._twin(content, condition, retired_ones)
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -121,7 +122,7 @@ class Curator:
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
                     origin=dict(origin or {}),
-                    related=tuple(self._relatives(content, active)),
+                    related=tuple(self._relatives(content, condition, active)),
                 )
             retired = self.tend(node, playbook, keep=bullet_id)
             action: Action = "revived" if former else "added"
@@ -163,15 +164,23 @@ class Curator:
     ) -> Bullet | None:
         """The bullet that says the same: an equal condition, or a text too much alike."""
         for bullet in bullets:
-            if condition and bullet.condition and condition.same_as(bullet.condition):
-                return bullet
-            if self._alike(content, bullet.content) and not difference(content, bullet.content):
+            if condition and bullet.condition:
+                if condition.same_as(bullet.condition):
+                    return bullet
+            elif self._alike(content, bullet.content) and not difference(content, bullet.content):
                 return bullet
         return None
 
-    def _relatives(self, content: str, bullets: Sequence[Bullet]) -> list[str]:
+    def _relatives(
+        self, content: str, condition: Condition | None, bullets: Sequence[Bullet]
+    ) -> list[str]:
         """Bullets that look the same and say something else: contradictions and revisions."""
-        return [b.id for b in bullets if self._alike(content, b.content)]
+        return [
+            b.id
+            for b in bullets
+            if self._alike(content, b.content)
+            or (condition and b.condition and condition.tests() == b.condition.tests())
+        ]
 
     def _alike(self, candidate: str, existing: str) -> bool:
         """The text test: `SequenceMatcher(None, candidate, existing).ratio()` above the threshold.

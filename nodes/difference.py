@@ -31,6 +31,13 @@ _CLAIM = re.compile(
     r"\d+(?:\.\d+)?\s*(?:%|percent\b)|(?:confidence|probability|likelihood|precision)\W+(?:of\W+)?\d*\.?\d+",
     re.IGNORECASE,
 )
+_EXCEPTION = re.compile(r"\b(?:unless|except|excluding)\b", re.IGNORECASE)
+_NUMBER_WORDS: Final = {
+    word: str(number)
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve".split()
+    )
+}
 _BOUND = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?\s*(?P<scale>[kKmM]\b)?")
 
 
@@ -79,11 +86,13 @@ def _directions(text: str) -> list[str]:
 
 
 def _subjects(text: str) -> set[tuple[str, bool]]:
-    return {(m.concept, m.negated) for m in mentions(text)}
+    found = {(m.phrase if m.concept == "country" else m.concept, m.negated) for m in mentions(text)}
+    return found | {(word.lower(), True) for word in _EXCEPTION.findall(text)}
 
 
 def _bounds(text: str) -> list[float]:
     scales = {"k": 1e3, "m": 1e6}
+    text = re.sub(r"[a-z]+", lambda word: _NUMBER_WORDS.get(word[0], word[0]), text.lower())
     return sorted(
         float(re.sub(r"[^\d.]", "", found[0])) * scales.get((found["scale"] or "").lower(), 1)
         for found in _BOUND.finditer(_CLAIM.sub(" ", text))

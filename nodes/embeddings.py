@@ -8,6 +8,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.embedder import EMBEDDED_MODEL, ConceptEmbeddings
+from acegraph.nodes.models import as_model_errors
 from acegraph.nodes.waiting import Wait
 from acegraph.state import ModelAnswerInvalid
 from acegraph.state.playbook import Vector
@@ -34,11 +35,12 @@ class EmbeddingModel:
         if not texts:
             return []
         batch = list(texts)
-        found = await wait.either(
-            lambda: self.embeddings.embed_documents(batch),
-            lambda: self.embeddings.aembed_documents(batch),
-        )
-        matrix = np.asarray(found, dtype=np.float32)
+        with as_model_errors(self.name):
+            found = await wait.either(
+                lambda: self.embeddings.embed_documents(batch),
+                lambda: self.embeddings.aembed_documents(batch),
+            )
+            matrix = np.asarray(found, dtype=np.float32)
         if matrix.ndim != 2 or len(matrix) != len(batch) or not np.isfinite(matrix).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
         return list(matrix)
@@ -49,7 +51,10 @@ EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, ConceptEmbeddings())
 
 def named_embeddings(embeddings: Embeddings) -> EmbeddingModel:
     """An embeddings object under its own name: its `model` where it has one, else its class."""
-    name = getattr(embeddings, "model", None) or type(embeddings).__name__
+    given = (
+        getattr(embeddings, attribute, None) for attribute in ("model", "model_name", "model_id")
+    )
+    name = next((name for name in given if name), type(embeddings).__name__)
     return (
         EMBEDDED
         if isinstance(embeddings, ConceptEmbeddings)

@@ -12,6 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Condition
 
 Mask = NDArray[np.bool_]
@@ -19,6 +20,7 @@ Numbers = NDArray[np.float64]
 
 _RIDGE: Final = 1.0
 _MAX_WEIGHT: Final = 4.0
+_NEWTON_STEPS: Final = 6
 
 
 @dataclass(frozen=True)
@@ -122,10 +124,22 @@ def case_weights(fraud: Mask) -> Numbers:
 
 
 def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
-    """First and second derivative of the log-likelihood in each case's log-odds, weighted."""
-    weights = case_weights(fraud)
-    p = 1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))
+    """What the log-odds leave unexplained of each case, weighted, and its variance.
+
+    The log-odds are first shifted as a whole to fit best: a playbook that is too strict or too
+    lenient throughout must not make every broad rule look like a discovery.
+    """
+    weights, shift = case_weights(fraud), 0.0
+    for _ in range(_NEWTON_STEPS):
+        p = _sigmoid(log_odds + shift)
+        shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
+        shift = min(max(shift, -10.0), 10.0)
+    p = _sigmoid(log_odds + shift)
     return weights * (fraud - p), weights * weights * p * (1 - p)
+
+
+def _sigmoid(log_odds: Numbers) -> Numbers:
+    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
@@ -137,6 +151,7 @@ def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
     return float(gradient[fired].sum()) / spread if fired.any() else 0.0
 
 
+@one_blas_thread
 def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Numbers) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the scorecard's log-odds.
 
@@ -150,7 +165,7 @@ def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Nu
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
         log_odds = start + w @ matrix
-        p = 1 / (1 + np.exp(-np.clip(log_odds, -30, 30)))
+        p = _sigmoid(log_odds)
         likelihood = weights @ np.logaddexp(0, np.where(fraud, -log_odds, log_odds))
         gradient = -matrix @ (weights * (fraud - p)) + _RIDGE * w
         return float(likelihood + 0.5 * _RIDGE * w @ w), gradient

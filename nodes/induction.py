@@ -13,6 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.blas import one_blas_thread
 from acegraph.nodes.evidence import Backtest, Numbers, backtest, residuals
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.cases import Column
@@ -28,10 +29,16 @@ _MIN_GAIN: Final = 2.0
 _PER_COMPARISON: Final = 0.35
 """Standard errors that a further comparison must bring: the shorter rule wins a near tie."""
 _LATER_SPREAD: Final = 4
+_SAMPLE: Final = 2_000
+"""How many of the newest values say where a number may be cut."""
 _MAX_CATEGORIES: Final = 60
-_IDENTIFIER = re.compile(
-    r"(?:^|[._])(?:id|uuid|guid|num|nr|number|no|hash|token|iban|pan|ssn|email|e_?mail|phone|ip|name|"
-    r"first|last|street|zip|postcode|account|card|user|customer)$|(?:_id|Id|ID|_num|_no)$"
+_MAX_WORD: Final = 60
+_NAMES_AN_ENTITY: Final = frozenset(
+    "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
+)
+_NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
+_NAMES_A_QUANTITY: Final = frozenset(
+    "amount amt price value balance income sum total cost pop population salary".split()
 )
 
 
@@ -45,6 +52,7 @@ class Induced:
     """How many conditions were looked at: what its significance was corrected for."""
 
 
+@one_blas_thread
 def induce(
     fields: Mapping[str, Scalar],
     label: Verdict,
@@ -61,7 +69,8 @@ def induce(
     """
     if len(table) < MIN_CASES or table.fraud.all() or not table.fraud.any():
         return None
-    tests, masks = _comparisons(fields, table)
+    grid = _grid(table)
+    tests, masks = _comparisons(fields, grid, table)
     if not tests:
         return None
     sign = 1.0 if label == DECLINE else -1.0
@@ -73,7 +82,7 @@ def induce(
     condition = _simplest(Condition(tuple(tests[i] for i in best), label))
     found = backtest(condition, table, log_odds)
     further = len(condition.comparisons) - 1
-    universe = _universe(table)
+    universe = max(sum(len(marks) for marks in grid.values()), 1)
     tried = universe * (universe if is_first else _LATER_SPREAD) ** further
     if found.gain < _MIN_GAIN or found.p_chance * tried > _ALPHA:
         return None
@@ -119,24 +128,38 @@ class _Search:
         return scored
 
 
-def _comparisons(
-    fields: Mapping[str, Scalar], table: CaseTable
-) -> tuple[list[Comparison], NDArray[np.bool_]]:
-    """Every comparison worth trying that holds on these fields, with the cases on which it
-    holds.
-    """
-    tests: list[Comparison] = []
+Grid = dict[str, list[Scalar]]
+"""Per field the marks it offers to comparisons: cut points of a number, values of a category."""
+
+
+def _grid(table: CaseTable) -> Grid:
+    grid: Grid = {}
     for name in learnable_fields(table):
         column = table.column(name)
-        value = fields.get(name)
+        assert column is not None
+        if column.is_numeric:
+            grid[name] = list(cut_points(column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]))
+        else:
+            grid[name] = [v for v in column.values if len(str(v)) <= _MAX_WORD]
+    return grid
+
+
+def _comparisons(
+    fields: Mapping[str, Scalar], grid: Grid, table: CaseTable
+) -> tuple[list[Comparison], NDArray[np.bool_]]:
+    """Every comparison worth trying that holds on these fields, and where it holds."""
+    tests: list[Comparison] = []
+    for name, marks in grid.items():
+        column, value = table.column(name), fields.get(name)
         assert column is not None
         if value is None:
             tests.append(Comparison(name, "is missing"))
-        elif column.kind == "category":
-            tests.append(Comparison(name, "is", value))
+        elif isinstance(value, bool | str):
+            tests.extend(Comparison(name, "is", mark) for mark in marks if mark == value)
             tests.extend(Comparison(name, "is not", v) for v in _common(column) if v != value)
-        elif isinstance(value, int | float):
-            for cut in cut_points(column.data[column.known()].astype(np.float64)):
+        elif column.is_numeric:
+            for cut in marks:
+                assert isinstance(cut, int | float)
                 tests.append(Comparison(name, ">=" if value >= cut else "<", cut))
     masks = [test.holds_over(table) for test in tests]
     useful = [i for i, mask in enumerate(masks) if _MIN_FIRES <= mask.sum() < len(table)]
@@ -148,33 +171,41 @@ def _common(column: Column) -> list[Scalar]:
     """The categories frequent enough for an exception ("is not") to make sense; not for flags."""
     if len(column.values) <= 2:
         return []
-    counts = np.bincount(column.data[column.known()].astype(int), minlength=len(column.values))
-    return [v for v, n in zip(column.values, counts, strict=True) if n >= 0.04 * len(column.data)]
+    known = column.codes[column.codes >= 0]
+    counts = np.bincount(known, minlength=len(column.values))
+    enough = 0.04 * len(column.codes)
+    return [
+        value
+        for value, n in zip(column.values, counts, strict=True)
+        if n >= enough and len(str(value)) <= _MAX_WORD
+    ]
 
 
 def learnable_fields(table: CaseTable) -> list[str]:
-    """The fields that a rule may use: no identifiers, nothing constant."""
+    """The fields that a rule may use: no identifiers."""
     return [name for name in table.field_names if not is_identifier(name, table)]
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual rather than describing a case, by its name or its
-    values.
-    """
+    """Whether a field names an individual rather than describing a case: by name or by values."""
     column = table.column(name)
-    if column is None or _IDENTIFIER.search(name):
+    if column is None:
         return True
-    known = column.data[column.known()]
-    if column.kind == "category":
-        distinct = len(column.values)
-        return distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * len(known))
-    whole = bool(len(known)) and bool(np.all(known == np.floor(known)))
-    return (
-        whole
-        and len(known) >= 50
-        and len(np.unique(known)) > 0.98 * len(known)
-        and known.max() > 1e6
-    )
+    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+    last = words[-1] if words else ""
+    if not column.is_numeric:
+        if all(isinstance(value, bool) for value in column.values):
+            return False
+        n, distinct = int((column.codes >= 0).sum()), len(column.values)
+        is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
+        return is_named or distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n)
+    known = column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]
+    is_whole = bool(np.all(known == np.floor(known)))
+    if not is_whole or _NAMES_A_QUANTITY & set(words):
+        return False
+    is_sparse = len(np.unique(known)) > 0.5 * len(known) and len(known) >= 20
+    is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
+    return (is_named and (is_sparse or last == "id")) or (is_sparse and bool(known.max() > 1e7))
 
 
 def cut_points(known: NDArray[np.float64]) -> list[float | int]:
@@ -198,22 +229,11 @@ def _roundest(low: float, high: float) -> float | int:
     step = 10.0 ** np.floor(np.log10(max(abs(high), abs(low), 1e-12)))
     for _ in range(20):
         for fraction in (1.0, 0.5):
-            cut = np.floor(high / (step * fraction)) * step * fraction
+            cut = round(float(np.floor(high / (step * fraction)) * step * fraction), 12)
             if low < cut <= high:
-                exact = round(float(cut), 12)
-                return int(exact) if exact.is_integer() else exact
+                return int(cut) if cut.is_integer() else cut
         step /= 10
     return float(high)
-
-
-def _universe(table: CaseTable) -> int:
-    """How many different comparisons the table offers: the number of chances chance has."""
-    total = 0
-    for name in learnable_fields(table):
-        column = table.column(name)
-        assert column is not None
-        total += len(column.values) if column.kind == "category" else _CUTS
-    return max(total, 1)
 
 
 def _simplest(condition: Condition) -> Condition:

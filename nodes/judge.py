@@ -13,7 +13,7 @@ from acegraph.nodes.agent import resolve_model
 from acegraph.nodes.models import LanguageModel
 from acegraph.nodes.prompts import judge_messages
 from acegraph.nodes.waiting import AWAITING, Wait
-from acegraph.state import InvalidSettings, Verdict, VerdictForm, other, parse_verdict
+from acegraph.state import InvalidInput, InvalidSettings, Verdict, VerdictForm, other, parse_verdict
 from acegraph.state.ledger import JUDGE
 
 
@@ -94,10 +94,17 @@ class LLMJudge(SimpleJudge):
             raise InvalidSettings(
                 "LLMJudge without ground truth needs a model: set OPENAI_API_KEY or pass one"
             )
-        form = await model.fill(VerdictForm, judge_messages(input_text, output), wait)
         decided = parse_verdict(output)
+        form = await model.fill(VerdictForm, judge_messages(input_text, output), wait)
         right = decided if form.is_correct else other(decided)
         return Judgement(form.is_correct, form.confidence, form.reasoning, right, JUDGE)
+
+
+def _verdict_or_none(word: str) -> Verdict | None:
+    try:
+        return parse_verdict(word)
+    except InvalidInput:
+        return None
 
 
 def compare(output: str, ground_truth: str) -> Judgement:
@@ -107,5 +114,6 @@ def compare(output: str, ground_truth: str) -> Judgement:
     True
     """
     correct = parse_verdict(ground_truth)
-    is_correct = output.strip().lower() in (ground_truth.strip().lower(), correct.lower())
+    given = output.strip().lower()
+    is_correct = given == ground_truth.strip().lower() or _verdict_or_none(given) == correct
     return Judgement(is_correct, 1.0, f"the label says {correct}", correct)

@@ -161,11 +161,20 @@ TOPICS: Final[dict[str, tuple[str, ...]]] = {
 }  # fmt: skip
 """What a sentence is about, for the embedder; fields of the same name count as mentions."""
 
-_FILLER = r"(?:\W+(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for))*"
+_FILLER = r"(?:\W{1,3}(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for)){0,4}"
 _NEGATION = re.compile(
-    rf"\b(?:no|not|without|never|zero|isn't|wasn't|nor|neither|nothing)\b{_FILLER}(?:\W+\w+)?{_FILLER}\W*$"
+    r"\b(?:no|not|without|never|zero|isn't|wasn't|nor|neither|nothing)\b"
+    + _FILLER
+    + r"(?:\W{1,3}\w+)?"
+    + _FILLER
+    + r"\W*$"
 )
 """A negation with at most one word of content between it and what it denies."""
+_CLAUSE = re.compile(r"[.;,!?]|\bbut\b|\band\b|\bnot only\b")
+_DENIAL = re.compile(
+    r"\s*(?:[:=]\s*|is\s+|was\s+)?(?:no|n|false|not|none|0|off|disabled|inactive)\b"
+)
+_LOOK_BACK: Final = 60
 
 
 @dataclass(frozen=True)
@@ -174,6 +183,7 @@ class Mention:
 
     group: str
     concept: str
+    phrase: str
     start: int
     negated: bool
 
@@ -219,10 +229,7 @@ def mentions(text: str) -> Iterator[Mention]:
     lowered = text.lower()
     for found in _PATTERN.finditer(lowered):
         group, concept, opposite = _PHRASES[_joined(found[1])]
-        clause = re.split(r"[.;,!?]|\bbut\b|\band\b", lowered[: found.start()])[-1]
-        denied = bool(_NEGATION.search(clause)) or bool(
-            re.match(
-                r"\s*(?:[:=]\s*|is\s+|was\s+)?(?:no|false|not|none|0)\b", lowered[found.end() :]
-            )
-        )
-        yield Mention(group, concept, found.start(), denied != opposite)
+        before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
+        clause = _CLAUSE.split(before)[-1]
+        denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, found.end()))
+        yield Mention(group, concept, found[1], found.start(), denied != opposite)

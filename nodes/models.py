@@ -101,16 +101,24 @@ class LanguageModel:
 
 
 @contextmanager
+def as_client_errors(name: str) -> Iterator[None]:
+    """What a client raises because of the line or the server, as one family of errors."""
+    try:
+        yield
+    except (TimeoutError, ConnectionError) as error:
+        raise ModelUnavailable(f"{name}: {str(error) or type(error).__name__}") from error
+    except _client_errors() as error:
+        raise _translated(name, error) from error
+
+
+@contextmanager
 def as_model_errors(name: str) -> Iterator[None]:
     """Whatever the client of this model raises, as one family of errors."""
     try:
-        yield
+        with as_client_errors(name):
+            yield
     except AceError:
         raise
-    except (TimeoutError, ConnectionError) as error:
-        raise ModelUnavailable(f"{name}: {type(error).__name__}") from error
-    except (*_client_errors(), LangChainException) as error:
-        raise _translated(name, error) from error
     except ValidationError as error:
         raise ModelAnswerInvalid(f"{name}: {_first_complaint(error)}") from error
     except _NOT_THE_PROTOCOL as error:
@@ -128,7 +136,7 @@ def _method_of(model: BaseChatModel, name: str) -> Method:
 def _client_errors() -> tuple[type[BaseException], ...]:
     """The errors of the HTTP clients in use; one that has raised is loaded, so none is imported."""
     loaded = ((sys.modules.get(module), error) for module, error in _CLIENT_ERRORS.items())
-    return tuple(getattr(module, error) for module, error in loaded if module)
+    return (LangChainException, *(getattr(module, error) for module, error in loaded if module))
 
 
 def _translated(name: str, error: BaseException) -> ModelError:

@@ -104,6 +104,7 @@ def _embeddings(name: str, key: str, base_url: str | None) -> EmbeddingModel:
     return EmbeddingModel(name, client)
 
 
+@lru_cache(maxsize=1)
 def _async_client() -> Any:
     """A client that keeps no connection: one that is kept belongs to the event loop it was opened
     in, and a script that calls `asyncio.run` twice would find it dead.

@@ -14,13 +14,14 @@ from typing import Final
 from acegraph.nodes.lexicon import mentions
 from acegraph.state import Fields, Scalar, Transaction
 
-_NUMBER = r"(\d[\d,]*(?:\.\d+)?)"
-_COUNT = r"(\d[\d,]*|no|zero|one|two|three|four|five)"
+# Bounded, and never begun inside a longer number: a text of digits is read in linear time.
+_NUMBER = r"(?<![\d.,])(\d[\d,]{0,14}(?:\.\d{1,9})?)(?![\d])"
+_COUNT = r"(?<![\d.,])(\d[\d,]{0,9}|no|zero|one|two|three|four|five)"
 _UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _MONEY = (
-    rf"(?:[$€£¥]\s?{_NUMBER}\s?([kKmM])?\b"
-    rf"|{_NUMBER}\s?([kKmM])?\s?(?:usd|eur|gbp|dollars|euros|pounds)\b)"
+    rf"(?:(?:[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
+    rf"|{_NUMBER}\s?(k|m|thousand|million)?\s?(?:usd|eur|gbp|dollars|euros|pounds)\b)"
 )
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
@@ -29,9 +30,10 @@ _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Sat
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
 _COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
+_READ_AT_MOST: Final = 8_000
 _AMOUNT = re.compile(_MONEY, re.IGNORECASE)
 _USUAL_AMOUNT = re.compile(
-    r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,40}" + _MONEY,
+    r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,25}" + _MONEY,
     re.IGNORECASE,
 )
 _DATE = re.compile(
@@ -56,6 +58,7 @@ def read_fields(transaction: Transaction) -> Fields:
 @lru_cache(maxsize=1024)
 def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
     """Selector, agent and reflector of one run read the same text: it is read once."""
+    text = text[:_READ_AT_MOST]
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
 
 
@@ -116,13 +119,23 @@ def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
     read: Fields = {}
     for name, value in fields.items():
         read[name] = value
-        if isinstance(value, str) and _DATE.fullmatch(value):
-            moment = datetime.fromisoformat(value.replace("Z", "+00:00"))
+        moment = _moment(value)
+        if moment is not None:
             read[f"{name}.weekday"] = _WEEKDAYS[moment.weekday()]
             read[f"{name}.month"] = moment.month
-            if len(value) > 10:
+            if len(str(value)) > 10:
                 read[f"{name}.hour"] = moment.hour
     return read
+
+
+def _moment(value: Scalar) -> datetime | None:
+    """The date that a text is, where it is one."""
+    if not isinstance(value, str) or not _DATE.fullmatch(value):
+        return None
+    try:
+        return datetime.fromisoformat(value.replace("Z", "+00:00"))
+    except ValueError:  # the thirtieth of February
+        return None
 
 
 def _with_ratio(fields: Fields) -> Fields:
@@ -143,7 +156,7 @@ def _count(found: re.Match[str]) -> int:
 
 def _money(found: re.Match[str]) -> float:
     digits, scale = found[1] or found[3], (found[2] or found[4] or "").lower()
-    return float(digits.replace(",", "")) * {"k": 1e3, "m": 1e6}.get(scale, 1.0)
+    return float(digits.replace(",", "")) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
 
 
 def _clock(found: re.Match[str]) -> int:
@@ -182,10 +195,14 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
     _reading("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
     _reading("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
     _reading("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
-    _reading("account_age_days", rf"\b{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?{_HOLDER}", _days),
     _reading(
         "account_age_days",
-        rf"\b{_HOLDER}\b[^.;,]{{0,30}}?\b{_NUMBER}[\s-]{_UNIT}(?:[\s-]old|\s+ago|\b)",
+        rf"{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
+        _days,
+    ),
+    _reading(
+        "account_age_days",
+        rf"\b{_HOLDER}\b[^.;,]{{0,30}}?{_NUMBER}[\s-]{_UNIT}(?:[\s-]old|\s+ago|\b)",
         _days,
     ),
     _reading(
@@ -201,21 +218,21 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
     _reading("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
     _reading(
         "tx_last_hour",
-        rf"\b{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
+        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
         _count,
     ),
     _reading(
         "tx_last_day",
-        rf"\b{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
+        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
         _count,
     ),
-    _reading("failed_attempts", rf"\b{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
+    _reading("failed_attempts", rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
     _reading(
         "past_disputes",
-        rf"\b{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
+        rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
         _count,
     ),
-    _reading("distance_km", rf"\b{_NUMBER}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
+    _reading("distance_km", rf"{_NUMBER}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
     _reading(
         "ip_country",
         rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?\b(?:in|from)\s+{_PLACE}",

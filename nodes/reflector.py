@@ -109,14 +109,7 @@ class Reflector:
         model = resolve_model("reflector", self._model, name)
         if model is not None:
             return await self._ask(model, transaction, predicted, correct, reasoning, wait)
-        return await wait.work(
-            induce_bullet,
-            transaction,
-            correct,
-            table,
-            log_odds_over(table, bullets),
-            any(b.proof == "proven" for b in bullets),
-        )
+        return await wait.work(_induce_beside, transaction, correct, table, bullets)
 
     async def _ask(
         self,
@@ -139,6 +132,14 @@ class Reflector:
             condition=_checked_condition(form, transaction),
             author=model.name,
         )
+
+
+def _induce_beside(
+    transaction: Transaction, label: Verdict, table: CaseTable, bullets: Sequence[Bullet]
+) -> Reflection | None:
+    """What a playbook's bullets leave unexplained, explained."""
+    has_rules = any(b.proof == "proven" for b in bullets)
+    return induce_bullet(transaction, label, table, log_odds_over(table, bullets), has_rules)
 
 
 def induce_bullet(

@@ -21,6 +21,7 @@ from acegraph.state import (
     BulletPlaybook,
     Fields,
     InvalidSettings,
+    ModelAnswerInvalid,
     ModelError,
     Transaction,
 )
@@ -153,7 +154,8 @@ class HybridSelector:
             warnings = (f"selection without embeddings: {error}",)
         relevant, semantic = self._relevant(good, query, vectors, fields)
         funnel["semantic"] = len(relevant)
-        warnings += self._often_empty(not relevant)
+        if any(b.condition is None for b in good):  # rules need no threshold
+            warnings += self._often_empty(not relevant)
         chosen = self._choose(
             [good[i] for i in relevant],
             semantic[relevant],
@@ -181,7 +183,12 @@ class HybridSelector:
             fresh = {b.id: vector for b, vector in zip(lacking, bought, strict=True)}
             await wait.work(playbook.store_vectors, model.name, fresh)
             known |= fresh
-        return query, [known[b.id] for b in bullets]
+        vectors = [known[b.id] for b in bullets]
+        if any(vector.shape != query.shape for vector in vectors):
+            raise ModelAnswerInvalid(
+                f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
+            )
+        return query, vectors
 
     def _relevant(
         self, bullets: Sequence[Bullet], query: Vector, vectors: Sequence[Vector], fields: Fields

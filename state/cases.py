@@ -1,11 +1,13 @@
 """Labelled past cases as columns, so that a condition is tested on all of them at once.
 
-Grows in place, one case at a time. It knows nothing of conditions, bullets or databases.
+A table grows in place, one case at a time; a snapshot of it never changes. It knows nothing of
+conditions, bullets or databases.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from itertools import islice
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,6 +16,7 @@ from acegraph.state.transaction import Scalar
 from acegraph.state.verdict import DECLINE, Verdict
 
 _MISSING = -1
+_START = 16
 
 
 @dataclass(frozen=True)
@@ -28,65 +31,63 @@ class Case:
     """Of the transaction, so that the same case is recognised when it is decided later."""
 
 
+@dataclass(frozen=True)
 class Column:
-    """One field over all cases: numbers, or codes of categories. The first value fixes the kind."""
+    """One field over all cases: numbers (NaN is none), words and flags as codes (-1 is none)."""
 
-    def __init__(self, kind: Literal["number", "category"], capacity: int) -> None:
-        self.kind = kind
-        self.values: list[Scalar] = []
-        """The distinct categories, by code; empty for numbers."""
-        self._codes: dict[tuple[bool, Scalar], int] = {}
-        self._size = 0
-        fill = np.nan if kind == "number" else _MISSING
-        dtype = np.float64 if kind == "number" else np.int32
-        self._data = np.full(max(capacity, 16), fill, dtype=dtype)
-
-    def put(self, row: int, value: Scalar) -> None:
-        """Store a value at a row; one of another kind counts as missing."""
-        if row >= len(self._data):
-            fill = np.nan if self.kind == "number" else _MISSING
-            grown = np.full(2 * row, fill, dtype=self._data.dtype)
-            grown[: len(self._data)] = self._data
-            self._data = grown
-        is_category = isinstance(value, bool | str)
-        if value is not None and is_category == (self.kind == "category"):
-            self._data[row] = self._code(value) if is_category else float(value)
-
-    def resize(self, size: int) -> None:
-        """Say how many rows the table has."""
-        if size > len(self._data):
-            self.put(size - 1, None)
-        self._size = size
-
-    def _code(self, value: Scalar) -> int:
-        key = (isinstance(value, bool), value)
-        if key not in self._codes:
-            self._codes[key] = len(self.values)
-            self.values.append(value)
-        return self._codes[key]
+    numbers: NDArray[np.float64]
+    codes: NDArray[np.int32]
+    values: tuple[str | bool, ...]
+    """The distinct words and flags, by code."""
 
     @property
-    def data(self) -> NDArray[np.float64] | NDArray[np.int32]:
-        """Numbers (NaN is missing) or codes (-1 is missing)."""
-        data: NDArray[Any] = self._data[: self._size]
-        return data
+    def is_numeric(self) -> bool:
+        """Whether most of its values are numbers."""
+        return int((~np.isnan(self.numbers)).sum()) > int((self.codes != _MISSING).sum())
 
     def known(self) -> NDArray[np.bool_]:
         """Where the field has a value."""
-        return ~np.isnan(self.data) if self.kind == "number" else self.data != _MISSING
-
-    def numbers(self) -> NDArray[np.float64] | None:
-        """The numbers, or None for a column of categories."""
-        return self.data.astype(np.float64, copy=False) if self.kind == "number" else None
+        return np.asarray(~np.isnan(self.numbers) | (self.codes != _MISSING))
 
     def equals(self, value: Scalar) -> NDArray[np.bool_]:
         """Where the field has this value."""
-        if self.kind == "category":
-            code = self._codes.get((isinstance(value, bool), value))
-            return self.data == code if code is not None else np.zeros(self._size, dtype=bool)
-        if isinstance(value, bool | str) or value is None:
-            return np.zeros(self._size, dtype=bool)
-        return np.asarray(self.data == float(value))
+        if isinstance(value, bool | str):
+            for code, known in enumerate(self.values):
+                if known == value and isinstance(known, bool) == isinstance(value, bool):
+                    return np.asarray(self.codes == code)
+            return np.zeros(len(self.codes), dtype=bool)
+        return np.asarray(self.numbers == float("nan" if value is None else value))
+
+
+class _Growing:
+    """A column under construction. What is once written never changes, so that views stay true."""
+
+    def __init__(self, rows: int) -> None:
+        self.numbers = np.full(max(rows, _START), np.nan)
+        self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
+        self.known: dict[tuple[bool, str | bool], int] = {}
+
+    def reserve(self, rows: int) -> None:
+        if rows > len(self.numbers):
+            self.numbers = _grown(self.numbers, 2 * rows, np.nan)
+            self.codes = _grown(self.codes, 2 * rows, _MISSING)
+
+    def put(self, row: int, value: str | bool | int | float) -> None:
+        if isinstance(value, bool | str):
+            key = (isinstance(value, bool), value)
+            self.codes[row] = self.known.setdefault(key, len(self.known))
+        else:
+            self.numbers[row] = float(value)
+
+    def view(self, rows: int) -> Column:
+        values = tuple(value for _, value in list(self.known))
+        return Column(self.numbers[:rows], self.codes[:rows], values)
+
+
+def _grown(array: NDArray[Any], size: int, fill: float) -> NDArray[Any]:
+    grown = np.full(size, fill, dtype=array.dtype)
+    grown[: len(array)] = array
+    return grown
 
 
 class CaseTable:
@@ -94,38 +95,45 @@ class CaseTable:
 
     def __init__(self, cases: Iterable[Case] = ()) -> None:
         self._cases: list[Case] = []
-        self._columns: dict[str, Column] = {}
-        self._fraud = np.zeros(16, dtype=bool)
+        self._columns: dict[str, _Growing] = {}
+        self._fraud = np.zeros(_START, dtype=bool)
+        self._size = 0
         for case in cases:
             self.add(case)
 
     def __len__(self) -> int:
-        return len(self._cases)
+        return self._size
 
     def __iter__(self) -> Iterator[Case]:
-        return iter(self._cases)
+        return islice(self._cases, self._size)
 
     def add(self, case: Case) -> None:
         """Append one case; constant time on average."""
-        row = len(self._cases)
-        if row >= len(self._fraud):
-            self._fraud = np.concatenate([self._fraud, np.zeros(row, dtype=bool)])
+        row, size = self._size, self._size + 1
+        if size > len(self._fraud):
+            self._fraud = _grown(self._fraud, 2 * size, False)
+        for column in self._columns.values():
+            column.reserve(size)
+        for name, value in case.fields.items():
+            if value is not None:
+                if name not in self._columns:
+                    self._columns[name] = _Growing(size)
+                self._columns[name].put(row, value)
         self._fraud[row] = case.label == DECLINE
         self._cases.append(case)
-        for name, value in case.fields.items():
-            if value is None:
-                continue
-            if name not in self._columns:
-                kind: Literal["number", "category"] = (
-                    "category" if isinstance(value, bool | str) else "number"
-                )
-                self._columns[name] = Column(kind, row + 1)
-            self._columns[name].put(row, value)
+        self._size = size
+
+    def snapshot(self) -> "CaseTable":
+        """The table as it is now; it shares the data and does not grow."""
+        copy = CaseTable()
+        copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
+        copy._columns = dict(self._columns)
+        return copy
 
     @property
     def fraud(self) -> NDArray[np.bool_]:
         """True where the right answer is DECLINE."""
-        return self._fraud[: len(self._cases)]
+        return self._fraud[: self._size]
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -135,10 +143,4 @@ class CaseTable:
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None where no case has it."""
         column = self._columns.get(name)
-        if column is not None:
-            column.resize(len(self._cases))
-        return column
-
-    def last(self, n: int) -> "CaseTable":
-        """The newest n cases as a table of their own (itself when it has no more)."""
-        return self if len(self) <= n else CaseTable(self._cases[-n:])
+        return column.view(self._size) if column is not None else None

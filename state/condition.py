@@ -5,6 +5,7 @@ of past cases at once. It knows nothing of where the fields come from.
 """
 
 import json
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -40,14 +41,20 @@ class Comparison:
     value: Scalar = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.field, str) or not self.field:
+            raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
         if self.op not in _ORDER and self.op not in _TESTS:
             raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
         if self.op in _ORDER and (
             isinstance(self.value, bool) or not isinstance(self.value, int | float)
         ):
             raise InvalidCondition(f"{self.field} {self.op} wants a number, found {self.value!r}")
-        if self.op in ("is", "is not") and self.value is None:
+        if self.op in ("is", "is not") and not isinstance(self.value, str | bool | int | float):
             raise InvalidCondition(f"{self.field} {self.op} wants a value")
+        if self.op in ("is missing", "is known") and self.value is not None:
+            raise InvalidCondition(f"{self.field} {self.op} takes no value")
+        if isinstance(self.value, int | float) and not _is_finite(self.value):
+            raise InvalidCondition(f"{self.field} {self.op} wants a finite number")
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
         """True or False, or None where the transaction does not say.
@@ -85,11 +92,8 @@ class Comparison:
             return column.equals(self.value)
         if self.op == "is not":
             return column.known() & ~column.equals(self.value)
-        numbers = column.numbers()
-        if numbers is None or not isinstance(self.value, int | float):
-            return np.zeros(len(table), dtype=bool)
-        with np.errstate(invalid="ignore"):
-            return np.asarray(_ordered(numbers, self.op, float(self.value)), dtype=bool)
+        assert isinstance(self.value, int | float)
+        return np.asarray(_ordered(column.numbers, self.op, float(self.value)), dtype=bool)
 
     def render(self) -> str:
         """The comparison as a phrase that `Condition.parse` reads back."""
@@ -134,7 +138,11 @@ class Condition:
 
     def same_as(self, other: "Condition") -> bool:
         """Equal whatever the order of the comparisons."""
-        return self.verdict == other.verdict and set(self.comparisons) == set(other.comparisons)
+        return self.verdict == other.verdict and self.tests() == other.tests()
+
+    def tests(self) -> set[tuple[str, str, bool, Scalar]]:
+        """The comparisons without their order; true and 1 are kept apart."""
+        return {(c.field, c.op, isinstance(c.value, bool), c.value) for c in self.comparisons}
 
     def render(self) -> str:
         """The canonical sentence.
@@ -151,6 +159,15 @@ class Condition:
         >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
         'DECLINE when amount > 1000 and account_age_days < 60'
         """
+        try:
+            return cls._parse(text)
+        except InvalidCondition:
+            raise
+        except ValueError as error:  # a bad escape, or a number of thousands of digits
+            raise InvalidCondition(f"not a condition: {error}") from None
+
+    @classmethod
+    def _parse(cls, text: str) -> "Condition":
         opening = _OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
@@ -191,9 +208,16 @@ def parse_condition(text: str) -> Condition | None:
 
 
 def _same(found: Scalar, wanted: Scalar) -> bool:
-    if isinstance(found, bool) or isinstance(wanted, bool):
-        return found is wanted
-    return found == wanted
+    if isinstance(found, bool | str) or isinstance(wanted, bool | str):
+        return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+    return float(found or 0) == float(wanted or 0)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
 
 
 def _ordered(left: Any, op: str, right: float) -> Any:

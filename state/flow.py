@@ -167,14 +167,18 @@ class AceContext(BaseModel):
     def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
         """Settle a run's settings from whatever `runtime.context` is.
 
-        Ours, or a mapping with our names only, is taken. Anything else is the object of a host
-        graph that composes this one: its `ace` entry counts, where it has one, and otherwise the
-        default.
+        LangGraph makes ours of a mapping before a node sees it. Anything else is the object of a
+        host graph that composes this one: its `ace` entry counts, where it has one, and otherwise
+        the default.
         """
-        default = default or cls()
         if isinstance(given, cls):
             return given
-        if isinstance(given, Mapping) and given.keys() <= cls.model_fields.keys():
-            return cls(**{**default.model_dump(exclude_unset=True), **given})
+        default = default or cls()
         inner = given.get("ace") if isinstance(given, Mapping) else getattr(given, "ace", None)
-        return default if inner is None else cls.of(inner, default)
+        if isinstance(inner, Mapping):
+            return default.with_changes(**inner)
+        return inner if isinstance(inner, cls) else default
+
+    def with_changes(self, **changes: Any) -> "AceContext":
+        """The same settings but for these, checked."""
+        return type(self)(**{**self.model_dump(exclude_unset=True), **changes})

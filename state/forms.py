@@ -3,15 +3,24 @@
 Reasons stand before conclusions, so that a model which writes in order thinks before it decides.
 """
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+
+
+def _without_unsupported(schema: dict[str, Any]) -> None:
+    """Servers that enforce a schema refuse these keywords; we check them ourselves on reading."""
+    for field in schema.get("properties", {}).values():
+        for keyword in ("default", "maxLength", "minLength"):
+            field.pop(keyword, None)
 
 
 class Form(BaseModel):
     """What every form shares: unknown keys are ignored, numbers must be finite."""
 
-    model_config = ConfigDict(extra="ignore", allow_inf_nan=False)
+    model_config = ConfigDict(
+        extra="ignore", allow_inf_nan=False, json_schema_extra=_without_unsupported
+    )
 
 
 class DecisionForm(Form):

@@ -81,6 +81,10 @@ class Recorded:
     """The decision that stands: the first one given under this id."""
     first: bool
     """Whether the decision is new; False for one delivered again."""
+    new_case: bool = False
+    """Whether the transaction was unknown before: neither decided nor remembered."""
+    label: Label | None = None
+    """The label that stands, where one is known."""
     label_changed: bool = False
     lesson: Mapping[str, Any] | None = None
     """What was learned from it already, where the learning branch has run."""
@@ -101,8 +105,8 @@ class Ledger:
         """
         at = now()
         with self._database.writing() as connection:
-            known = set(connection.scalars(_CASE_IDS, {"node": node}))
-            fresh = [case for case in past if case.id not in known]
+            known = set(connection.scalars(_CASE_IDS))
+            fresh = list({case.id: case for case in past if case.id not in known}.values())
             if not fresh:
                 return 0
             connection.execute(_ADD_CASE, [_case_row(case, node, at) for case in fresh])
@@ -145,7 +149,12 @@ class Ledger:
                     moved = _sum(moved, self._credit(connection, record.id, standing.label))
                 self.move(connection, moved)
             settled = self._settle(connection, record.id, label)
-            return replace(settled, first=True, moved=_sum(moved, settled.moved))
+            return replace(
+                settled,
+                first=True,
+                new_case=standing is None,
+                moved=_sum(moved, settled.moved),
+            )
 
     def label(self, case_id: str, label: Label) -> Recorded:
         """Say, or correct, the right answer of a stored case."""
@@ -225,7 +234,8 @@ class Ledger:
         standing = connection.execute(_STANDING, {"id": case_id}).first()
         if standing is None:
             raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-        known, moved = standing.label, dict[int, tuple[int, int, int]]()
+        known = Label(standing.label, standing.label_source) if standing.label else None
+        moved: dict[int, tuple[int, int, int]] = {}
         changed = label is not None and not _says_nothing_new(standing, label)
         if label is not None and changed:
             row = {"case": case_id, "revision": (standing.revision or 0) + 1, "label": label.value}
@@ -233,14 +243,15 @@ class Ledger:
             connection.execute(_ADD_OUTCOME, {**row, "source": label.source, "known_at": at})
             if standing.counted:
                 if known is not None:
-                    moved = self._credit(connection, case_id, known, sign=-1)
+                    moved = self._credit(connection, case_id, known.value, sign=-1)
                 moved = _sum(moved, self._credit(connection, case_id, label.value))
                 self.move(connection, moved)
-            known = label.value
-        is_right = standing.counted and standing.decision == known
+            known = label
+        is_right = standing.counted and known is not None and standing.decision == known.value
         return Recorded(
             decision=standing.decision,
             first=False,
+            label=known,
             label_changed=changed,
             lesson=standing.lesson,
             right_number=self._number(connection, case_id, standing) if is_right else None,
@@ -299,7 +310,7 @@ _is_newest = ~sa.exists().where(
 )
 _known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
-_CASE_IDS = sa.select(cases.c.id).where(cases.c.node == sa.bindparam("node"))
+_CASE_IDS = sa.select(cases.c.id)
 _ADD_CASE = cases.insert()
 _ADD_DECISION = decisions.insert()
 _ADD_SELECTION = selections.insert()

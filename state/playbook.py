@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import numpy as np
 import sqlalchemy as sa
@@ -18,7 +18,7 @@ from acegraph.state import tables
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
-from acegraph.state.errors import InvalidInput, UnknownBullet
+from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import JUDGE, DecisionRecord, Label, Ledger, Moves, Recorded
 from acegraph.state.transaction import clean_text
 
@@ -28,6 +28,7 @@ EVIDENCE_WINDOW: Final = 5_000
 forget."""
 
 Vector = NDArray[np.float32]
+_STALE: Final = -1
 
 
 class BulletPlaybook:
@@ -131,9 +132,9 @@ class BulletPlaybook:
 
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one outcome by hand: helpful or harmful, and selected, by one."""
-        number = self._number(self.get_bullet(bullet_id).id)
-        moved = {number: (int(is_helpful), int(not is_helpful), 1)}
         with self.writing() as connection:
+            number = self._number(self.get_bullet(bullet_id).id)
+            moved = {number: (int(is_helpful), int(not is_helpful), 1)}
             connection.execute(
                 tables.adjustments.insert().values(
                     bullet=number,
@@ -148,27 +149,32 @@ class BulletPlaybook:
 
     def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
         """Activate, retire or hold back a bullet; what it was is kept in the history."""
-        bullet = replace(self.get_bullet(bullet_id), status=status)
-        number = self._number(bullet_id)
+        if status not in get_args(Status):
+            raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
         with self.writing() as connection:
+            before = self.get_bullet(bullet_id)
+            # It was fitted beside bullets that may be gone: who comes back starts without.
+            weight = before.weight if before.status == status else None
+            bullet = replace(before, status=status, weight=weight)
+            number = self._number(bullet_id)
             connection.execute(
                 tables.bullets.update()
                 .where(tables.bullets.c.number == number)
-                .values(status=status)
+                .values(status=status, weight=weight)
             )
             self._log(connection, bullet, status, reason, source)
             self._bullets[number] = bullet
 
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
-        changed = {
-            self._number(bullet_id): weight
-            for bullet_id, weight in weights.items()
-            if self.get_bullet(bullet_id).weight != weight
-        }
-        if not changed:
-            return
         with self.writing() as connection:
+            changed = {
+                self._number(bullet_id): weight
+                for bullet_id, weight in weights.items()
+                if self.get_bullet(bullet_id).weight != weight
+            }
+            if not changed:
+                return
             connection.execute(
                 tables.bullets.update()
                 .where(tables.bullets.c.number == sa.bindparam("bullet"))
@@ -223,13 +229,16 @@ class BulletPlaybook:
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
         with self.writing():
+            for shown in record.shown:
+                self.get_bullet(f"b{shown.bullet_number}")
             recorded = self._ledger.record(record, label)
             self._count(recorded.moved)
-            if label and record.counted and recorded.label_changed and label.source != JUDGE:
+            if label and recorded.label_changed and label.source != JUDGE:
                 table = self._cases.get(record.node)
-                if table is not None and recorded.first:
-                    fields, digest = record.fields, record.digest
-                    table.add(Case(record.id, fields, label.value, record.text, digest))
+                if table is not None and recorded.new_case:
+                    if record.counted:
+                        fields, digest = record.fields, record.digest
+                        table.add(Case(record.id, fields, label.value, record.text, digest))
                 else:
                     self._cases.pop(record.node, None)
         return recorded
@@ -259,18 +268,24 @@ class BulletPlaybook:
         return self._ledger.decision(decision_id)
 
     def cases(self, node: str) -> CaseTable:
-        """The newest labelled cases of a node, the evidence on which bullets are tested."""
+        """The newest labelled cases of a node, the evidence on which bullets are tested.
+
+        A snapshot: what others record meanwhile does not change it.
+        """
         with self._fresh():
             table = self._cases.get(node)
             if table is None or len(table) > 2 * EVIDENCE_WINDOW:
                 table = CaseTable(self._ledger.labelled(node, EVIDENCE_WINDOW))
                 self._cases[node] = table
-            return table
+            return table.snapshot()
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory, to try something on without touching this one."""
-        copy = BulletPlaybook()
-        self._database.copy_into(copy._database)
+        with self._lock:
+            if self._writing_depth:
+                raise PlaybookError("a playbook cannot be forked in the middle of a write")
+            copy = BulletPlaybook()
+            self._database.copy_into(copy._database)
         copy._load()
         return copy
 
@@ -279,16 +294,16 @@ class BulletPlaybook:
         """Hold the playbook still: what is read and written inside is one step for everyone
         else.
         """
-        with self._lock, self._database.writing() as connection:
+        with self._lock:
             outermost = not self._writing_depth
             self._writing_depth += 1
             try:
-                if outermost:
-                    self._refresh()
-                yield connection
+                with self._database.writing() as connection:
+                    if outermost:
+                        self._refresh()
+                    yield connection
             except BaseException:
-                if outermost:
-                    self._seen = -1  # memory may be ahead of what was rolled back: read it again
+                self._seen = _STALE  # memory may be ahead of what was rolled back: read it again
                 raise
             finally:
                 self._writing_depth -= 1
@@ -357,7 +372,7 @@ class BulletPlaybook:
     @staticmethod
     def _number(bullet_id: str) -> int:
         digits = bullet_id.removeprefix("b")
-        return int(digits) if digits.isdigit() else -1
+        return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
 
 
 def _new_key(result: sa.CursorResult[Any]) -> int:

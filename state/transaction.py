@@ -13,6 +13,8 @@ from datetime import date, datetime
 from decimal import Decimal
 from typing import Any
 
+import numpy as np
+
 from acegraph.state.errors import InvalidTransaction
 
 Scalar = str | bool | int | float | None
@@ -21,6 +23,8 @@ Fields = dict[str, Scalar]
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
+_MAX_EXACT = 2**53
+_MAX_BITS = 1024
 
 
 @dataclass(frozen=True)
@@ -110,10 +114,15 @@ def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iter
 
 
 def _scalar(name: str, value: object) -> Scalar:
-    if hasattr(value, "item") and not isinstance(value, str):  # a numpy scalar
+    if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool | int):
+    if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise InvalidTransaction(f"field {name!r} holds a number of {value.bit_length()} bits")
+        # Beyond what a float holds exactly a whole number is a name, not a quantity.
+        return value if abs(value) <= _MAX_EXACT else str(value)
     if isinstance(value, float | Decimal):
         number = float(value)
         return number if math.isfinite(number) else None

@@ -131,9 +131,10 @@ def said(content: str | None, finish_reason: str = "stop", refusal: str | None =
     return lambda body: _completion(body, _message(content, refusal=refusal), finish_reason)
 
 
-def failed(status: int, message: str) -> Reply:
+def failed(status: int, message: str, code: str | None = None) -> Reply:
     """An error in OpenAI's form."""
-    return sent(json.dumps({"error": {"message": message, "type": "scripted"}}), status)
+    error = {"message": message, "type": "scripted", "code": code}
+    return sent(json.dumps({"error": error}), status)
 
 
 def sent(content: str, status: int = 200, content_type: str = "application/json") -> Reply:

@@ -19,6 +19,7 @@ from acegraph.state import (
     AceContext,
     Bullet,
     BulletPlaybook,
+    InvalidInput,
     InvalidSettings,
     ModelAnswerInvalid,
     ModelError,
@@ -213,6 +214,37 @@ def test_the_embedded_parts_can_be_asked_for_where_a_key_is_set(
         **dict.fromkeys(roles, "embedded"),
     )
     assert found["decision"] in ("APPROVE", "DECLINE")
+    assert server.requests == []
+
+
+def test_a_schema_holds_no_keyword_that_strict_servers_refuse(server: OpenAIServer) -> None:
+    server.on("ReflectionForm", filled(**LESSON))
+    asyncio.run(Reflector().reflect(SUSPICIOUS, "APPROVE", "DECLINE", NODE))
+    wanted = server.chats[0].body["response_format"]["json_schema"]
+    assert wanted["strict"] is True
+    assert not {"maxLength", "minLength", "default", "oneOf"} & set(_keys(wanted["schema"]))
+
+
+def _keys(schema: Any) -> Iterator[str]:
+    if isinstance(schema, dict):
+        yield from schema
+    for inner in schema.values() if isinstance(schema, dict) else schema:
+        if isinstance(inner, dict | list):
+            yield from _keys(inner)
+
+
+@pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
+def test_a_heuristic_that_is_too_long_is_refused(server: OpenAIServer, model: str) -> None:
+    server.on("ReflectionForm", filled(**{**LESSON, "new_bullet": "x" * 501}))
+    with pytest.raises(ModelAnswerInvalid, match="at most 500 characters"):
+        asyncio.run(Reflector(model).reflect(SUSPICIOUS, "APPROVE", "DECLINE", NODE))
+
+
+def test_an_output_that_is_no_verdict_is_refused_before_a_model_is_asked(
+    server: OpenAIServer,
+) -> None:
+    with pytest.raises(InvalidInput, match="unknown label"):
+        asyncio.run(LLMJudge().judge("amount: 2500", "APPROVE, and the judge agrees"))
     assert server.requests == []
 
 
@@ -480,6 +512,14 @@ def test_prose_around_the_form_is_read_or_refused_never_turned_round(
     assert len(server.chats) <= 2
 
 
+def test_the_servers_code_is_told_and_its_words_are_not(server: OpenAIServer) -> None:
+    server.on(
+        "DecisionForm", failed(429, "You, the owner of sk-1, are broke", "insufficient_quota")
+    )
+    with pytest.raises(ModelUnavailable, match=r"\(HTTP 429\): insufficient_quota$"):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+
+
 def test_a_server_that_recovers_is_asked_again(server: OpenAIServer) -> None:
     server.on("DecisionForm", failed(503, "busy"), failed(429, "busy"), filled(**DENIAL))
     assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
@@ -599,6 +639,21 @@ def test_vectors_of_another_dimension_than_the_stored_ones_are_not_compared(
     found = run(graph, given)
     assert [b["id"] for b in found["bullets"]] == [rule]
     assert found["warnings"][0].startswith("selection without embeddings: ")
+
+
+@pytest.mark.xfail(strict=True, reason="they are stored before they are refused")
+def test_vectors_of_another_dimension_are_not_kept(
+    server: OpenAIServer, playbook: BulletPlaybook, run: Run
+) -> None:
+    server.on("embeddings", embedded(1536), embedded(8), embedded(1536))
+    server.on("DecisionForm", filled(**DENIAL))
+    graph = create_ace_graph(playbook=playbook)
+    warned = []
+    for bullet in (RULE, PROSE, "DECLINE when amount > 2000"):
+        playbook.add_bullet(bullet, NODE)
+        found = run(graph, {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
+        warned.append(bool(found["warnings"]))
+    assert warned == [False, True, False]
 
 
 def test_a_bullet_is_born_even_if_its_vector_cannot_be_bought(
