@@ -179,9 +179,9 @@ class Parts:
         (bullet,) = await wait.work(self._look_up, [bullet_id])
         try:
             vectors = await model.vectors([bullet.content], wait)
+            await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
         except ModelError as error:
             return [f"no vector yet for {bullet_id}: {error}"]
-        await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
         return []
 
     def _look_up(self, bullet_ids: list[str]) -> list[Bullet]:

@@ -179,16 +179,15 @@ class HybridSelector:
         known = await wait.work(playbook.vectors, model.name, [b.id for b in bullets])
         lacking = [b for b in bullets if b.id not in known]
         query, *bought = await model.vectors([text, *(b.content for b in lacking)], wait)
+        if any(vector.shape != query.shape for vector in known.values()):
+            raise ModelAnswerInvalid(
+                f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
+            )
         if lacking:
             fresh = {b.id: vector for b, vector in zip(lacking, bought, strict=True)}
             await wait.work(playbook.store_vectors, model.name, fresh)
             known |= fresh
-        vectors = [known[b.id] for b in bullets]
-        if any(vector.shape != query.shape for vector in vectors):
-            raise ModelAnswerInvalid(
-                f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
-            )
-        return query, vectors
+        return query, [known[b.id] for b in bullets]
 
     def _relevant(
         self, bullets: Sequence[Bullet], query: Vector, vectors: Sequence[Vector], fields: Fields

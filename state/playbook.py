@@ -7,6 +7,7 @@ read. It knows nothing of selection, models or graphs.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
+from itertools import islice
 from threading import RLock
 from typing import Any, Final, get_args
 
@@ -18,7 +19,7 @@ from acegraph.state import tables
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
-from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
+from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, PlaybookError, UnknownBullet
 from acegraph.state.ledger import JUDGE, DecisionRecord, Label, Ledger, Moves, Recorded
 from acegraph.state.transaction import clean_text
 
@@ -194,24 +195,17 @@ class BulletPlaybook:
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of one embedding model, for those of the bullets that have one."""
-        with self._fresh():
-            if model not in self._vectors:
-                with self._database.reading() as connection:
-                    rows = connection.execute(
-                        sa.select(tables.embeddings.c.bullet, tables.embeddings.c.vector).where(
-                            tables.embeddings.c.model == model
-                        )
-                    ).all()
-                self._vectors[model] = {
-                    f"b{number}": np.frombuffer(vector, dtype="<f4") for number, vector in rows
-                }
-            known = self._vectors[model]
-            return {i: known[i] for i in bullet_ids if i in known}
+        known = self._vectors_of(model)
+        return {i: known[i] for i in bullet_ids if i in known}
 
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of one embedding model; vectors of two models are never mixed."""
         if not vectors:
             return
+        known = self._vectors_of(model)
+        sizes = {len(v) for v in (*vectors.values(), *islice(known.values(), 1))}
+        if len(sizes) > 1:
+            raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
         rows = [
             {
                 "bullet": self._number(bullet_id),
@@ -324,6 +318,21 @@ class BulletPlaybook:
             if not self._writing_depth:
                 self._refresh()
             yield
+
+    def _vectors_of(self, model: str) -> dict[str, Vector]:
+        """All stored vectors of one model, read from the database when first asked for."""
+        with self._fresh():
+            if model not in self._vectors:
+                with self._database.reading() as connection:
+                    rows = connection.execute(
+                        sa.select(tables.embeddings.c.bullet, tables.embeddings.c.vector).where(
+                            tables.embeddings.c.model == model
+                        )
+                    ).all()
+                self._vectors[model] = {
+                    f"b{number}": np.frombuffer(vector, dtype="<f4") for number, vector in rows
+                }
+            return self._vectors[model]
 
     def _refresh(self) -> None:
         seen = self._database.foreign_changes()

@@ -641,7 +641,6 @@ def test_vectors_of_another_dimension_than_the_stored_ones_are_not_compared(
     assert found["warnings"][0].startswith("selection without embeddings: ")
 
 
-@pytest.mark.xfail(strict=True, reason="they are stored before they are refused")
 def test_vectors_of_another_dimension_are_not_kept(
     server: OpenAIServer, playbook: BulletPlaybook, run: Run
 ) -> None:
