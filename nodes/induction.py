@@ -23,7 +23,7 @@ MIN_CASES: Final = 12
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
 _CUTS: Final = 12
-_ALPHA: Final = 0.05
+_ALPHA: Final = 0.02
 _MIN_GAIN: Final = 2.0
 """Standard errors by which a rule must improve on what the playbook already says."""
 _PER_COMPARISON: Final = 0.35
