@@ -15,7 +15,6 @@ from acegraph.nodes.induction import learnable_fields
 from acegraph.nodes.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, Case, CaseTable, InvalidSettings, Transaction
 
-
 _RARE: Final = 0.04
 
 
