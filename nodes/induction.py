@@ -26,7 +26,7 @@ _CUTS: Final = 12
 _ALPHA: Final = 0.02
 _MIN_GAIN: Final = 2.0
 """Standard errors by which a rule must improve on what the playbook already says."""
-_PER_COMPARISON: Final = 0.35
+_PER_COMPARISON: Final = 0.7
 """Standard errors that a further comparison must bring: the shorter rule wins a near tie."""
 _LATER_SPREAD: Final = 4
 _SAMPLE: Final = 2_000
