@@ -6,17 +6,26 @@ machines.
 
 import json
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidInput, Mode
-from acegraph.state.errors import InvalidDataset, InvalidSettings
+from acegraph.graph.cli_playbook import playbook_app
+from acegraph.graph.console import (
+    DEFAULT_URL,
+    AsJson,
+    Label,
+    PlaybookUrl,
+    Positive,
+    Text,
+    err,
+    out,
+    print_experiment,
+    print_json,
+    progress_bar,
+)
+from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidInput, InvalidSettings, Mode
 
 app = typer.Typer(
     name="acegraph",
@@ -25,34 +34,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-playbook_app = typer.Typer(help="Look at a playbook, carry it elsewhere.", no_args_is_help=True)
 app.add_typer(playbook_app, name="playbook")
-
-out = Console()
-err = Console(stderr=True)
-
-PlaybookUrl = Annotated[
-    str,
-    typer.Option(
-        "--playbook", envvar="ACE_PLAYBOOK_URL", help="Where the playbook lives, as a database URL."
-    ),
-]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
-Label = Annotated[
-    str | None, typer.Option("--label", help="Column or key of the right answer. [default: answer]")
-]
-Text = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        help="Column or key of the transaction's text; without it, and with --label, all other "
-        "columns are its fields.",
-    ),
-]
-Positive = Annotated[
-    str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
-]
-DEFAULT_URL = "sqlite:///ace.db"
 
 
 @app.command()
@@ -96,7 +78,7 @@ def demo(
         )
         for seed in range(seeds)
     ]
-    with _progress_bar() as told:
+    with progress_bar() as told:
         found = run_experiment(
             [(as_items(past), as_items(stream)) for past, stream in worlds],
             context=context,
@@ -111,9 +93,9 @@ def demo(
     attainable = sum(accuracy(run) for run in best) / len(best)
     draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
     if as_json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
         return
-    _print_experiment(found, model, expected=True)
+    print_experiment(found, model, expected=True)
     out.print(f"Learning curves: {picture}")
 
 
@@ -149,7 +131,7 @@ def decide(
             )
         )
     if as_json:
-        _print_json(dict(result))
+        print_json(dict(result))
         return
     risk = result["risk_score"]
     out.print(
@@ -181,7 +163,7 @@ def feedback(
         found = give_feedback(book, decision_id, label, source=source)
     learned = found.curation.to_json() if found.curation else None
     if as_json:
-        _print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
+        print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
         return
     word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
     out.print(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
@@ -204,12 +186,12 @@ def train(
     from acegraph.graph.training import TrainingPipeline
 
     items = _load(file, label, text, positive)
-    with BulletPlaybook(playbook) as book, _progress_bar() as told:
+    with BulletPlaybook(playbook) as book, progress_bar() as told:
         pipeline = TrainingPipeline(book, progress=told(0))
         report = pipeline.train_online(items) if online else pipeline.train_offline(items)
         bullets = book.get_bullets_for_node(pipeline.context.node)
     if as_json:
-        _print_json(report.to_json())
+        print_json(report.to_json())
         return
     out.print(
         f"{report.cases} cases, {report.mistakes} mistakes, {report.bullets_added} bullets "
@@ -255,14 +237,14 @@ def compare(
         splits = [(past, _load(test_file, label, text, positive))]
     else:
         raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
-    with _progress_bar() as told:
+    with progress_bar() as told:
         found = run_experiment(splits, progress=told, baselines=baselines)
     if picture:
         draw_learning_curves(found.modes, picture)
     if as_json:
-        _print_json(found.to_json())
+        print_json(found.to_json())
     else:
-        _print_experiment(found, agent.name if agent else None)
+        print_experiment(found, agent.name if agent else None)
 
 
 @app.command("graph")
@@ -271,65 +253,6 @@ def draw() -> None:
     from acegraph.graph.ace import create_ace_graph
 
     typer.echo(create_ace_graph().compile().get_graph().draw_mermaid())
-
-
-@playbook_app.command("list")
-def list_bullets(
-    playbook: PlaybookUrl = DEFAULT_URL,
-    everything: Annotated[bool, typer.Option("--all", help="Retired bullets too.")] = False,
-    as_json: AsJson = False,
-) -> None:
-    """List the bullets with their records."""
-    from acegraph.graph.experiment import bullet_json
-    from acegraph.graph.report import bullet_table
-
-    with _existing(playbook) as book:
-        bullets = [b for b in book if everything or b.status == "active"]
-        version = book.version
-    if as_json:
-        _print_json({"version": version, "bullets": [bullet_json(b) for b in bullets]})
-    else:
-        out.print(bullet_table(bullets, f"{playbook}, version {version}"))
-
-
-@playbook_app.command("show")
-def show_bullet(
-    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
-    playbook: PlaybookUrl = DEFAULT_URL,
-) -> None:
-    """Show one bullet: what it says, where it came from, its evidence, its history."""
-    from acegraph.graph.transfer import bullet_to_json
-
-    with _existing(playbook) as book:
-        bullet = book.get_bullet(bullet_id)
-        history = [h for h in book.history() if h["bullet"] == bullet_id]
-    _print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
-
-
-@playbook_app.command("export")
-def export_playbook(
-    file: Annotated[Path, typer.Argument(help="The JSON file to write.")],
-    playbook: PlaybookUrl = DEFAULT_URL,
-) -> None:
-    """Write all bullets to a JSON file."""
-    from acegraph.graph.transfer import export_bullets
-
-    with _existing(playbook) as book:
-        count = export_bullets(book, file)
-    out.print(f"{count} bullets written to {file}")
-
-
-@playbook_app.command("import")
-def import_playbook(
-    file: Annotated[Path, typer.Argument(help="A JSON file written by export.")],
-    playbook: PlaybookUrl = DEFAULT_URL,
-) -> None:
-    """Merge exported bullets into a playbook; duplicates are refused, counters start at zero."""
-    from acegraph.graph.transfer import import_bullets
-
-    with BulletPlaybook(playbook) as book:
-        added, refused = import_bullets(book, file)
-    out.print(f"{added} bullets added, {refused} refused (duplicates, or refused by the evidence)")
 
 
 def main() -> None:
@@ -359,56 +282,6 @@ def _load(file: Path, label: str | None, text: str | None, positive: str | None)
 
     query = text or (None if label else "query")
     return load_dataset(file, query=query, answer=label or "answer", positive=positive)
-
-
-@contextmanager
-def _existing(url: str) -> Iterator[BulletPlaybook]:
-    from acegraph.state.tables import file_of
-
-    file = file_of(url)
-    if file is not None and not file.exists():
-        raise InvalidDataset(f"no playbook at {url}; 'acegraph train FILE' makes one")
-    with BulletPlaybook(url) as book:
-        yield book
-
-
-@contextmanager
-def _progress_bar() -> Iterator[Any]:
-    """Gives a reporter per seed; drawn on standard error, so that output can be piped."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-    )
-    with Progress(*columns, console=err, transient=True) as bar:
-        tasks: dict[str, Any] = {}
-
-        def reporter(seed: int) -> Any:
-            def told(what: str, done: int, total: int) -> None:
-                name = f"seed {seed + 1}: {what}"
-                if name not in tasks:
-                    tasks[name] = bar.add_task(name, total=total)
-                bar.update(tasks[name], completed=done)
-
-            return told
-
-        yield reporter
-
-
-def _print_experiment(found: Any, model: str | None, *, expected: bool = False) -> None:
-    from acegraph.graph.report import bullet_table, experiment_table
-
-    wide = out if out.is_terminal else Console(width=140)
-    wide.print(experiment_table(found, expected=expected))
-    if found.bullets:
-        wide.print(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
-    by = model or "the embedded analyst: no language model was used"
-    wide.print(f"Decided by {by}.", highlight=False)
-
-
-def _print_json(data: Any) -> None:
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
 
 
 if __name__ == "__main__":

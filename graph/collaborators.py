@@ -6,7 +6,7 @@ here, once; what does not fit is a `ModelAnswerInvalid`, never a verdict.
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any, Protocol
 
 from langchain_core.language_models import BaseChatModel
@@ -16,11 +16,10 @@ from pydantic import BaseModel, ValidationError
 from acegraph.nodes.agent import Decision, SimpleFraudAgent
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
 from acegraph.nodes.models import as_client_errors
-from acegraph.nodes.reflector import Reflection, Reflector
+from acegraph.nodes.reflector import Judged, Reflection, Reflector
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     Bullet,
-    CaseTable,
     Condition,
     InvalidCondition,
     InvalidSettings,
@@ -32,7 +31,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.errors import InvalidInput
-from acegraph.state.ledger import JUDGE
+from acegraph.state.verdict import JUDGE
 
 Collaborator = BaseChatModel | Runnable[Any, Any] | Callable[[dict[str, Any]], Any] | str | None
 
@@ -55,15 +54,7 @@ class Reflecting(Protocol):
     """What the reflector node calls."""
 
     async def settle(
-        self,
-        transaction: Transaction,
-        predicted: Verdict,
-        correct: Verdict,
-        reasoning: str,
-        table: CaseTable,
-        bullets: Sequence[Bullet],
-        wait: Wait,
-        name: str | None = None,
+        self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         """Reflect."""
         ...
@@ -189,22 +180,14 @@ class _ForeignReflector:
         self._call = call
 
     async def settle(
-        self,
-        transaction: Transaction,
-        predicted: Verdict,
-        correct: Verdict,
-        reasoning: str,
-        table: CaseTable,
-        bullets: Sequence[Bullet],
-        wait: Wait,
-        name: str | None = None,
+        self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         answer = await self._call(
             {
-                "query": transaction.text,
-                "predicted": predicted,
-                "correct": correct,
-                "agent_reasoning": reasoning,
+                "query": judged.transaction.text,
+                "predicted": judged.predicted,
+                "correct": judged.correct,
+                "agent_reasoning": judged.reasoning,
             },
             wait,
         )

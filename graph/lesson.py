@@ -8,7 +8,7 @@ from typing import Any
 
 from acegraph.graph.collaborators import Reflecting
 from acegraph.nodes.curator import Curation, Curator
-from acegraph.nodes.reflector import Reflection
+from acegraph.nodes.reflector import Judged, Reflection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import BulletPlaybook, Condition, Transaction, Verdict
 
@@ -34,16 +34,15 @@ class Lesson:
         node, source = self.settings["node"], self.settings["source"]
         table = await wait.work(playbook.cases, node)
         bullets = await wait.work(playbook.get_bullets_for_node, node, source)
-        return await reflector.settle(
+        judged = Judged(
             self.transaction,
             self.decision,
             self.correct,
             "\n".join(self.reasons),
             table,
             bullets,
-            wait,
-            self.settings["reflector_model"],
         )
+        return await reflector.settle(judged, wait, self.settings["reflector_model"])
 
     def curate(
         self, reflection: Mapping[str, Any] | None, curator: Curator, playbook: BulletPlaybook

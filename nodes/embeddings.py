@@ -11,7 +11,7 @@ from acegraph.nodes.embedder import EMBEDDED_MODEL, ConceptEmbeddings
 from acegraph.nodes.models import as_model_errors
 from acegraph.nodes.waiting import Wait
 from acegraph.state import ModelAnswerInvalid
-from acegraph.state.playbook import Vector
+from acegraph.state.vectors import Vector
 
 THRESHOLDS: Final = {EMBEDDED_MODEL: 0.5, "text-embedding-3-small": 0.5}
 """The calibrated semantic threshold per known model."""

@@ -14,7 +14,7 @@ from acegraph.nodes.models import LanguageModel
 from acegraph.nodes.prompts import judge_messages
 from acegraph.nodes.waiting import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings, Verdict, VerdictForm, other, parse_verdict
-from acegraph.state.ledger import JUDGE
+from acegraph.state.verdict import JUDGE
 
 
 @dataclass(frozen=True)

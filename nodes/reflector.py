@@ -7,6 +7,7 @@ for the curator to say.
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any, Final, NotRequired
 
 import numpy as np
@@ -56,6 +57,20 @@ class Reflection(TypedDict):
     author: NotRequired[str]
 
 
+@dataclass(frozen=True)
+class Judged:
+    """One judged decision, and what is known beside it."""
+
+    transaction: Transaction
+    predicted: Verdict
+    correct: Verdict
+    reasoning: str = ""
+    table: CaseTable = field(default_factory=CaseTable)
+    """The labelled cases known at this time."""
+    bullets: Sequence[Bullet] = ()
+    """What the playbook already says."""
+
+
 class Reflector:
     """Writes heuristics. Used alone it remembers the cases it was given."""
 
@@ -78,8 +93,9 @@ class Reflector:
         transaction, label = Transaction.of(query), parse_verdict(correct)
         model = resolve_model("reflector", self._model, None)
         if model is not None:
+            said = parse_verdict(predicted)
             return await self._ask(
-                model, transaction, parse_verdict(predicted), label, agent_reasoning, AWAITING
+                model, Judged(transaction, said, label, agent_reasoning), AWAITING
             )
         table = self._memory.setdefault(node, CaseTable())
         fields = read_fields(transaction)
@@ -93,35 +109,19 @@ class Reflector:
         return found
 
     async def settle(
-        self,
-        transaction: Transaction,
-        predicted: Verdict,
-        correct: Verdict,
-        reasoning: str,
-        table: CaseTable,
-        bullets: Sequence[Bullet],
-        wait: Wait,
-        name: str | None = None,
+        self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
-        """Reflect with the labelled cases and active bullets of a playbook; the graph's node runs
-        this.
-        """
+        """Reflect with a playbook's evidence; the graph's node runs this."""
         model = resolve_model("reflector", self._model, name)
         if model is not None:
-            return await self._ask(model, transaction, predicted, correct, reasoning, wait)
-        return await wait.work(_induce_beside, transaction, correct, table, bullets)
+            return await self._ask(model, judged, wait)
+        return await wait.work(_induce_beside, judged)
 
-    async def _ask(
-        self,
-        model: LanguageModel,
-        transaction: Transaction,
-        predicted: Verdict,
-        correct: Verdict,
-        reasoning: str,
-        wait: Wait,
-    ) -> Reflection | None:
-        names = sorted(read_fields(transaction))
-        messages = reflector_messages(transaction.text, predicted, correct, reasoning, names)
+    async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
+        names = sorted(read_fields(judged.transaction))
+        messages = reflector_messages(
+            judged.transaction.text, judged.predicted, judged.correct, judged.reasoning, names
+        )
         form = await model.fill(ReflectionForm, messages, wait)
         if not form.new_bullet.strip():
             return None
@@ -129,17 +129,16 @@ class Reflector:
             new_bullet=form.new_bullet.strip(),
             problem_types=form.problem_types,
             confidence=form.confidence,
-            condition=_checked_condition(form, transaction),
+            condition=_checked_condition(form, judged.transaction),
             author=model.name,
         )
 
 
-def _induce_beside(
-    transaction: Transaction, label: Verdict, table: CaseTable, bullets: Sequence[Bullet]
-) -> Reflection | None:
+def _induce_beside(judged: Judged) -> Reflection | None:
     """What a playbook's bullets leave unexplained, explained."""
-    has_rules = any(b.proof == "proven" for b in bullets)
-    return induce_bullet(transaction, label, table, log_odds_over(table, bullets), has_rules)
+    has_rules = any(b.proof == "proven" for b in judged.bullets)
+    log_odds = log_odds_over(judged.table, judged.bullets)
+    return induce_bullet(judged.transaction, judged.correct, judged.table, log_odds, has_rules)
 
 
 def induce_bullet(

@@ -25,7 +25,7 @@ from acegraph.state import (
     ModelError,
     Transaction,
 )
-from acegraph.state.playbook import Vector
+from acegraph.state.vectors import Vector
 
 _ENOUGH_TO_WARN = 20
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}

@@ -6,30 +6,19 @@ are cached or selected.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import sqlalchemy as sa
 
+from acegraph.state import statements as sql
 from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, UnknownDecision
-from acegraph.state.tables import (
-    Database,
-    bullets,
-    cases,
-    decisions,
-    now,
-    outcomes,
-    selections,
-)
+from acegraph.state.tables import Database, now
 from acegraph.state.transaction import Fields
-from acegraph.state.verdict import APPROVE, Verdict
+from acegraph.state.verdict import APPROVE, JUDGE, Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
-
-JUDGE: Final = "judge"
-"""The source of an outcome that is a model's opinion: weaker than a label, never used in a
-backtest."""
 
 
 @dataclass(frozen=True)
@@ -105,13 +94,13 @@ class Ledger:
         """
         at = now()
         with self._database.writing() as connection:
-            known = set(connection.scalars(_CASE_IDS))
+            known = set(connection.scalars(sql.CASE_IDS))
             fresh = list({case.id: case for case in past if case.id not in known}.values())
             if not fresh:
                 return 0
-            connection.execute(_ADD_CASE, [_case_row(case, node, at) for case in fresh])
+            connection.execute(sql.ADD_CASE, [_case_row(case, node, at) for case in fresh])
             connection.execute(
-                _ADD_OUTCOME,
+                sql.ADD_OUTCOME,
                 [
                     {
                         "case": c.id,
@@ -128,7 +117,7 @@ class Ledger:
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and, where it is known, its outcome; the second time changes nothing."""
         with self._database.writing() as connection:
-            standing = connection.execute(_STANDING, {"id": record.id}).first()
+            standing = connection.execute(sql.STANDING, {"id": record.id}).first()
             if standing is not None and standing.digest != record.digest:
                 raise DecisionConflict(
                     f"decision id {record.id!r} was used for another transaction; "
@@ -139,7 +128,7 @@ class Ledger:
             if standing is None:
                 case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
                 row = _case_row(case, record.node, now())
-                connection.execute(_ADD_CASE, {**row, "evidence": record.counted})
+                connection.execute(sql.ADD_CASE, {**row, "evidence": record.counted})
             self._store_decision(connection, record)
             moved: Moves = {}
             if record.counted:
@@ -164,15 +153,15 @@ class Ledger:
     def conclude(self, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision."""
         with self._database.writing() as connection:
-            connection.execute(_CONCLUDE, {"id": case_id, "learned": dict(lesson)})
+            connection.execute(sql.CONCLUDE, {"id": case_id, "learned": dict(lesson)})
 
     def decision(self, case_id: str) -> dict[str, Any]:
         """A stored decision with its case, the bullets shown and its label."""
         with self._database.reading() as connection:
-            row = connection.execute(_WHOLE_DECISION, {"id": case_id}).mappings().first()
+            row = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
             if row is None:
                 raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-            shown = connection.execute(_SHOWN, {"id": case_id}).all()
+            shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
         return {
             **row,
             "bullets": [f"b{row.bullet}" for row in shown if row.selected],
@@ -184,14 +173,14 @@ class Ledger:
         first.
         """
         with self._database.reading() as connection:
-            rows = connection.execute(_LABELLED, {"node": node, "last": last}).all()
+            rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
         return [Case(*row) for row in reversed(rows)]
 
     def move(self, connection: sa.Connection, moved: Moves) -> None:
         """Add to the counters of bullets, in the order of their numbers."""
         if moved:
             connection.execute(
-                _MOVE,
+                sql.MOVE,
                 [
                     {"bullet": number, "helpful": h, "harmful": f, "selected": s}
                     for number, (h, f, s) in sorted(moved.items())
@@ -200,7 +189,7 @@ class Ledger:
 
     def _store_decision(self, connection: sa.Connection, record: DecisionRecord) -> None:
         connection.execute(
-            _ADD_DECISION,
+            sql.ADD_DECISION,
             {
                 "case": record.id,
                 "node": record.node,
@@ -215,7 +204,7 @@ class Ledger:
         )
         if record.shown:
             connection.execute(
-                _ADD_SELECTION,
+                sql.ADD_SELECTION,
                 [
                     {
                         "case": record.id,
@@ -231,7 +220,7 @@ class Ledger:
 
     def _settle(self, connection: sa.Connection, case_id: str, label: Label | None) -> Recorded:
         """Append a label that says something new, and take back what an earlier one had moved."""
-        standing = connection.execute(_STANDING, {"id": case_id}).first()
+        standing = connection.execute(sql.STANDING, {"id": case_id}).first()
         if standing is None:
             raise UnknownDecision(f"no decision {case_id!r} in this playbook")
         known = Label(standing.label, standing.label_source) if standing.label else None
@@ -240,7 +229,7 @@ class Ledger:
         if label is not None and changed:
             row = {"case": case_id, "revision": (standing.revision or 0) + 1, "label": label.value}
             at = label.known_at or now()
-            connection.execute(_ADD_OUTCOME, {**row, "source": label.source, "known_at": at})
+            connection.execute(sql.ADD_OUTCOME, {**row, "source": label.source, "known_at": at})
             if standing.counted:
                 if known is not None:
                     moved = self._credit(connection, case_id, known.value, sign=-1)
@@ -260,8 +249,8 @@ class Ledger:
 
     def _number(self, connection: sa.Connection, case_id: str, standing: Any) -> int:
         if standing.right_number is None:
-            connection.execute(_NUMBER, {"id": case_id, "of_node": standing.node})
-        return int(connection.scalar(_RIGHT_NUMBER, {"id": case_id}) or 0)
+            connection.execute(sql.NUMBER, {"id": case_id, "of_node": standing.node})
+        return int(connection.scalar(sql.RIGHT_NUMBER, {"id": case_id}) or 0)
 
     def _credit(
         self, connection: sa.Connection, case_id: str, label: str, sign: int = 1
@@ -269,7 +258,7 @@ class Ledger:
         """Helpful where a bullet argued for the label (or for nothing, and the decision was
         right).
         """
-        rows = connection.execute(_CREDITED, {"id": case_id})
+        rows = connection.execute(sql.CREDITED, {"id": case_id})
         return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in rows}
 
 
@@ -299,89 +288,3 @@ def _sum(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
         before = total.get(number, (0, 0, 0))
         total[number] = (before[0] + h, before[1] + f, before[2] + s)
     return total
-
-
-# Statements are built once: composing one costs SQLAlchemy more than running it.
-_id: sa.BindParameter[Any] = sa.bindparam("id")
-_newest = outcomes.alias("newest")
-_later = outcomes.alias("later")
-_is_newest = ~sa.exists().where(
-    _later.c.case == _newest.c.case, _later.c.revision > _newest.c.revision
-)
-_known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
-
-_CASE_IDS = sa.select(cases.c.id)
-_ADD_CASE = cases.insert()
-_ADD_DECISION = decisions.insert()
-_ADD_SELECTION = selections.insert()
-_ADD_OUTCOME = outcomes.insert()
-_STANDING = (
-    sa.select(
-        cases.c.digest,
-        cases.c.node,
-        decisions.c.decision,
-        decisions.c.counted,
-        decisions.c.right_number,
-        decisions.c.lesson,
-        _newest.c.label,
-        _newest.c.revision,
-        _newest.c.source.label("label_source"),
-    )
-    .select_from(cases)
-    .outerjoin(decisions, decisions.c.case == cases.c.id)
-    .outerjoin(_newest, _known)
-    .where(cases.c.id == _id)
-)
-_WHOLE_DECISION = (
-    sa.select(
-        *(c for c in cases.c if c.name not in ("evidence", "digest")),
-        *(c for c in decisions.c if c.name not in ("case", "node", "right_number")),
-        _newest.c.label,
-        _newest.c.source.label("label_source"),
-        _newest.c.known_at,
-    )
-    .select_from(cases)
-    .outerjoin(decisions, decisions.c.case == cases.c.id)
-    .outerjoin(_newest, _known)
-    .where(cases.c.id == _id)
-)
-_SHOWN = (
-    sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
-    .where(selections.c.case == _id)
-    .order_by(selections.c.rank)
-)
-_CREDITED = (
-    sa.select(selections.c.bullet, sa.func.coalesce(selections.c.verdict, decisions.c.decision))
-    .select_from(selections)
-    .join(decisions, decisions.c.case == selections.c.case)
-    .where(selections.c.case == _id, selections.c.credited)
-)
-_LABELLED = (
-    sa.select(cases.c.id, cases.c.fields, _newest.c.label, cases.c.text, cases.c.digest)
-    .select_from(cases)
-    .join(_newest, _known)
-    .where(cases.c.node == sa.bindparam("node"), cases.c.evidence, _newest.c.source != JUDGE)
-    .order_by(_newest.c.known_at.desc(), sa.literal_column("cases.rowid").desc())
-    .limit(sa.bindparam("last"))
-)
-_MOVE = (
-    bullets.update()
-    .where(bullets.c.number == sa.bindparam("bullet"))
-    .values(
-        helpful_count=bullets.c.helpful_count + sa.bindparam("helpful"),
-        harmful_count=bullets.c.harmful_count + sa.bindparam("harmful"),
-        times_selected=bullets.c.times_selected + sa.bindparam("selected"),
-    )
-)
-_peers = decisions.alias("peers")
-_NUMBER = (
-    decisions.update()
-    .where(decisions.c.case == _id)
-    .values(
-        right_number=sa.select(sa.func.coalesce(sa.func.max(_peers.c.right_number), 0) + 1)
-        .where(_peers.c.node == sa.bindparam("of_node"))
-        .scalar_subquery()
-    )
-)
-_CONCLUDE = decisions.update().where(decisions.c.case == _id).values(lesson=sa.bindparam("learned"))
-_RIGHT_NUMBER = sa.select(decisions.c.right_number).where(decisions.c.case == _id)

@@ -7,28 +7,27 @@ read. It knows nothing of selection, models or graphs.
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
-from itertools import islice
 from threading import RLock
 from typing import Any, Final, get_args
 
-import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 
 from acegraph.state import tables
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
-from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, PlaybookError, UnknownBullet
-from acegraph.state.ledger import JUDGE, DecisionRecord, Label, Ledger, Moves, Recorded
+from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
+from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded
+from acegraph.state.rows import from_row, to_row
 from acegraph.state.transaction import clean_text
+from acegraph.state.vectors import Vector, VectorShelf
+from acegraph.state.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
 EVIDENCE_WINDOW: Final = 5_000
 """How many of the newest labelled cases count as evidence: enough to prove, few enough to
 forget."""
 
-Vector = NDArray[np.float32]
 _STALE: Final = -1
 
 
@@ -40,7 +39,7 @@ class BulletPlaybook:
         self._ledger = Ledger(self._database)
         self._lock = RLock()
         self._bullets: dict[int, Bullet] = {}
-        self._vectors: dict[str, dict[str, Vector]] = {}
+        self._vectors = VectorShelf(self._database)
         self._cases: dict[str, CaseTable] = {}
         self._version = 0
         self._writing_depth = 0
@@ -101,7 +100,7 @@ class BulletPlaybook:
             **details,
         )
         with self.writing() as connection:
-            number = _new_key(connection.execute(tables.bullets.insert().values(**_to_row(bullet))))
+            number = _new_key(connection.execute(tables.bullets.insert().values(**to_row(bullet))))
             bullet = replace(bullet, id=f"b{number}")
             self._log(connection, bullet, "added", reason, source)
             self._bullets[number] = bullet
@@ -195,30 +194,15 @@ class BulletPlaybook:
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of one embedding model, for those of the bullets that have one."""
-        known = self._vectors_of(model)
-        return {i: known[i] for i in bullet_ids if i in known}
+        with self._fresh():
+            known = self._vectors.of_model(model)
+            return {i: known[n] for i in bullet_ids if (n := self._number(i)) in known}
 
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of one embedding model; vectors of two models are never mixed."""
-        if not vectors:
-            return
-        known = self._vectors_of(model)
-        sizes = {len(v) for v in (*vectors.values(), *islice(known.values(), 1))}
-        if len(sizes) > 1:
-            raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
-        rows = [
-            {
-                "bullet": self._number(bullet_id),
-                "model": model,
-                "vector": np.asarray(vector, dtype="<f4").tobytes(),
-            }
-            for bullet_id, vector in vectors.items()
-        ]
-        with self.writing() as connection:
-            connection.execute(tables.embeddings.insert().prefix_with("OR REPLACE"), rows)
-            self._vectors.setdefault(model, {}).update(
-                {i: np.asarray(vector, dtype=np.float32) for i, vector in vectors.items()}
-            )
+        if vectors:
+            with self.writing():
+                self._vectors.store(model, {self._number(i): v for i, v in vectors.items()})
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
@@ -319,21 +303,6 @@ class BulletPlaybook:
                 self._refresh()
             yield
 
-    def _vectors_of(self, model: str) -> dict[str, Vector]:
-        """All stored vectors of one model, read from the database when first asked for."""
-        with self._fresh():
-            if model not in self._vectors:
-                with self._database.reading() as connection:
-                    rows = connection.execute(
-                        sa.select(tables.embeddings.c.bullet, tables.embeddings.c.vector).where(
-                            tables.embeddings.c.model == model
-                        )
-                    ).all()
-                self._vectors[model] = {
-                    f"b{number}": np.frombuffer(vector, dtype="<f4") for number, vector in rows
-                }
-            return self._vectors[model]
-
     def _refresh(self) -> None:
         seen = self._database.foreign_changes()
         if seen != self._seen:
@@ -345,10 +314,10 @@ class BulletPlaybook:
             rows = connection.execute(
                 sa.select(tables.bullets).order_by(tables.bullets.c.number)
             ).mappings()
-            self._bullets = {row["number"]: _from_row(dict(row)) for row in rows}
+            self._bullets = {row["number"]: from_row(dict(row)) for row in rows}
             newest = connection.scalar(sa.select(sa.func.max(tables.history.c.version)))
             self._version = int(newest or 0)
-        self._vectors.clear()
+        self._vectors.forget()
         self._cases.clear()
 
     def _log(
@@ -388,36 +357,3 @@ def _new_key(result: sa.CursorResult[Any]) -> int:
     key = result.inserted_primary_key
     assert key is not None
     return int(key[0])
-
-
-def _to_row(bullet: Bullet) -> dict[str, Any]:
-    return {
-        "node": bullet.node,
-        "content": bullet.content,
-        "condition": bullet.condition.to_json() if bullet.condition else None,
-        "source": bullet.source,
-        "problem_types": list(bullet.problem_types),
-        "confidence": bullet.confidence,
-        "status": bullet.status,
-        "proof": bullet.proof,
-        "evidence": dict(bullet.evidence),
-        "origin": dict(bullet.origin),
-        "related": list(bullet.related),
-        "weight": bullet.weight,
-        "created_at": bullet.created_at,
-    }
-
-
-def _from_row(row: Mapping[str, Any]) -> Bullet:
-    condition = row["condition"]
-    return Bullet(
-        **{
-            k: v
-            for k, v in row.items()
-            if k not in ("number", "condition", "problem_types", "related")
-        },
-        id=f"b{row['number']}",
-        condition=Condition.from_json(condition) if condition else None,
-        problem_types=tuple(row["problem_types"]),
-        related=tuple(row["related"]),
-    )

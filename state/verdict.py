@@ -7,6 +7,8 @@ from acegraph.state.errors import InvalidInput
 Verdict = Literal["APPROVE", "DECLINE"]
 APPROVE: Final = "APPROVE"
 DECLINE: Final = "DECLINE"
+JUDGE: Final = "judge"
+"""The source of an outcome that is a model's opinion: weaker than a label, never in a backtest."""
 
 _APPROVE_WORDS = frozenset(
     "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
