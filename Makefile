@@ -14,10 +14,11 @@ help:  ## list the targets
 install: $(STAMP)  ## make .venv with the package and everything the other targets need
 
 $(STAMP): pyproject.toml
-	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade pip
-	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $(STAMP)
+	@echo "installing into $(VENV); the first time this takes a minute or two"
+	@$(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --upgrade pip
+	@$(BIN)/python -m pip install --quiet --editable '.[dev]' 2> $(VENV)/install.log || (cat $(VENV)/install.log; exit 1)
+	@touch $(STAMP)
 
 demo: $(STAMP)  ## learn on generated transactions and print the comparison
 	$(BIN)/acegraph demo

@@ -5,6 +5,7 @@ without identifiers, as the playbook does.
 """
 
 from collections.abc import Sequence
+from importlib.util import find_spec
 from typing import Any, Final
 
 import numpy as np
@@ -13,23 +14,35 @@ from acegraph.graph.dataset import Item
 from acegraph.graph.evaluation import Run
 from acegraph.nodes.induction import learnable_fields
 from acegraph.nodes.reader import read_fields
-from acegraph.state import APPROVE, DECLINE, Case, CaseTable, InvalidSettings, Transaction
+from acegraph.state import (
+    APPROVE,
+    DECLINE,
+    Case,
+    CaseTable,
+    InvalidDataset,
+    InvalidSettings,
+    Transaction,
+)
 
 _RARE: Final = 0.04
 
 
+def check_challengers() -> None:
+    """Say before the work, not after it, that the rivals are not installed."""
+    if find_spec("sklearn") is None:
+        raise InvalidSettings(
+            "the baselines need scikit-learn, the extra `report`: pip install '.[report]'"
+        )
+
+
 def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
     """Logistic regression, a depth-3 tree and gradient boosting on the same cases."""
-    try:
-        from sklearn.ensemble import GradientBoostingClassifier
-        from sklearn.linear_model import LogisticRegression
-        from sklearn.pipeline import make_pipeline
-        from sklearn.preprocessing import StandardScaler
-        from sklearn.tree import DecisionTreeClassifier
-    except ImportError:
-        raise InvalidSettings(
-            "the baselines need scikit-learn: pip install 'acegraph[report]'"
-        ) from None
+    check_challengers()
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
 
     learners: dict[str, Any] = {
         "logistic_regression": make_pipeline(
@@ -42,6 +55,8 @@ def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) 
     }
     seen, unseen = _matrices(train, test)
     labels = np.array([item["answer"] == DECLINE for item in train])
+    if labels.all() or not labels.any():
+        raise InvalidDataset("the training rows are all fraud or all honest")
     runs = {}
     for name, learner in learners.items():
         run = Run()

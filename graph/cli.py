@@ -6,6 +6,7 @@ machines.
 
 import json
 import sys
+from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,17 +21,27 @@ from acegraph.graph.console import (
     Positive,
     Text,
     err,
-    out,
+    lasting,
     print_experiment,
     print_json,
+    print_table,
     progress_bar,
+    say,
 )
-from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidInput, InvalidSettings, Mode
+from acegraph.state import (
+    AceContext,
+    AceError,
+    InvalidInput,
+    InvalidSettings,
+    Mode,
+    Transaction,
+    parse_verdict,
+)
 
 app = typer.Typer(
     name="acegraph",
-    help="A fraud-detection workflow that learns from its mistakes and proves what it learned.",
     no_args_is_help=True,
+    invoke_without_command=True,
     add_completion=False,
     pretty_exceptions_enable=False,
 )
@@ -58,11 +69,12 @@ def demo(
     Prints one table (all modes, plain learners on the same rows, the best attainable), the bullets
     that were learned, and writes a picture. Needs no key and no network.
     """
+    from acegraph.graph.challengers import check_challengers
     from acegraph.graph.dataset import as_items
     from acegraph.graph.evaluation import Run, accuracy
     from acegraph.graph.experiment import run_experiment
     from acegraph.graph.generator import generate_transactions
-    from acegraph.graph.pictures import draw_learning_curves
+    from acegraph.graph.pictures import check_picture, draw_learning_curves
     from acegraph.nodes.providers import EMBEDDED_NAME, chat_model
 
     if model:
@@ -71,6 +83,8 @@ def demo(
     else:  # whatever key is set: a demonstration costs nothing
         embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
         context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
+    check_challengers()
+    check_picture(picture)
     worlds = [
         (
             generate_transactions(train, seed=1000 + seed, shuffle_labels=shuffle_labels),
@@ -91,12 +105,12 @@ def demo(
     if not shuffle_labels:
         found.challengers["best_attainable"] = list(best)
     attainable = sum(accuracy(run) for run in best) / len(best)
-    draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
     if as_json:
         print_json(found.to_json())
-        return
-    print_experiment(found, model, expected=True)
-    out.print(f"Learning curves: {picture}")
+    else:
+        print_experiment(found, model, expected=True)
+        say(f"Learning curves: {picture}")
+    draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
 
 
 @app.command()
@@ -121,7 +135,10 @@ def decide(
 
     context = AceContext(mode=_mode(mode), learn=learn and None)
     given = _transaction(sys.stdin.read() if transaction == "-" else transaction)
-    with BulletPlaybook(playbook) as book:
+    Transaction.of(given)  # bad input must not even make a database
+    if truth is not None:
+        parse_verdict(truth)
+    with lasting(playbook) as book:
         result = (
             create_ace_graph(playbook=book)
             .compile()
@@ -134,18 +151,14 @@ def decide(
         print_json(dict(result))
         return
     risk = result["risk_score"]
-    out.print(
-        f"[bold]{result['decision']}[/bold]" + (f"  risk {risk:.2f}" if risk is not None else "")
-    )
+    say(result["decision"] + (f"  risk {risk:.2f}" if risk is not None else ""))
     for reason in result["reasons"]:
-        out.print(f"  - {reason}", markup=False, highlight=False)
+        say(f"  - {reason}")
     if result["undecided"]:
-        out.print(f"  undecided: {result['undecided']}", markup=False)
-    out.print(
-        f"verdict: {result['verdict']}   decision id: {result['decision_id']}", highlight=False
-    )
-    if result["new_bullet"]:
-        out.print(f"learned: {result['new_bullet']}")
+        say(f"  undecided: {result['undecided']}")
+    say(f"verdict: {result['verdict']}   decision id: {result['decision_id']}")
+    if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
+        say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
 
 
 @app.command()
@@ -159,16 +172,16 @@ def feedback(
     """Say, or correct, the right answer of a past decision; a mistake is learned from."""
     from acegraph.graph.feedback import feedback as give_feedback
 
-    with BulletPlaybook(playbook) as book:
+    with lasting(playbook, must_exist=True) as book:
         found = give_feedback(book, decision_id, label, source=source)
     learned = found.curation.to_json() if found.curation else None
     if as_json:
         print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
         return
     word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
-    out.print(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
+    say(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
     if found.curation:
-        out.print(f"{found.curation.action}: {found.curation.reason}", markup=False)
+        say(f"{found.curation.action}: {found.curation.reason}")
 
 
 @app.command()
@@ -186,22 +199,27 @@ def train(
     from acegraph.graph.training import TrainingPipeline
 
     items = _load(file, label, text, positive)
-    with BulletPlaybook(playbook) as book, progress_bar() as told:
-        pipeline = TrainingPipeline(book, progress=told(0))
-        report = pipeline.train_online(items) if online else pipeline.train_offline(items)
+    with lasting(playbook) as book, progress_bar() as told:
+        pipeline = TrainingPipeline(book, progress=told(None))
+        try:
+            report = pipeline.train_online(items) if online else pipeline.train_offline(items)
+        except KeyboardInterrupt:
+            say(
+                f"interrupted; what was learned so far is kept in {playbook}; run it again to go on"
+            )
+            raise
         bullets = book.get_bullets_for_node(pipeline.context.node)
     if as_json:
         print_json(report.to_json())
         return
-    out.print(
-        f"{report.cases} cases, {report.mistakes} mistakes, {report.bullets_added} bullets "
-        f"added, {report.bullets_active} active in {playbook}",
-        highlight=False,
+    say(
+        f"{report.cases} case(s), {report.mistakes} mistake(s), {report.bullets_added} bullet(s) "
+        f"added, {report.bullets_active} active in {playbook}"
     )
     if bullets:
-        out.print(bullet_table(bullets, "Active bullets"))
+        print_table(bullet_table(bullets, "Active bullets"))
     else:
-        out.print("Nothing was learned: no rule did better than chance explains.")
+        say("Nothing was learned: no rule did better than chance explains.")
 
 
 @app.command()
@@ -212,8 +230,12 @@ def compare(
     label: Label = None,
     text: Text = None,
     positive: Positive = None,
-    train: Annotated[int, typer.Option(min=2, help="Training rows per seed.")] = 400,
-    test: Annotated[int, typer.Option(min=2, help="Test rows per seed.")] = 600,
+    train: Annotated[
+        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
+    ] = None,
+    test: Annotated[
+        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
+    ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 1,
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
     picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None,
@@ -224,12 +246,19 @@ def compare(
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     --seeds 5
     """
+    from acegraph.graph.challengers import check_challengers
     from acegraph.graph.experiment import random_splits, run_experiment
-    from acegraph.graph.pictures import draw_learning_curves
+    from acegraph.graph.pictures import check_picture, draw_learning_curves
     from acegraph.nodes.providers import chat_model
 
     agent = chat_model("agent", None)
 
+    if file is not None and (train_file or test_file):
+        raise InvalidSettings("compare wants FILE, or --train-file and --test-file, not both")
+    if picture:
+        check_picture(picture)
+    if baselines:
+        check_challengers()
     if file is not None:
         splits = list(random_splits(_load(file, label, text, positive), train, test, seeds))
     elif train_file is not None and test_file is not None:
@@ -239,12 +268,12 @@ def compare(
         raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
     with progress_bar() as told:
         found = run_experiment(splits, progress=told, baselines=baselines)
-    if picture:
-        draw_learning_curves(found.modes, picture)
     if as_json:
         print_json(found.to_json())
     else:
         print_experiment(found, agent.name if agent else None)
+    if picture:
+        draw_learning_curves(found.modes, picture)
 
 
 @app.command("graph")
@@ -255,13 +284,25 @@ def draw() -> None:
     typer.echo(create_ace_graph().compile().get_graph().draw_mermaid())
 
 
+@app.callback()
+def acegraph(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
+    ] = False,
+) -> None:
+    """A fraud-detection workflow that learns from its mistakes and proves what it learned."""
+    if version:
+        say(f"acegraph {metadata.version('acegraph')}")
+        raise typer.Exit
+
+
 def main() -> None:
     """Run the command line; our own errors become one line."""
     try:
         app()
-    except AceError as error:
+    except (AceError, OSError) as error:
         err.print(f"acegraph: {error}", markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, InvalidInput) else 1)
+        sys.exit(2 if isinstance(error, InvalidInput | OSError) else 1)
 
 
 def _mode(word: str) -> Mode:
@@ -273,7 +314,7 @@ def _transaction(given: str) -> Any:
         return given
     try:
         return json.loads(given)
-    except json.JSONDecodeError as error:
+    except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
 
 

@@ -1,14 +1,19 @@
 """`acegraph playbook ...`: look at a playbook, carry it elsewhere."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from acegraph.graph.console import DEFAULT_URL, AsJson, PlaybookUrl, out, print_json
-from acegraph.state import BulletPlaybook, InvalidDataset
+from acegraph.graph.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    lasting,
+    print_json,
+    print_table,
+    say,
+)
 
 playbook_app = typer.Typer(help="Look at a playbook, carry it elsewhere.", no_args_is_help=True)
 
@@ -23,13 +28,15 @@ def list_bullets(
     from acegraph.graph.experiment import bullet_json
     from acegraph.graph.report import bullet_table
 
-    with _existing(playbook) as book:
+    with lasting(playbook, must_exist=True) as book:
         bullets = [b for b in book if everything or b.status == "active"]
         version = book.version
     if as_json:
         print_json({"version": version, "bullets": [bullet_json(b) for b in bullets]})
+    elif bullets:
+        print_table(bullet_table(bullets, f"{playbook}, version {version}"))
     else:
-        out.print(bullet_table(bullets, f"{playbook}, version {version}"))
+        say(f"no bullets in {playbook} yet; 'acegraph train FILE' learns some")
 
 
 @playbook_app.command("show")
@@ -40,7 +47,7 @@ def show_bullet(
     """Show one bullet: what it says, where it came from, its evidence, its history."""
     from acegraph.graph.transfer import bullet_to_json
 
-    with _existing(playbook) as book:
+    with lasting(playbook, must_exist=True) as book:
         bullet = book.get_bullet(bullet_id)
         history = [h for h in book.history() if h["bullet"] == bullet_id]
     print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
@@ -54,9 +61,9 @@ def export_playbook(
     """Write all bullets to a JSON file."""
     from acegraph.graph.transfer import export_bullets
 
-    with _existing(playbook) as book:
+    with lasting(playbook, must_exist=True) as book:
         count = export_bullets(book, file)
-    out.print(f"{count} bullets written to {file}")
+    say(f"{count} bullet(s) written to {file}")
 
 
 @playbook_app.command("import")
@@ -65,19 +72,36 @@ def import_playbook(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Merge exported bullets into a playbook; duplicates are refused, counters start at zero."""
-    from acegraph.graph.transfer import import_bullets
+    from acegraph.graph.transfer import merge_bullets, read_bullets
 
-    with BulletPlaybook(playbook) as book:
-        added, refused = import_bullets(book, file)
-    out.print(f"{added} bullets added, {refused} refused (duplicates, or refused by the evidence)")
+    entries = read_bullets(file)
+    with lasting(playbook) as book:
+        added, refused = merge_bullets(book, entries)
+    say(f"{added} bullet(s) added, {refused} refused (duplicates, or refused by the evidence)")
 
 
-@contextmanager
-def _existing(url: str) -> Iterator[BulletPlaybook]:
-    from acegraph.state.tables import file_of
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")]
 
-    file = file_of(url)
-    if file is not None and not file.exists():
-        raise InvalidDataset(f"no playbook at {url}; 'acegraph train FILE' makes one")
-    with BulletPlaybook(url) as book:
-        yield book
+
+@playbook_app.command("retire")
+def retire_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    reason: Reason = "retired by hand",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Switch a bullet off; it stays in the playbook and can be restored."""
+    with lasting(playbook, must_exist=True) as book:
+        book.set_status(bullet_id, "retired", reason)
+    say(f"{bullet_id} is retired")
+
+
+@playbook_app.command("restore")
+def restore_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    reason: Reason = "restored by hand",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Switch a retired bullet on again."""
+    with lasting(playbook, must_exist=True) as book:
+        book.set_status(bullet_id, "active", reason)
+    say(f"{bullet_id} is active")

@@ -143,7 +143,7 @@ class _ForeignAgent:
             answer = {"decision": getattr(answer, "content", answer)}
         risk, used = answer.get("risk_score"), answer.get("bullets_used")
         return Decision(
-            decision=_verdict(answer.get("decision"), "agent"),
+            decision=_verdict(answer.get("decision")),
             risk_score=None if risk is None else _unit(risk, "risk_score"),
             reasons=_texts(answer.get("reasons") or ()),
             bullets_used=None if used is None else _texts(used),
@@ -164,7 +164,7 @@ class _ForeignJudge(SimpleJudge):
             answer = {"is_correct": answer}
         is_correct = answer.get("is_correct")
         if not isinstance(is_correct, bool):
-            raise ModelAnswerInvalid(f"judge: is_correct is true or false, not {is_correct!r}")
+            raise ModelAnswerInvalid(f"is_correct is true or false, not {is_correct!r}")
         decided = parse_verdict(output)
         return Judgement(
             is_correct,
@@ -197,7 +197,7 @@ class _ForeignReflector:
         try:
             form = ReflectionForm.model_validate(given)
         except ValidationError as error:
-            raise ModelAnswerInvalid(f"reflector: {error.errors()[0]['msg']}") from error
+            raise ModelAnswerInvalid(str(error.errors()[0]["msg"])) from error
         if not form.new_bullet.strip():
             return None
         return Reflection(
@@ -215,18 +215,18 @@ def _condition(form: ReflectionForm) -> dict[str, Any] | None:
     try:
         return Condition.from_json(form.condition.model_dump()).to_json()
     except InvalidCondition as error:
-        raise ModelAnswerInvalid(f"reflector: {error}") from error
+        raise ModelAnswerInvalid(str(error)) from error
 
 
 def _texts(given: Any) -> tuple[str, ...]:
     return (given,) if isinstance(given, str) else tuple(str(entry) for entry in given)
 
 
-def _verdict(answer: object, role: str) -> Verdict:
+def _verdict(answer: object) -> Verdict:
     try:
         return parse_verdict(answer)
     except InvalidInput:
-        raise ModelAnswerInvalid(f"{role}: APPROVE or DECLINE wanted, found {answer!r}") from None
+        raise ModelAnswerInvalid(f"APPROVE or DECLINE wanted, found {answer!r}") from None
 
 
 def _unit(number: object, name: str) -> float:

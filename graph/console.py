@@ -6,8 +6,11 @@ from contextlib import contextmanager
 from typing import Annotated, Any
 
 import typer
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+from acegraph.state import BulletPlaybook, InvalidSettings
+from acegraph.state.tables import file_of
 
 out = Console()
 err = Console(stderr=True)
@@ -20,20 +23,22 @@ PlaybookUrl = Annotated[
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
 Label = Annotated[
-    str | None, typer.Option("--label", help="Column or key of the right answer. [default: answer]")
+    str | None,
+    typer.Option("--label", help="Column or key of the right answer (else: answer)."),
 ]
 Text = Annotated[
     str | None,
     typer.Option(
         "--text",
-        help="Column or key of the transaction's text; without it, and with --label, all other "
-        "columns are its fields.",
+        help="Column or key of the transaction's text (query if neither is given); with --label "
+        "alone, all other columns are its fields.",
     ),
 ]
 Positive = Annotated[
     str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
 ]
 DEFAULT_URL = "sqlite:///ace.db"
+_PAGE = 100
 
 
 @contextmanager
@@ -48,9 +53,9 @@ def progress_bar() -> Iterator[Any]:
     with Progress(*columns, console=err, transient=True) as bar:
         tasks: dict[str, Any] = {}
 
-        def reporter(seed: int) -> Any:
+        def reporter(seed: int | None) -> Any:
             def told(what: str, done: int, total: int) -> None:
-                name = f"seed {seed + 1}: {what}"
+                name = what if seed is None else f"seed {seed + 1}: {what}"
                 if name not in tasks:
                     tasks[name] = bar.add_task(name, total=total)
                 bar.update(tasks[name], completed=done)
@@ -60,16 +65,40 @@ def progress_bar() -> Iterator[Any]:
         yield reporter
 
 
+def say(text: str) -> None:
+    """One line for people, as it is: what a stranger wrote is no markup."""
+    typer.echo(text)
+
+
+@contextmanager
+def lasting(url: str, *, must_exist: bool = False) -> Iterator[BulletPlaybook]:
+    """The playbook of a command: one in memory would end with it."""
+    file = file_of(url)
+    if file is None and (url.startswith("sqlite:") or "://" not in url):
+        hint = f"; did you mean sqlite:///{url}?" if url and ":" not in url else ""
+        raise InvalidSettings(f"a command needs a playbook in a file, as {DEFAULT_URL}{hint}")
+    if file is not None and must_exist and not file.exists():
+        raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
+    if file is not None and not file.parent.is_dir():
+        raise InvalidSettings(f"no folder {file.parent} for the playbook {url}")
+    with BulletPlaybook(url) as book:
+        yield book
+
+
+def print_table(table: RenderableType) -> None:
+    """A table, on a page wide enough: narrower, rich would cut figures off."""
+    Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
+
+
 def print_experiment(found: Any, model: str | None, *, expected: bool = False) -> None:
     """The tables of an experiment."""
     from acegraph.graph.report import bullet_table, experiment_table
 
-    wide = out if out.is_terminal else Console(width=140)
-    wide.print(experiment_table(found, expected=expected))
+    print_table(experiment_table(found, expected=expected))
     if found.bullets:
-        wide.print(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
+        print_table(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
     by = model or "the embedded analyst: no language model was used"
-    wide.print(f"Decided by {by}.", highlight=False)
+    say(f"Decided by {by}.")
 
 
 def print_json(data: Any) -> None:

@@ -57,6 +57,9 @@ def load_dataset(
             raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
         name = row.get(ids) if ids else None
         items.append({"query": given, "answer": label, "id": str(name or f"{file.stem}-{number}")})
+    if positive is not None and not any(item["answer"] == DECLINE for item in items):
+        found = ", ".join(sorted({str(row[answer]) for _, row in rows})[:6])
+        raise InvalidDataset(f"{file}: no row has {positive!r} in {answer!r}; found {found}")
     return items
 
 
@@ -77,11 +80,16 @@ def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
         raise InvalidDataset(f"{file}: no such file") from None
-    except (UnicodeDecodeError, OSError) as error:
-        raise InvalidDataset(f"{file}: cannot be read: {error}") from None
+    except UnicodeDecodeError:
+        raise InvalidDataset(f"{file}: not UTF-8 text; save it as UTF-8") from None
+    except OSError as error:
+        raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
     if file.suffix.lower() == ".csv":
-        for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1):
-            yield number, {k: _typed(v) for k, v in row.items() if k is not None}
+        try:
+            for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1):
+                yield number, {k: _typed(v) for k, v in row.items() if k is not None}
+        except csv.Error as error:
+            raise InvalidDataset(f"{file}: not CSV: {error}") from None
         return
     for number, entry in enumerate(_json_entries(file, text), start=1):
         if not isinstance(entry, dict):
@@ -98,7 +106,11 @@ def _json_entries(file: Path, text: str) -> list[Any]:
                 entries.append(json.loads(part))
         except json.JSONDecodeError as error:
             line = error.lineno if is_list else number
-            raise InvalidDataset(f"{file}: line {line}: not JSON: {error.msg}") from None
+            raise InvalidDataset(
+                f"{file}: line {line}: not JSON (a list, or one object a line): {error.msg}"
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidDataset(f"{file}: line {number}: {error}") from None
     return list(entries[0]) if is_list else entries
 
 
@@ -121,10 +133,14 @@ def _typed(value: str | list[str] | None) -> Any:
 
 def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
     value = row.get(name)
-    if value is None or value == "":
-        known = ", ".join(list(row)[:8])
-        raise InvalidDataset(f"{where}: field {name!r} is missing; it has {known}")
-    return value
+    if value is not None and value != "":
+        return value
+    if name in row:
+        raise InvalidDataset(f"{where}: field {name!r} is empty")
+    raise InvalidDataset(
+        f"{where}: field {name!r} is missing; it has {', '.join(row)}; "
+        "say which one to take (--label, --text)"
+    )
 
 
 def _label(value: object, positive: object, name: str, where: str) -> Verdict:

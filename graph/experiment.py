@@ -92,19 +92,22 @@ def run_experiment(
     return found
 
 
-def random_splits(items: Sequence[Item], train: int, test: int, seeds: int) -> Iterable[Split]:
-    """Random training and test rows, the same share of fraud in both, no transaction in both."""
+def random_splits(
+    items: Sequence[Item], train: int | None, test: int | None, seeds: int
+) -> Iterable[Split]:
+    """Random training and test rows, the same share of fraud in both, no row in both."""
+    train = train or round(0.4 * len(items))
+    test = test or len(items) - train
     fraud = [item for item in items if item["answer"] == DECLINE]
     honest = [item for item in items if item["answer"] == APPROVE]
-    share = len(fraud) / len(items)
-    sizes = {"fraud": (round(train * share), round(test * share))}
-    sizes["honest"] = (train - sizes["fraud"][0], test - sizes["fraud"][1])
-    for pool, kind in ((fraud, "fraud"), (honest, "honest")):
-        if sum(sizes[kind]) > len(pool):
-            raise InvalidDataset(
-                f"{train} training and {test} test rows need {sum(sizes[kind])} {kind} rows; "
-                f"the file has {len(pool)}"
-            )
+    if train + test > len(items) or not fraud or not honest:
+        raise InvalidDataset(
+            f"{train} training and {test} test rows wanted; the file has {len(items)}, "
+            f"{len(fraud)} of them fraud: choose --train and --test to fit"
+        )
+    learned = round(train * len(fraud) / len(items))
+    tested = min(round(test * len(fraud) / len(items)), len(fraud) - learned)
+    sizes = {"fraud": (learned, tested), "honest": (train - learned, test - tested)}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         chosen: Split = ([], [])

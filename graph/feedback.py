@@ -3,13 +3,14 @@ truth.
 """
 
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from acegraph.graph.collaborators import as_reflector
 from acegraph.graph.lesson import Lesson
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import BLOCKING, finish
-from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
+from acegraph.state import BulletPlaybook, InvalidInput, Label, Transaction, Verdict, parse_verdict
 
 
 @dataclass(frozen=True)
@@ -40,6 +41,8 @@ def feedback(
     out wrong is learned from as if the label had been there at once.
     """
     answer = parse_verdict(label)
+    if at and _not_a_time(at):
+        raise InvalidInput(f"the time of a label is ISO 8601, not {at!r}")
     recorded = playbook.label(decision_id, Label(answer, source, at))
     decision = recorded.decision
     is_correct = None if decision is None else decision == answer
@@ -58,3 +61,11 @@ def feedback(
     found = finish(lesson.reflect(as_reflector(reflector), playbook, BLOCKING))
     learned = lesson.curate(found, curator or Curator(), playbook)
     return Feedback(decision, is_correct, recorded.label_changed, learned)
+
+
+def _not_a_time(text: str) -> bool:
+    try:
+        datetime.fromisoformat(text)
+    except ValueError:
+        return True
+    return False

@@ -16,6 +16,14 @@ _LABELS = {
 _WINDOW = 100
 
 
+def check_picture(path: Path) -> None:
+    """Say before the work, not after it, that a picture cannot be drawn or written."""
+    _canvas((1, 1))
+    if path.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
+        raise InvalidSettings(f"a picture is .png, .svg, .pdf or .jpg, not {path.name!r}")
+    path.parent.mkdir(parents=True, exist_ok=True)
+
+
 def draw_learning_curves(
     modes: Mapping[str, Sequence[Run]], path: Path | None = None, *, best: float | None = None
 ) -> Any:
@@ -76,7 +84,9 @@ def _canvas(size: tuple[float, float]) -> tuple[Any, Any]:
     try:
         from matplotlib.figure import Figure
     except ImportError:
-        raise InvalidSettings("pictures need matplotlib: pip install 'acegraph[report]'") from None
+        raise InvalidSettings(
+            "pictures need matplotlib, the extra `report`: pip install '.[report]'"
+        ) from None
     figure = Figure(figsize=size, layout="constrained")
     return figure, figure.subplots()
 

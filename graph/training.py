@@ -133,7 +133,8 @@ class TrainingPipeline:
     ) -> TrainingReport:
         graph = create_ace_graph(playbook=self.playbook, **self._collaborators).compile()
         context = self.context.with_changes(**settings)
-        mistakes = undecided = added = 0
+        before = len(self.playbook)
+        mistakes = undecided = 0
         run = Run()
         for done, (item, case_id) in enumerate(zip(items, ids, strict=True)):
             self._progress(what, done, len(items))
@@ -148,9 +149,9 @@ class TrainingPipeline:
             run.add(item["answer"], result["decision"], result["risk_score"])
             mistakes += result["verdict"] == "wrong"
             undecided += result["verdict"] == "undecided"
-            added += result["new_bullet"] is not None
         self._progress(what, len(items), len(items))
         active = len(self.playbook.get_bullets_for_node(self.context.node))
+        added = len(self.playbook) - before
         return TrainingReport(len(items), mistakes, undecided, added, active, run)
 
 

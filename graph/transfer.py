@@ -5,16 +5,18 @@ believed.
 """
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 from acegraph.nodes.curator import Curator
 from acegraph.state import (
     Bullet,
     BulletPlaybook,
     Condition,
-    InvalidCondition,
     InvalidDataset,
+    Source,
+    Status,
 )
 
 FORMAT: Final = "acegraph-playbook"
@@ -53,15 +55,10 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
     return len(bullets)
 
 
-def import_bullets(
-    playbook: BulletPlaybook, file: Path, curator: Curator | None = None
+def merge_bullets(
+    playbook: BulletPlaybook, entries: Sequence[dict[str, Any]], curator: Curator | None = None
 ) -> tuple[int, int]:
-    """Merge the file's active bullets through the curator; gives how many were added and refused.
-
-    The whole file is checked first and merged as one step: a bad entry leaves the playbook as it
-    was.
-    """
-    entries = _read(file)
+    """Merge exported bullets through the curator, as one step: how many came in and did not."""
     curator = curator or Curator()
     added = 0
     with playbook.writing():
@@ -74,41 +71,53 @@ def import_bullets(
                 condition=entry["condition"],
                 problem_types=entry["problem_types"],
                 confidence=entry["confidence"],
-                origin={"imported_from": file.name},
+                origin={"imported_from": entry["file"]},
             )
             added += found.bullet_id is not None
     return added, len(entries) - added
 
 
-def _read(file: Path) -> list[dict[str, Any]]:
+def read_bullets(file: Path) -> list[dict[str, Any]]:
+    """The active bullets of an exported file, every entry checked."""
     try:
         body = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidDataset(f"{file}: no such file") from None
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
+    except OSError as error:
+        raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
+    except (ValueError, RecursionError) as error:
         raise InvalidDataset(f"{file}: not JSON: {error}") from None
-    if not isinstance(body, dict) or body.get("format") != FORMAT:
+    if (
+        not isinstance(body, dict)
+        or body.get("format") != FORMAT
+        or not isinstance(body.get("bullets"), list)
+    ):
         raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
     if body.get("format_version") != FORMAT_VERSION:
         raise InvalidDataset(f"{file}: format version {body.get('format_version')}; 1 is read")
     entries = [
         _checked(entry, f"{file}: bullet {number}")
-        for number, entry in enumerate(body.get("bullets", []), start=1)
+        for number, entry in enumerate(body["bullets"], start=1)
     ]
-    return [entry for entry in entries if entry["status"] == "active"]
+    return [{**entry, "file": file.name} for entry in entries if entry["status"] == "active"]
 
 
 def _checked(entry: Any, where: str) -> dict[str, Any]:
     try:
-        condition = entry["condition"]
-        return {
+        condition, confidence = entry["condition"], float(entry["confidence"])
+        checked = {
             "content": str(entry["content"]),
             "condition": Condition.from_json(condition) if condition else None,
             "node": str(entry["node"]),
             "source": entry["source"],
             "status": entry["status"],
             "problem_types": [str(kind) for kind in entry["problem_types"]],
-            "confidence": float(entry["confidence"]),
+            "confidence": confidence,
         }
-    except (KeyError, TypeError, ValueError, InvalidCondition) as error:
-        raise InvalidDataset(f"{where}: {error}") from None
+    except (KeyError, TypeError, ValueError) as error:
+        raise InvalidDataset(f"{where}: {type(error).__name__}: {error}") from None
+    if not 0 <= confidence <= 1 or not checked["node"]:
+        raise InvalidDataset(f"{where}: a confidence is 0 to 1 and a node has a name")
+    if checked["source"] not in get_args(Source) or checked["status"] not in get_args(Status):
+        raise InvalidDataset(f"{where}: unknown source or status")
+    return checked

@@ -148,10 +148,8 @@ class Database:
     def __init__(self, url: str | None = None) -> None:
         self.url = url or "sqlite://"
         if not self.url.startswith("sqlite://"):
-            raise InvalidSettings(
-                f"cannot open {self.url!r}; a playbook is BulletPlaybook() or "
-                "BulletPlaybook('sqlite:///file.db')"
-            )
+            scheme = self.url.partition(":")[0]  # the rest may hold a password
+            raise InvalidSettings(f"cannot open a playbook at {scheme}:...; sqlite:///FILE wanted")
         self.in_memory = self.url in ("sqlite://", "sqlite:///:memory:")
         self._lock = RLock()
         self._depth = 0

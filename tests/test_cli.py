@@ -71,8 +71,8 @@ def test_a_playbook_is_carried_elsewhere(trained: Path, tmp_path: Path) -> None:
     run(trained, "playbook", "export", str(tmp_path / "book.json"))
     first = run(tmp_path, "playbook", "import", "book.json").stdout
     again = run(tmp_path, "playbook", "import", "book.json").stdout
-    assert not first.startswith("0 bullets added")
-    assert again.startswith("0 bullets added")
+    assert not first.startswith("0 bullet(s) added")
+    assert again.startswith("0 bullet(s) added")
 
 
 def test_compare_prints_one_object_with_all_figures(trained: Path) -> None:
@@ -112,7 +112,7 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
         "offline + online",
         "logistic regression",
         "best attainable",
-        "65-70 %",
+        "65-70",
     ):
         assert word in done.stdout
     picture = tmp_path / "out" / "learning_curves.png"
@@ -130,7 +130,13 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["decide", "{nonsense"], "not JSON"),
         (["decide", "pays $1", "--mode", "telepathy"], "mode"),
         (["decide", "pays $1", "--truth", "perhaps"], "unknown label"),
-        (["decide", "pays $1", "--playbook", "mysql://x"], "cannot open"),
+        (["decide", "pays $1", "--playbook", "mysql://u:secret@x"], "cannot open"),
+        (["decide", "pays $1", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["decide", "pays $1", "--playbook", "sqlite://"], "in a file"),
+        (["decide", "pays $1", "--playbook", "sqlite:///no/where.db"], "no folder"),
+        (["feedback", "x", "APPROVE", "--playbook", "sqlite:///typo.db"], "no playbook"),
+        (["demo", "--picture", "x.xyz"], ".png"),
+        (["playbook", "import", "."], "cannot be read"),
         (["train", "nowhere.csv"], "no such file"),
         (["compare"], "compare wants FILE"),
         (["compare", "nowhere.json"], "no such file"),
@@ -142,10 +148,77 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
     done = run(tmp_path, *words, code=2)
     assert why in done.stderr
+    assert "secret" not in done.stderr
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "why"),
+    [
+        ("a,y\n1,Betrug\n2,ok\n", ["--label", "y", "--positive", "Betrugg"], "found Betrug, ok"),
+        ("a,y\n1,\n", ["--label", "y"], "field 'y' is empty"),
+        ("a,b,y\n1,2,0\n", [], "say which one to take (--label, --text)"),
+        (f"a,y\n{'x' * 200_000},0\n", ["--label", "y"], "not CSV"),
+        ("a;y\n1;0\n", ["--label", "y"], "it has a;y"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(
+    tmp_path: Path, text: str, words: list[str], why: str
+) -> None:
+    done = run(tmp_path, "train", write(tmp_path, "f.csv", text), *words, code=2)
+    assert why in done.stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+@pytest.mark.parametrize(
+    "bullets", ["5", "null", '[{"content": "x"}]', '[{"confidence": NaN, "condition": null}]']
+)
+def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
+    body = f'{{"format": "acegraph-playbook", "format_version": 1, "bullets": {bullets}}}'
+    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", body), code=2)
     assert len(done.stderr.strip().splitlines()) == 1
 
 
+def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", "pays $5 [/red] [bold]", "--id", "[/red]")
+    assert "[/red]" in done.stdout
+    assert "[/red] was right" in run(tmp_path, "feedback", "[/red]", "APPROVE").stdout
+
+
+def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
+    cases = [e.item() for e in generate_transactions(75, seed=1)]
+    file = write(tmp_path, "cases.json", json.dumps(cases))
+    found = from_json(run(tmp_path, "compare", file, "--no-baselines", "--json"))
+    assert found["test_cases"] == 45
+
+
+def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    run(tmp_path, "playbook", "import", "book.json")
+    run(tmp_path, "playbook", "retire", "b1", "--reason", "audit")
+    shown = from_json(run(tmp_path, "playbook", "show", "b1"))
+    assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")
+    run(tmp_path, "playbook", "restore", "b1")
+    assert from_json(run(tmp_path, "playbook", "show", "b1"))["status"] == "active"
+
+
+def test_training_again_adds_nothing(trained: Path) -> None:
+    again = from_json(run(trained, "train", "cases.json", "--json"))
+    assert again["bullets_added"] == 0
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert run(tmp_path, "--version").stdout.startswith("acegraph 0.")
+
+
 def test_an_unknown_decision_is_one_line(tmp_path: Path) -> None:
+    run(tmp_path, "decide", "pays $5")
     done = run(tmp_path, "feedback", "nobody", "APPROVE", code=1)
     assert "no decision 'nobody'" in done.stderr
 

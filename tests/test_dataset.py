@@ -61,7 +61,7 @@ def test_the_label_that_means_fraud_can_be_named(tmp_path: Path) -> None:
         ("a.jsonl", '{"query": "pays $1", "answer": "APPROVE"}\n{oops', "not JSON"),
         ("a.json", "[1]", "row 1 is not an object"),
         ("a.csv", "query,answer\n", "no rows"),
-        ("a.csv", "query,answer\npays $1,\n", "row 1: field 'answer' is missing"),
+        ("a.csv", "query,answer\npays $1,\n", "row 1: field 'answer' is empty"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_row_and_field(

@@ -200,7 +200,7 @@ def test_what_is_unknown_is_said_in_one_line(playbook: BulletPlaybook) -> None:
         playbook.label("d9", Label("APPROVE"))
     with pytest.raises(InvalidInput):
         playbook.add_bullet("   ", NODE)
-    with pytest.raises(InvalidSettings, match="postgres"):
+    with pytest.raises(InvalidSettings, match="sqlite:///FILE wanted"):
         BulletPlaybook("postgres://nowhere")
 
 
