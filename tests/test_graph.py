@@ -75,6 +75,13 @@ def test_a_wrong_decision_passes_reflector_and_curator() -> None:
     ]
 
 
+@pytest.mark.parametrize("settings", [{"mode": "vanilla"}, {"learn": False}])
+def test_a_run_that_does_not_learn_ends_after_the_judge(settings: dict[str, Any]) -> None:
+    given = {"transaction": RISKY, "ground_truth": "APPROVE"}
+    passed = nodes_passed(create_ace_graph().compile(), given, **settings)
+    assert passed == ["selector", "agent", "judge"]
+
+
 def test_every_kth_right_decision_is_learned_from_when_asked() -> None:
     graph = create_ace_graph().compile()
     lengths = [
