@@ -70,10 +70,7 @@ def demo(
     that were learned, and writes a picture. Needs no key and no network.
     """
     from acegraph.graph.challengers import check_challengers
-    from acegraph.graph.dataset import as_items
-    from acegraph.graph.evaluation import Run, accuracy
-    from acegraph.graph.experiment import run_experiment
-    from acegraph.graph.generator import generate_transactions
+    from acegraph.graph.experiment import run_demonstration
     from acegraph.graph.pictures import check_picture, draw_learning_curves
     from acegraph.nodes.providers import EMBEDDED_NAME, chat_model
 
@@ -85,32 +82,16 @@ def demo(
         context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
     check_challengers()
     check_picture(picture)
-    worlds = [
-        (
-            generate_transactions(train, seed=1000 + seed, shuffle_labels=shuffle_labels),
-            generate_transactions(test, seed=2000 + seed, shuffle_labels=shuffle_labels),
-        )
-        for seed in range(seeds)
-    ]
     with progress_bar() as told:
-        found = run_experiment(
-            [(as_items(past), as_items(stream)) for past, stream in worlds],
-            context=context,
-            progress=told,
+        found, attainable = run_demonstration(
+            seeds, train, test, shuffle_labels=shuffle_labels, context=context, progress=told
         )
-    best = [
-        Run([e.answer for e in stream], [e.best_decision for e in stream], [None] * len(stream))
-        for _, stream in worlds
-    ]
-    if not shuffle_labels:
-        found.challengers["best_attainable"] = list(best)
-    attainable = sum(accuracy(run) for run in best) / len(best)
     if as_json:
         print_json(found.to_json())
     else:
         print_experiment(found, model, expected=True)
         say(f"Learning curves: {picture}")
-    draw_learning_curves(found.modes, picture, best=None if shuffle_labels else attainable)
+    draw_learning_curves(found.modes, picture, best=attainable)
 
 
 @app.command()

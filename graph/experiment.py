@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 
 from acegraph.graph.challengers import run_challengers
-from acegraph.graph.dataset import Item
-from acegraph.graph.evaluation import METRICS, Run, estimate, mcnemar
+from acegraph.graph.dataset import Item, as_items
+from acegraph.graph.evaluation import METRICS, Run, accuracy, estimate, mcnemar
+from acegraph.graph.generator import generate_transactions
 from acegraph.graph.training import Progress, TrainingPipeline, TrainingReport
 from acegraph.state import APPROVE, DECLINE, AceContext, Bullet, BulletPlaybook, InvalidDataset
 
@@ -90,6 +91,38 @@ def run_experiment(
         found.bullets = playbook.get_bullets_for_node(settings.node, status=None)
     found.add_second_half()
     return found
+
+
+def run_demonstration(
+    seeds: int,
+    train: int,
+    test: int,
+    *,
+    shuffle_labels: bool,
+    context: AceContext,
+    progress: Callable[[int], Progress] | None = None,
+) -> tuple[Experiment, float | None]:
+    """An experiment on generated transactions, and the accuracy of whoever knows their causes.
+
+    With shuffled labels there is no such accuracy: nobody can know them.
+    """
+    worlds = [
+        [
+            generate_transactions(n, seed=first + seed, shuffle_labels=shuffle_labels)
+            for n, first in ((train, 1000), (test, 2000))
+        ]
+        for seed in range(seeds)
+    ]
+    splits = [(as_items(past), as_items(stream)) for past, stream in worlds]
+    found = run_experiment(splits, context=context, progress=progress)
+    if shuffle_labels:
+        return found, None
+    best = [
+        Run([e.answer for e in stream], [e.best_decision for e in stream], [None] * len(stream))
+        for _, stream in worlds
+    ]
+    found.challengers["best_attainable"] = best
+    return found, float(np.mean([accuracy(run) for run in best]))
 
 
 def random_splits(
