@@ -6,6 +6,7 @@ machines.
 
 import json
 import sys
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 from typing import Annotated, Any
@@ -225,7 +226,6 @@ def compare(
     """Compare all modes, and plain learners, on your own labelled data.
 
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
-    --seeds 5
     """
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.experiment import random_splits, run_experiment
@@ -233,20 +233,18 @@ def compare(
     from acegraph.nodes.providers import chat_model
 
     agent = chat_model("agent", None)
-
-    if file is not None and (train_file or test_file):
-        raise InvalidSettings("compare wants FILE, or --train-file and --test-file, not both")
     if picture:
         check_picture(picture)
     if baselines:
         check_challengers()
-    if file is not None:
-        splits = list(random_splits(_load(file, label, text, positive), train, test, seeds))
-    elif train_file is not None and test_file is not None:
-        past = _load(train_file, label, text, positive)
-        splits = [(past, _load(test_file, label, text, positive))]
-    else:
-        raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
+    load = partial(_load, label=label, text=text, positive=positive)
+    match file, train_file, test_file:
+        case Path(), None, None:
+            splits = list(random_splits(load(file), train, test, seeds))
+        case None, Path(), Path():
+            splits = [(load(train_file), load(test_file))]
+        case _:
+            raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
     with progress_bar() as told:
         found = run_experiment(splits, progress=told, baselines=baselines)
     if as_json:

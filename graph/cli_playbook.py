@@ -14,6 +14,7 @@ from acegraph.graph.console import (
     print_table,
     say,
 )
+from acegraph.state import Status
 
 playbook_app = typer.Typer(help="Look at a playbook, carry it elsewhere.", no_args_is_help=True)
 
@@ -90,9 +91,7 @@ def retire_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a bullet off; it stays in the playbook and can be restored."""
-    with lasting(playbook, must_exist=True) as book:
-        book.set_status(bullet_id, "retired", reason)
-    say(f"{bullet_id} is retired")
+    _switch(bullet_id, "retired", reason, playbook)
 
 
 @playbook_app.command("restore")
@@ -102,6 +101,10 @@ def restore_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a retired bullet on again."""
+    _switch(bullet_id, "active", reason, playbook)
+
+
+def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
     with lasting(playbook, must_exist=True) as book:
-        book.set_status(bullet_id, "active", reason)
-    say(f"{bullet_id} is active")
+        book.set_status(bullet_id, status, reason)
+    say(f"{bullet_id} is {status}")

@@ -73,13 +73,12 @@ def run_experiment(
     context: AceContext | None = None,
     progress: Callable[[int], Progress] | None = None,
     baselines: bool = True,
-    playbook_for: Callable[[int], BulletPlaybook] | None = None,
 ) -> Experiment:
     """Train and compare on each split; `progress` gives the reporter of a seed."""
     found = Experiment()
     for seed, (train, test) in enumerate(splits):
         settings = (context or AceContext()).with_changes(seed=seed)
-        playbook = playbook_for(seed) if playbook_for else BulletPlaybook()
+        playbook = BulletPlaybook()
         told = progress(seed) if progress else None
         pipeline = TrainingPipeline(playbook, context=settings, progress=told)
         found.training.append(pipeline.train_offline(train))

@@ -79,9 +79,7 @@ class SimpleFraudAgent:
 def resolve_model(
     role: providers.Role, given: BaseChatModel | LanguageModel | str | None, name: str | None
 ) -> LanguageModel | None:
-    """The language model of a part: the one it was built with, else the one asked for, else the
-    default.
-    """
+    """The model of a part: the one it was built with, the one asked for, or the default."""
     if isinstance(given, LanguageModel):
         return given
     if isinstance(given, BaseChatModel):

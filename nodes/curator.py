@@ -72,9 +72,7 @@ class Curator:
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
     ) -> str | None:
-        """Add a heuristic and give its id; None for a duplicate or one that the evidence
-        refuses.
-        """
+        """Add a heuristic and give its id; None if it is a duplicate or refused."""
         return self.curate(content, node, playbook, source).bullet_id
 
     def curate(
@@ -129,9 +127,7 @@ class Curator:
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
-        """Fit the weights of the active bullets anew; retire what lost its worth, and any
-        excess.
-        """
+        """Fit the weights of the active bullets anew; retire the worthless and any excess."""
         with playbook.writing():
             retired = self._refit(node, playbook, keep)
             active = playbook.get_bullets_for_node(node)

@@ -48,9 +48,7 @@ class Backtest:
 
 
 def backtest(condition: Condition, table: CaseTable, log_odds: Numbers) -> Backtest:
-    """Replay a condition over labelled cases, beside the log-odds that the playbook gives them
-    now.
-    """
+    """Replay a condition over labelled cases, beside what the playbook says of them now."""
     fired = condition.holds_over(table)
     wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
     fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
@@ -143,9 +141,7 @@ def _sigmoid(log_odds: Numbers) -> Numbers:
 
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
-    """Rao's score test for adding this rule to what is already said: its z, positive towards
-    fraud.
-    """
+    """Rao's score test for adding a rule to what is said already: its z, towards fraud."""
     gradient, variance = residuals(fraud, log_odds)
     spread = math.sqrt(float(variance[fired].sum()) + 1e-9)
     return float(gradient[fired].sum()) / spread if fired.any() else 0.0

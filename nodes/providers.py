@@ -33,9 +33,7 @@ def has_key() -> bool:
 
 
 def chat_model(role: Role, name: str | None) -> LanguageModel | None:
-    """The model of a role: the one named, else the environment's, else the default; None is
-    embedded.
-    """
+    """The model of a role: named, the environment's or the default; None is embedded."""
     wanted = name or os.environ.get(f"ACE_{role.upper()}_MODEL")
     if wanted == EMBEDDED_NAME or (wanted is None and not has_key()):
         return None
@@ -45,9 +43,7 @@ def chat_model(role: Role, name: str | None) -> LanguageModel | None:
 
 
 def embedding_model(name: str | None) -> EmbeddingModel:
-    """The embedder: the one named, else the environment's, else the default for what is
-    configured.
-    """
+    """The embedder: named, the environment's, or the default for what is configured."""
     wanted = name or os.environ.get("ACE_EMBEDDING_MODEL")
     if wanted in (EMBEDDED_NAME, EMBEDDED_MODEL) or (wanted is None and not has_key()):
         return EMBEDDED

@@ -87,9 +87,7 @@ class Reflector:
         node: str,
         agent_reasoning: str = "",
     ) -> Reflection | None:
-        """One heuristic from one judged decision, or None where there is nothing to learn from
-        it.
-        """
+        """One heuristic from one judged decision, or None where there is nothing to learn."""
         transaction, label = Transaction.of(query), parse_verdict(correct)
         model = resolve_model("reflector", self._model, None)
         if model is not None:

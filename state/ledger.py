@@ -89,9 +89,7 @@ class Ledger:
         self._database = database
 
     def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
-        """Store labelled cases that nobody has decided yet; those already known stay as they
-        are.
-        """
+        """Store labelled cases that nobody has decided yet; known ones stay as they are."""
         at = now()
         with self._database.writing() as connection:
             known = set(connection.scalars(sql.CASE_IDS))
@@ -169,9 +167,7 @@ class Ledger:
         }
 
     def labelled(self, node: str, last: int) -> list[Case]:
-        """The newest cases whose label is known and is more than a model's opinion, oldest
-        first.
-        """
+        """The newest cases with a label that is more than an opinion, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
         return [Case(*row) for row in reversed(rows)]
@@ -255,9 +251,7 @@ class Ledger:
     def _credit(
         self, connection: sa.Connection, case_id: str, label: str, sign: int = 1
     ) -> dict[int, tuple[int, int, int]]:
-        """Helpful where a bullet argued for the label (or for nothing, and the decision was
-        right).
-        """
+        """Helpful where what a bullet argued for, or else the decision, is the label."""
         rows = connection.execute(sql.CREDITED, {"id": case_id})
         return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in rows}
 

@@ -269,9 +269,7 @@ class BulletPlaybook:
 
     @contextmanager
     def writing(self) -> Iterator[sa.Connection]:
-        """Hold the playbook still: what is read and written inside is one step for everyone
-        else.
-        """
+        """Hold the playbook still: what happens inside is one step for everyone else."""
         with self._lock:
             outermost = not self._writing_depth
             self._writing_depth += 1

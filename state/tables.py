@@ -200,10 +200,11 @@ class Database:
                 self._connection.exec_driver_sql("BEGIN IMMEDIATE")
                 try:
                     yield self._connection
+                    self._connection.exec_driver_sql("COMMIT")
                 except BaseException:
-                    self._connection.exec_driver_sql("ROLLBACK")
+                    if self._raw().in_transaction:  # a full disk may have ended it already
+                        self._connection.exec_driver_sql("ROLLBACK")
                     raise
-                self._connection.exec_driver_sql("COMMIT")
             except sa.exc.OperationalError as error:
                 raise PlaybookError(f"cannot write to {self.url}: {error.orig}") from error
             finally:
