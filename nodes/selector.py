@@ -19,11 +19,13 @@ from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import (
     Bullet,
     BulletPlaybook,
+    Clock,
     Fields,
     InvalidSettings,
     ModelAnswerInvalid,
     ModelError,
     Transaction,
+    View,
 )
 from acegraph.state.vectors import Vector
 
@@ -44,6 +46,8 @@ class Selection:
     shadow: tuple[Bullet, ...] = ()
     """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
     that one unlucky first firing is not for life."""
+    clock: Clock | None = None
+    """The moment whose bullets and counters were looked at."""
 
 
 class HybridSelector:
@@ -133,7 +137,8 @@ class HybridSelector:
         wait: Wait,
     ) -> Selection:
         """The five stages, with the funnel; both calls above and the graph's node run this."""
-        in_context = await wait.work(playbook.get_bullets_for_node, node, source)
+        view: View = await wait.work(playbook.view, node, source)
+        in_context = view.bullets
         good = self._of_quality(in_context, n_bullets)
         fields = read_fields(transaction)
         held_back = {b.id for b in in_context} - {b.id for b in good}
@@ -143,7 +148,7 @@ class HybridSelector:
         funnel = {"context": len(in_context), "quality": len(good)}
         if not good or n_bullets < 1:
             funnel |= {"semantic": 0, "score": 0, "diversity": 0}
-            return Selection((), {}, funnel, shadow=shadow)
+            return Selection((), {}, funnel, shadow=shadow, clock=view.clock)
         warnings: tuple[str, ...] = ()
         try:
             query, vectors = await self._embed(transaction.text, good, playbook, wait)
@@ -164,7 +169,7 @@ class HybridSelector:
             selection.decision_rng(self.seed, decision_id),
         )
         funnel |= {"score": len(relevant), "diversity": len(chosen.bullets)}
-        return Selection(chosen.bullets, chosen.scores, funnel, warnings, shadow)
+        return Selection(chosen.bullets, chosen.scores, funnel, warnings, shadow, view.clock)
 
     def _of_quality(self, bullets: Sequence[Bullet], wanted: int) -> list[Bullet]:
         rates = np.array([b.get_success_rate() for b in bullets])

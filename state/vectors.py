@@ -10,8 +10,9 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.tables import Database, embeddings
+from acegraph.state.tables import embeddings
 
 Vector = NDArray[np.float32]
 
@@ -45,8 +46,13 @@ class VectorShelf:
             {"bullet": n, "model": model, "vector": np.asarray(vector, dtype="<f4").tobytes()}
             for n, vector in vectors.items()
         ]
-        with self._database.writing() as connection:
-            connection.execute(embeddings.insert().prefix_with("OR REPLACE"), rows)
+        with self._database.writing() as page:
+            page.connection.execute(
+                embeddings.delete().where(
+                    embeddings.c.model == model, embeddings.c.bullet.in_(list(vectors))
+                )
+            )
+            page.connection.execute(embeddings.insert(), rows)
         self._known[model] = {**known, **{n: np.asarray(v, np.float32) for n, v in vectors.items()}}
 
     def forget(self) -> None:
