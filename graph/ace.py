@@ -44,7 +44,7 @@ def create_ace_graph(
         judge=as_judge(judge),
         reflector=as_reflector(reflector),
         curator=curator or Curator(),
-        selector_for=_selectors(embeddings),
+        selector_for=selectors(embeddings),
         context=context or AceContext(),
     )
     builder = StateGraph(
@@ -69,7 +69,7 @@ def after_judge(state: AceState) -> Literal["reflector", "__end__"]:
     return "reflector" if state["learning"] else "__end__"
 
 
-def _selectors(embeddings: Embeddings | None) -> Any:
+def selectors(embeddings: Embeddings | None) -> Any:
     """Selectors by the settings that make them, so that each is built once."""
 
     @lru_cache(maxsize=64)

@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
+from acegraph.graph import cli_ledger
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -47,6 +48,14 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 app.add_typer(playbook_app, name="playbook")
+for command in (
+    cli_ledger.verify,
+    cli_ledger.replay,
+    cli_ledger.prune,
+    cli_ledger.backup,
+    cli_ledger.restore,
+):
+    app.command()(command)
 
 
 @app.command()
@@ -145,25 +154,35 @@ def decide(
 
 @app.command()
 def feedback(
-    decision_id: Annotated[str, typer.Argument(help="The id of a stored decision.")],
-    label: Annotated[str, typer.Argument(help="The right answer: APPROVE or DECLINE.")],
+    decision_id: Annotated[
+        str | None, typer.Argument(help="The id of a stored decision.", show_default=False)
+    ] = None,
+    label: Annotated[
+        str | None, typer.Argument(help="Its right answer: APPROVE or DECLINE.", show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A CSV instead: decision_id, label and, if you like, source and at."),
+    ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
+    at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
+    learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Say, or correct, the right answer of a past decision; a mistake is learned from."""
-    from acegraph.graph.feedback import feedback as give_feedback
+    """Say, or correct, the right answer of past decisions; mistakes are learned from.
 
-    with lasting(playbook, must_exist=True) as book:
-        found = give_feedback(book, decision_id, label, source=source)
-    learned = found.curation.to_json() if found.curation else None
-    if as_json:
-        print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
-        return
-    word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
-    say(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
-    if found.curation:
-        say(f"{found.curation.action}: {found.curation.reason}")
+    Example: acegraph feedback --file chargebacks.csv --source chargeback
+    """
+    from acegraph.graph.cli_feedback import give_file, give_one
+
+    match decision_id, label, file:
+        case str(), str(), None:
+            give_one(decision_id, label, source, at, playbook, as_json=as_json)
+        case None, None, Path():
+            give_file(file, source, playbook, learn=learn, as_json=as_json)
+        case _:
+            raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
 
 
 @app.command()

@@ -1,4 +1,4 @@
-"""`acegraph playbook ...`: look at a playbook, carry it elsewhere."""
+"""`acegraph playbook ...`: look at a playbook and its versions, carry it elsewhere."""
 
 from pathlib import Path
 from typing import Annotated
@@ -14,9 +14,11 @@ from acegraph.graph.console import (
     print_table,
     say,
 )
-from acegraph.state import Status
+from acegraph.state import Difference, Status
 
-playbook_app = typer.Typer(help="Look at a playbook, carry it elsewhere.", no_args_is_help=True)
+playbook_app = typer.Typer(
+    help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
+)
 
 
 @playbook_app.command("list")
@@ -108,3 +110,101 @@ def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
     with lasting(playbook, must_exist=True) as book:
         book.set_status(bullet_id, status, reason)
     say(f"{bullet_id} is {status}")
+
+
+@playbook_app.command("history")
+def show_history(
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Every change to the playbook: its version, when, what, why and who."""
+    from acegraph.graph.report_versions import history_table
+
+    with lasting(playbook, must_exist=True) as book:
+        entries = book.history()
+    if as_json:
+        print_json(entries)
+    elif entries:
+        print_table(history_table(entries, playbook))
+    else:
+        say(f"{playbook} has not changed yet")
+
+
+@playbook_app.command("diff")
+def show_difference(
+    before: Annotated[int, typer.Argument(help="A version number.")],
+    after: Annotated[
+        int | None, typer.Argument(help="Another one; the newest if not given.")
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """What differs between two versions: bullets added, removed, reworded, retired."""
+    from acegraph.graph.report_versions import difference_table
+    from acegraph.state import diff
+
+    with lasting(playbook, must_exist=True) as book:
+        newest = book.version if after is None else after
+        found = diff(book, before, newest)
+    if as_json:
+        print_json([_difference_json(d) for d in found])
+    elif found:
+        print_table(difference_table(found, f"version {before} -> version {newest}"))
+    else:
+        say(f"versions {before} and {newest} hold the same bullets")
+
+
+@playbook_app.command("rollback")
+def roll_back(
+    version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
+    reason: Reason = "",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Make the bullets those of an earlier version; counters stay. Can be rolled back itself."""
+    from acegraph.graph.report_versions import difference_table
+    from acegraph.state import rollback
+
+    with lasting(playbook, must_exist=True) as book:
+        changes = rollback(book, version, reason)
+        now = book.version
+    if as_json:
+        print_json({"version": now, "changes": [_difference_json(d) for d in changes]})
+        return
+    if changes:
+        print_table(difference_table(changes, f"rolled back to version {version}"))
+    say(f"the playbook holds the bullets of version {version}; it is now at version {now}")
+
+
+@playbook_app.command("purge")
+def purge_source(
+    source: Annotated[
+        str, typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name.")
+    ],
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Take back what a source brought in: its labels, what they moved, the bullets from them."""
+    from acegraph.state import purge
+
+    with lasting(playbook, must_exist=True) as book:
+        before = book.version
+        found = purge(book, source)
+    if as_json:
+        print_json({"bullets": found.bullets, "labels": found.labels})
+        return
+    say(
+        f"{found.labels} label(s) of {source!r} taken back; "
+        f"retired: {', '.join(found.bullets) or 'none'}"
+    )
+    if found.bullets:
+        say(f"'acegraph playbook rollback {before}' brings the bullets back")
+
+
+def _difference_json(found: Difference) -> dict[str, object]:
+    return {
+        "bullet": found.bullet_id,
+        "change": found.change,
+        "before": found.before and {"content": found.before.content, "status": found.before.status},
+        "after": found.after and {"content": found.after.content, "status": found.after.status},
+    }

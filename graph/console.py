@@ -73,16 +73,27 @@ def say(text: str) -> None:
 @contextmanager
 def lasting(url: str, *, must_exist: bool = False) -> Iterator[BulletPlaybook]:
     """The playbook of a command: one in memory would end with it."""
+    with BulletPlaybook(existing(url) if must_exist else _place(url)) as book:
+        yield book
+
+
+def existing(url: str) -> str:
+    """The URL of a playbook that is there."""
+    file = file_of(_place(url))
+    if file is not None and not file.exists():
+        raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
+    return url
+
+
+def _place(url: str) -> str:
+    """A URL where a playbook can be."""
     file = file_of(url)
     if file is None and (url.startswith("sqlite:") or "://" not in url):
         hint = f"; did you mean sqlite:///{url}?" if url and ":" not in url else ""
         raise InvalidSettings(f"a command needs a playbook in a file, as {DEFAULT_URL}{hint}")
-    if file is not None and must_exist and not file.exists():
-        raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
     if file is not None and not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for the playbook {url}")
-    with BulletPlaybook(url) as book:
-        yield book
+    return url
 
 
 def print_table(table: RenderableType) -> None:

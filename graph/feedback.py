@@ -1,16 +1,32 @@
-"""Labels that come later: a chargeback, an analyst's word. They take the same road as ground
-truth.
+"""Labels that come later: a chargeback, an analyst's word, a file of either. They take the same
+road as ground truth.
 """
 
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+import csv
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
 
 from acegraph.graph.collaborators import as_reflector
 from acegraph.graph.lesson import Lesson
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import BLOCKING, finish
-from acegraph.state import BulletPlaybook, InvalidInput, Label, Transaction, Verdict, parse_verdict
+from acegraph.state import (
+    BulletPlaybook,
+    InvalidDataset,
+    InvalidInput,
+    Label,
+    Recorded,
+    Transaction,
+    Verdict,
+    as_utc,
+    parse_verdict,
+)
+
+_BATCH: Final = 2_000
+"""Labels of one database transaction: many, and yet others wait for a moment only."""
 
 
 @dataclass(frozen=True)
@@ -23,6 +39,19 @@ class Feedback:
     """False where the label said nothing new."""
     curation: Curation | None = None
     """What was learned, where the decision turned out wrong."""
+
+
+@dataclass
+class FeedbackReport:
+    """What a file of labels changed."""
+
+    labels: int = 0
+    changed: int = 0
+    wrong: int = 0
+    """Decisions that the file says were wrong."""
+    unknown: list[str] = field(default_factory=list)
+    """Ids that this playbook does not hold."""
+    bullets_added: list[str] = field(default_factory=list)
 
 
 def feedback(
@@ -40,33 +69,99 @@ def feedback(
     Counters move once; a changed label takes back what the first one moved; a decision that turns
     out wrong is learned from as if the label had been there at once.
     """
-    answer = parse_verdict(label)
-    if at and _not_a_time(at):
-        raise InvalidInput(f"the time of a label is ISO 8601, not {at!r}")
-    recorded = playbook.label(decision_id, Label(answer, source, at))
-    decision = recorded.decision
-    is_correct = None if decision is None else decision == answer
+    answer = Label(parse_verdict(label), source, as_utc(at) if at else "")
+    recorded = playbook.label(decision_id, answer)
+    learned = None
+    if _is_lesson(recorded):
+        learned = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
+    return Feedback(recorded.decision, _is_correct(recorded), recorded.label_changed, learned)
+
+
+def feedback_many(
+    playbook: BulletPlaybook,
+    labels: Iterable[tuple[str, Label]],
+    *,
+    learn: bool = True,
+    reflector: Any = None,
+    curator: Curator | None = None,
+    progress: Callable[[int], None] = lambda done: None,
+) -> FeedbackReport:
+    """Judge many stored decisions; what is unknown is reported and nothing else is lost by it.
+
+    Labels are written in batches, each one step; a run that is broken off is simply repeated.
+    """
+    report = FeedbackReport()
+    reflecting, curating = as_reflector(reflector), curator or Curator()
+    waiting = iter(labels)
+    while batch := list(islice(waiting, _BATCH)):
+        given = dict(batch)  # of two labels for one decision the later one stands
+        found = playbook.label_many(given)
+        report.labels += len(batch)
+        report.unknown += [i for i in given if i not in found]
+        for decision_id, recorded in found.items():
+            report.changed += recorded.label_changed
+            report.wrong += _is_correct(recorded) is False
+            if learn and _is_lesson(recorded):
+                learned = _learn(playbook, decision_id, reflecting, curating)
+                if learned.bullet_id is not None:
+                    report.bullets_added.append(learned.bullet_id)
+        progress(report.labels)
+    return report
+
+
+def read_labels(file: Path, source: str = "feedback") -> list[tuple[str, Label]]:
+    """The labels of a CSV: columns `decision_id` and `label`, and `source` and `at` if given.
+
+    The whole file is checked before anything is written.
+    """
+    try:
+        with file.open(encoding="utf-8-sig", newline="") as lines:
+            return list(_checked(csv.DictReader(lines), file, source))
+    except FileNotFoundError:
+        raise InvalidDataset(f"{file}: no such file") from None
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise InvalidDataset(f"{file}: not a CSV: {error}") from None
+
+
+def _checked(rows: "csv.DictReader[str]", file: Path, source: str) -> Iterator[tuple[str, Label]]:
+    missing = {"decision_id", "label"} - set(rows.fieldnames or ())
+    if missing:
+        raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
+    for row in rows:
+        try:
+            at = (row.get("at") or "").strip()
+            decision_id = (row["decision_id"] or "").strip()
+            if not decision_id:
+                raise InvalidInput("no decision_id")
+            label = parse_verdict(row["label"])
+            who = (row.get("source") or "").strip() or source
+            yield decision_id, Label(label, who, as_utc(at) if at else "")
+        except InvalidInput as error:
+            raise InvalidDataset(f"{file}: line {rows.line_num}: {error}") from None
+
+
+def _is_correct(recorded: Recorded) -> bool | None:
+    if recorded.decision is None or recorded.label is None:
+        return None
+    return recorded.decision == recorded.label.value
+
+
+def _is_lesson(recorded: Recorded) -> bool:
+    return _is_correct(recorded) is False and recorded.counted and recorded.lesson is None
+
+
+def _learn(
+    playbook: BulletPlaybook, decision_id: str, reflector: Any, curator: Curator
+) -> Curation:
     stored = playbook.decision(decision_id)
-    learns = bool(stored["counted"]) and recorded.lesson is None
-    if is_correct is not False or not learns:
-        return Feedback(decision, is_correct, recorded.label_changed)
     lesson = Lesson(
         decision_id=decision_id,
         transaction=Transaction(stored["text"], stored["fields"]),
         decision=stored["decision"],
-        correct=answer,
+        correct=stored["label"],
         reasons=stored["reasons"],
         settings=stored["settings"],
-        label_source=source,
+        label_source=stored["label_source"],
     )
-    found = finish(lesson.reflect(as_reflector(reflector), playbook, BLOCKING))
-    learned = lesson.curate(found, curator or Curator(), playbook)
-    return Feedback(decision, is_correct, recorded.label_changed, learned)
-
-
-def _not_a_time(text: str) -> bool:
-    try:
-        datetime.fromisoformat(text)
-    except ValueError:
-        return True
-    return False
+    found = finish(lesson.reflect(reflector, playbook, BLOCKING))
+    return lesson.curate(found, curator, playbook)

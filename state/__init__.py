@@ -33,6 +33,7 @@ from acegraph.state.ledger import DecisionRecord, Label, Recorded, Shown
 from acegraph.state.past import as_of
 from acegraph.state.playbook import BulletPlaybook, View
 from acegraph.state.retention import prune
+from acegraph.state.tables import as_utc
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
 from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
 from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
@@ -89,6 +90,7 @@ __all__ = [
     "Weights",
     "WriteConflict",
     "as_of",
+    "as_utc",
     "back_up",
     "bullets_at",
     "clean_text",

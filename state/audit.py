@@ -9,7 +9,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from acegraph.state import tables
-from acegraph.state.database import READ_CLOCK, Database
+from acegraph.state.database import Database
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger import add_moves
 from acegraph.state.page import row_hash
@@ -52,12 +52,12 @@ def _check_rows(connection: sa.Connection) -> Iterator[str]:
             last = max(last, int(row[order]))
             if table is tables.history:
                 version = max(version, int(row["version"]))
-    clock = connection.execute(READ_CLOCK).one()
+    clock = connection.execute(sa.select(tables.clock)).one()
     if clock.seal != seal:
         yield "the seal over all rows is broken: a row is missing, was put back, or was changed"
-    if (clock.position, clock.version) < (last, version) or clock.version != version:
+    if (clock.id, clock.position, clock.version) != (1, last, version):
         yield (
-            f"the clock stands at position {clock.position}, version {clock.version}; "
+            f"clock {clock.id} stands at position {clock.position}, version {clock.version}; "
             f"the rows reach {last} and {version}"
         )
 

@@ -15,13 +15,13 @@ _SOME = 1_000
 
 def copy_ledger(source: Database, target: Database) -> None:
     """Make an empty database hold what another one holds, as of one moment."""
+    if target.clock().position:
+        raise PlaybookError(f"{target.url} is not empty; nothing was copied")
     if isinstance(source, SqliteDatabase) and isinstance(target, SqliteDatabase):
         with source.reading():
             source.driver().backup(target.driver())
         return
     with source.snapshot() as read, target.writing() as page:
-        if page.position:
-            raise PlaybookError(f"{target.url} is not empty; nothing was copied")
         page.connection.execute(tables.clock.delete())
         for table in tables.metadata.sorted_tables:
             if table is tables.meta:

@@ -5,9 +5,11 @@ that are given back to it. It knows nothing of how bullets are cached or selecte
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
+
+import sqlalchemy as sa
 
 from acegraph.state import statements as sql
 from acegraph.state import tables
@@ -23,7 +25,7 @@ from acegraph.state.verdict import APPROVE, JUDGE, Verdict
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
 
-MANY = 500
+_MANY = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
 
 
@@ -103,6 +105,12 @@ class _Standing:
     lesson: Mapping[str, Any] | None = None
 
 
+def chunks(ids: list[str]) -> Iterator[list[str]]:
+    """Parts small enough for one statement."""
+    for start in range(0, len(ids), _MANY):
+        yield ids[start : start + _MANY]
+
+
 class Ledger:
     """The record of cases, decisions and outcomes in one database."""
 
@@ -115,8 +123,7 @@ class Ledger:
         by_id = {case.id: case for case in past}
         all_ids = list(by_id)
         with self._database.writing() as page:
-            for start in range(0, len(all_ids), MANY):
-                ids = all_ids[start : start + MANY]
+            for ids in chunks(all_ids):
                 known: set[str] = set()
                 for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
                     known.update(page.connection.scalars(statement, {"ids": ids}))
@@ -138,9 +145,11 @@ class Ledger:
                     "nothing was changed"
                 )
             if row is not None and row.decision is not None:
-                return self._settle(page, record.id, _standing(row), label)
+                return self._settle(page, {record.id: _standing(row)}, {record.id: label})[
+                    record.id
+                ]
             if row is None:
-                self._refuse_pruned(page, record.id)
+                self.refuse_pruned(page.connection, record.id)
                 case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
                 page.add(
                     tables.cases, [case_row(case, record.node, now(), evidence=record.counted)]
@@ -156,7 +165,9 @@ class Ledger:
             standing = _Standing(
                 record.node, record.decision, record.counted, known, row.revision or 0 if row else 0
             )
-            settled = self._settle(page, record.id, standing, label, credited)
+            settled = self._settle(
+                page, {record.id: standing}, {record.id: label}, {record.id: credited}
+            )[record.id]
             return replace(
                 settled,
                 first=True,
@@ -164,20 +175,23 @@ class Ledger:
                 moved=add_moves(moved, settled.moved),
             )
 
-    def label(self, case_id: str, label: Label) -> Recorded:
-        """Say, or correct, the right answer of a stored case."""
+    def label(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
+        """Say, or correct, the right answers of stored cases; unknown ones are left out."""
+        found: dict[str, Recorded] = {}
         with self._database.writing() as page:
-            row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
-            if row is None:
-                self._refuse_pruned(page, case_id)
-                raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-            return self._settle(page, case_id, _standing(row), label)
+            for ids in chunks(list(labels)):
+                rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
+                standing = {row.id: _standing(row) for row in rows}
+                said: dict[str, Label | None] = {i: labels[i] for i in ids if i in standing}
+                found |= self._settle(page, standing, said)
+        return found
 
     def withdraw(self, case_id: str, by: str, instead: Label | None = None) -> Recorded:
         """Take the standing label back with all it moved; an earlier one may stand again."""
         with self._database.writing() as page:
-            standing = _standing(page.connection.execute(sql.STANDING, {"id": case_id}).one())
-            return self._settle(page, case_id, standing, instead, withdrawn_by=by)
+            row = page.connection.execute(sql.STANDING, {"id": case_id}).one()
+            said = {case_id: instead}
+            return self._settle(page, {case_id: _standing(row)}, said, withdrawn_by=by)[case_id]
 
     def conclude(self, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
@@ -201,9 +215,7 @@ class Ledger:
         with self._database.reading() as connection:
             found = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
             if found is None:
-                at = connection.scalar(sql.IS_PRUNED, {"id": case_id})
-                if at is not None:
-                    raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
+                self.refuse_pruned(connection, case_id)
                 raise UnknownDecision(f"no decision {case_id!r} in this playbook")
             shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
         row = dict(found)
@@ -221,8 +233,9 @@ class Ledger:
             rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
         return [read_case(row) for row in reversed(rows)]
 
-    def _refuse_pruned(self, page: Page, case_id: str) -> None:
-        at = page.connection.scalar(sql.IS_PRUNED, {"id": case_id})
+    def refuse_pruned(self, connection: sa.Connection, case_id: str) -> None:
+        """Say so, where a decision was here once."""
+        at = connection.scalar(sql.IS_PRUNED, {"id": case_id})
         if at is not None:
             raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
 
@@ -258,38 +271,50 @@ class Ledger:
     def _settle(
         self,
         page: Page,
-        case_id: str,
-        standing: _Standing,
-        label: Label | None,
-        credited: dict[int, str] | None = None,
+        standing: Mapping[str, _Standing],
+        labels: Mapping[str, Label | None],
+        credited: Mapping[str, Mapping[int, str]] | None = None,
         withdrawn_by: str = "",
-    ) -> Recorded:
-        """Append a label that says something new, and take back what an earlier one had moved."""
-        known = standing.label
-        moved: dict[int, tuple[int, int, int]] = {}
-        changed = bool(withdrawn_by) or (label is not None and _says_something_new(known, label))
-        if changed:
-            row = _outcome(case_id, standing.revision + 1, label, withdrawn_by)
-            page.add(tables.outcomes, [row])
-            if standing.counted and standing.decision is not None:
-                if credited is None:
-                    rows = page.connection.execute(sql.CREDITED, {"id": case_id})
-                    credited = {row[0]: row[1] for row in rows}
-                if known is not None:
-                    moved = _moves(credited, known.value, sign=-1)
-                if label is not None:
-                    moved = add_moves(moved, _moves(credited, label.value))
-            known = label
-        return Recorded(
-            decision=standing.decision,
-            node=standing.node,
-            first=False,
-            counted=standing.counted,
-            label=known,
-            label_changed=changed,
-            lesson=standing.lesson,
-            moved=moved,
-        )
+    ) -> dict[str, Recorded]:
+        """Append labels that say something new, and take back what earlier ones had moved."""
+        changed = {
+            i: label
+            for i, label in labels.items()
+            if withdrawn_by or (label and _says_something_new(standing[i].label, label))
+        }
+        rows = [
+            _outcome(i, standing[i].revision + 1, label, withdrawn_by)
+            for i, label in changed.items()
+        ]
+        page.add(tables.outcomes, rows)
+        if credited is None:
+            credited = self._credited(page, [i for i in changed if standing[i].counted])
+        found = {}
+        for i, case in standing.items():
+            moved: Moves = {}
+            stands = changed.get(i, case.label)
+            if i in changed and case.counted:
+                argued = credited.get(i, {})
+                before = _moves(argued, case.label.value, sign=-1) if case.label else {}
+                moved = add_moves(before, _moves(argued, stands.value) if stands else {})
+            found[i] = Recorded(
+                decision=case.decision,
+                node=case.node,
+                first=False,
+                counted=case.counted,
+                label=stands,
+                label_changed=i in changed,
+                lesson=case.lesson,
+                moved=moved,
+            )
+        return found
+
+    def _credited(self, page: Page, case_ids: list[str]) -> dict[str, dict[int, str]]:
+        found: dict[str, dict[int, str]] = {}
+        if case_ids:
+            for row in page.connection.execute(sql.CREDITED, {"ids": case_ids}):
+                found.setdefault(row.case, {})[row.bullet] = row.said
+        return found
 
 
 def _standing(row: Any) -> _Standing:

@@ -19,8 +19,14 @@ from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
 from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
-from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet, WriteConflict
-from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded
+from acegraph.state.errors import (
+    InvalidInput,
+    PlaybookError,
+    UnknownBullet,
+    UnknownDecision,
+    WriteConflict,
+)
+from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded, add_moves
 from acegraph.state.page import Page, lasting_hash, tally_hash
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
@@ -253,12 +259,24 @@ class BulletPlaybook:
     @_retried
     def label(self, decision_id: str, label: Label) -> Recorded:
         """Say, or correct, the right answer of a stored decision."""
+        found = self.label_many({decision_id: label}).get(decision_id)
+        if found is None:
+            self.decision(decision_id)  # says whether it was pruned or never there
+            raise UnknownDecision(f"no decision {decision_id!r} in this playbook")
+        return found
+
+    @_retried
+    def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
+        """Say, or correct, many right answers in one step; unknown decisions are left out."""
         with self.writing() as page:
-            recorded = self._ledger.label(decision_id, label)
-            self.move(page, recorded.moved)
-            if recorded.label_changed:
-                self._cases.pop(recorded.node, None)
-        return recorded
+            found = self._ledger.label(labels)
+            moved: Moves = {}
+            for recorded in found.values():
+                moved = add_moves(moved, recorded.moved)
+                if recorded.label_changed:
+                    self._cases.pop(recorded.node, None)
+            self.move(page, moved)
+        return found
 
     @_retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:

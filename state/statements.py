@@ -17,6 +17,7 @@ from acegraph.state.tables import (
 from acegraph.state.verdict import JUDGE
 
 _id: sa.BindParameter[Any] = sa.bindparam("id")
+_ids: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
 _newest = outcomes.alias("newest")
 _later = outcomes.alias("later")
 _is_newest = ~sa.exists().where(
@@ -24,13 +25,12 @@ _is_newest = ~sa.exists().where(
 )
 _known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
-KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(sa.bindparam("ids", expanding=True)))
-PRUNED_CASES = sa.select(pruned.c.case).where(
-    pruned.c.case.in_(sa.bindparam("ids", expanding=True))
-)
+KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(_ids))
+PRUNED_CASES = sa.select(pruned.c.case).where(pruned.c.case.in_(_ids))
 IS_PRUNED = sa.select(pruned.c.at).where(pruned.c.case == _id)
-STANDING = (
+_standing = (
     sa.select(
+        cases.c.id,
         cases.c.digest,
         cases.c.node,
         decisions.c.decision,
@@ -44,8 +44,9 @@ STANDING = (
     .outerjoin(decisions, decisions.c.case == cases.c.id)
     .outerjoin(lessons, lessons.c.case == cases.c.id)
     .outerjoin(_newest, _known)
-    .where(cases.c.id == _id)
 )
+STANDING = _standing.where(cases.c.id == _id)
+ALL_STANDING = _standing.where(cases.c.id.in_(_ids))
 WHOLE_DECISION = (
     sa.select(
         *(cases.c[name] for name in ("id", "node", "text", "fields", "digest", "created_at")),
@@ -67,10 +68,14 @@ SHOWN = (
     .order_by(selections.c.rank)
 )
 CREDITED = (
-    sa.select(selections.c.bullet, sa.func.coalesce(selections.c.verdict, decisions.c.decision))
+    sa.select(
+        selections.c.case,
+        selections.c.bullet,
+        sa.func.coalesce(selections.c.verdict, decisions.c.decision).label("said"),
+    )
     .select_from(selections)
     .join(decisions, decisions.c.case == selections.c.case)
-    .where(selections.c.case == _id, selections.c.credited == 1)
+    .where(selections.c.case.in_(_ids), selections.c.credited == 1)
 )
 _evidence = (
     sa.select(

@@ -18,14 +18,18 @@ SCHEMA_VERSION: Final = 2
 metadata = sa.MetaData()
 
 
-def _ledger(name: str, *columns: Any) -> sa.Table:
-    """A table whose rows have a place in the ledger's one order and a hash over their columns."""
+def _ledger(name: str, *columns: Any, small: bool = False) -> sa.Table:
+    """A table whose rows have a place in the ledger's one order and a hash over their columns.
+
+    Small rows live in their key's tree: SQLite then writes one page for them instead of two.
+    """
     return sa.Table(
         name,
         metadata,
         *columns,
-        sa.Column("position", sa.BigInteger, nullable=False, index=True),
+        sa.Column("position", sa.BigInteger, nullable=False),
         sa.Column("hash", sa.BigInteger, nullable=False),
+        sqlite_with_rowid=not small,
     )
 
 
@@ -41,7 +45,12 @@ def _flag(name: str) -> sa.Column[int]:
     return sa.Column(name, sa.SmallInteger, nullable=False)
 
 
-meta = sa.Table("ace_meta", metadata, _text("key", primary_key=True), _text("value"))
+meta = sa.Table(
+    "ace_meta",
+    metadata,
+    sa.Column("key", sa.String, primary_key=True),
+    sa.Column("value", sa.String, nullable=False),
+)
 # One row. Whoever writes holds it, so that all writes of all processes have one order.
 clock = sa.Table(
     "clock",
@@ -56,7 +65,7 @@ bullets = sa.Table(
     "bullets",
     metadata,
     _count("number", primary_key=True, autoincrement=False),
-    _text("node", index=True),
+    _text("node"),
     _text("content"),
     _text("condition", nullable=True),
     _text("source"),
@@ -100,7 +109,7 @@ embeddings = sa.Table(
 cases = _ledger(
     "cases",
     _text("id", primary_key=True),
-    _text("node", index=True),
+    _text("node"),
     _text("text"),
     _text("fields"),
     _text("digest"),
@@ -119,7 +128,7 @@ decisions = _ledger(
     _count("playbook_version"),
     sa.Column("seen", sa.BigInteger, nullable=False),
     _flag("counted"),
-    _text("decided_at", index=True),
+    _text("decided_at"),
 )
 selections = _ledger(
     "selections",
@@ -129,6 +138,7 @@ selections = _ledger(
     _flag("selected"),
     _flag("credited"),
     _text("verdict", nullable=True),
+    small=True,
 )
 # The newest revision of a case is its label; the earlier ones say what was thought before. No
 # label: the one before was withdrawn.
@@ -139,7 +149,9 @@ outcomes = _ledger(
     _text("label", nullable=True),
     _text("source"),
     _text("known_at", index=True),
+    small=True,
 )
+sa.Index("outcomes_in_order", outcomes.c.position)
 # Numbers the right decisions of a node, so that "every k-th" holds for all processes.
 rights = _ledger(
     "rights",
@@ -147,9 +159,12 @@ rights = _ledger(
     _text("node"),
     _count("number"),
     sa.Index("rights_of_node", "node", "number"),
+    small=True,
 )
 # What was learned from a decision; one delivered again is not reflected on again.
-lessons = _ledger("lessons", _text("case", primary_key=True), _text("lesson"), _text("at"))
+lessons = _ledger(
+    "lessons", _text("case", primary_key=True), _text("lesson"), _text("at"), small=True
+)
 # Counters moved outside a stored decision: by hand, or by decisions that were pruned.
 adjustments = _ledger(
     "adjustments",
@@ -164,7 +179,7 @@ adjustments = _ledger(
     sa.Column("covers", sa.BigInteger, nullable=False),
 )
 # Ids of pruned decisions: they are neither decided nor counted a second time.
-pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"))
+pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
 
 LEDGER: Final = (
     history,

@@ -5,37 +5,19 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from ledger_cases import NODE, counters, record
 
 from acegraph.state import (
     BulletPlaybook,
     Case,
     DecisionConflict,
-    DecisionRecord,
     InvalidInput,
     InvalidSettings,
     Label,
     PlaybookError,
-    Shown,
-    Transaction,
     UnknownBullet,
     UnknownDecision,
 )
-
-NODE = "fraud_detection"
-
-
-def record(
-    decision_id: str = "d1", *bullets: int, amount: float = 10, **details: object
-) -> DecisionRecord:
-    given = Transaction.of({"amount": amount})
-    shown = tuple(Shown(number, True, "DECLINE") for number in bullets)
-    kept = {"decision": "DECLINE", "shown": shown, **details}
-    return DecisionRecord(decision_id, NODE, given.text, given.fields, given.digest(), **kept)  # type: ignore[arg-type]
-
-
-def counters(playbook: BulletPlaybook, bullet_id: str) -> tuple[int, int, int]:
-    b = playbook.get_bullet(bullet_id)
-    return b.helpful_count, b.harmful_count, b.times_selected
 
 
 def test_a_bullet_comes_back_as_it_went_in(playbook: BulletPlaybook) -> None:

@@ -1,0 +1,120 @@
+"""`acegraph verify`, `replay`, `prune`, `backup`: what keeps a ledger trustworthy."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acegraph.graph.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    existing,
+    lasting,
+    print_json,
+    say,
+)
+
+
+def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Check every row against its hash and every counter against the ledger.
+
+    Exits with 1 and says what is wrong when the database was damaged or changed from outside.
+    """
+    from acegraph.state import verify as find_damage
+    from acegraph.state.database import open_database
+
+    database = open_database(existing(playbook))
+    try:
+        findings = find_damage(database)
+    finally:
+        database.close()
+    if as_json:
+        print_json({"clean": not findings, "findings": findings})
+    elif findings:
+        for finding in findings:
+            say(finding)
+        say(f"{len(findings)} finding(s) in {playbook}")
+    else:
+        say(f"clean: every row and every counter of {playbook} is as the ledger says")
+    if findings:
+        raise typer.Exit(1)
+
+
+def replay(
+    decision_id: Annotated[str, typer.Argument(help="The id of a stored decision.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Select again as a past decision did, and say what would be decided today."""
+    from acegraph.graph.replay import replay as run_replay
+
+    with lasting(playbook, must_exist=True) as book:
+        found = run_replay(book, decision_id)
+    if as_json:
+        print_json(found.to_json())
+        return
+    same = "the same bullets came out" if found.is_reproduced else "OTHER bullets came out"
+    say(f"{decision_id}: {found.decision} under version {found.playbook_version}")
+    say(f"  shown then: {', '.join(found.shown) or 'none'}")
+    say(f"  replayed:   {', '.join(found.replayed) or 'none'}  ({same})")
+    say(f"  today:      {found.decision_today}, shown {', '.join(found.shown_today) or 'none'}")
+    say(f"  label:      {found.label or 'not known yet'}")
+
+
+def prune(
+    decisions_before: Annotated[
+        str, typer.Option(help="Remove decisions made before this time (ISO 8601).")
+    ],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Remove old decisions with their cases and labels; what they counted for stays.
+
+    A removed decision can be neither judged nor replayed any more.
+    """
+    from acegraph.state import prune as remove
+
+    with lasting(playbook, must_exist=True) as book:
+        count = remove(book, decisions_before)
+    say(f"{count} decision(s) removed from {playbook}; the bullets keep their counters")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The SQLite file to write; it must not exist.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Write everything to a new SQLite file while others go on working, and verify the copy.
+
+    The file is a playbook itself: --playbook sqlite:///FILE opens it.
+    """
+    from acegraph.state import back_up
+    from acegraph.state import verify as find_damage
+    from acegraph.state.database import open_database
+
+    with lasting(playbook, must_exist=True) as book:
+        back_up(book, file)
+    database = open_database(f"sqlite:///{file}")
+    try:
+        findings = find_damage(database)
+    finally:
+        database.close()
+    say(f"{playbook} written to {file}: {'clean' if not findings else findings[0]}")
+    if findings:
+        raise typer.Exit(1)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A SQLite file written by backup.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Bring a backup into a new, empty database: SQLite or PostgreSQL."""
+    from acegraph.state.copying import copy_ledger
+    from acegraph.state.database import open_database
+
+    source = open_database(existing(f"sqlite:///{file}"))
+    try:
+        with lasting(playbook) as book:
+            copy_ledger(source, book.database)
+    finally:
+        source.close()
+    say(f"{file} restored into {playbook}")

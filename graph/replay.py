@@ -1,0 +1,109 @@
+"""Replaying a past decision: whether what was shown then comes out again.
+
+The playbook is rebuilt as the decision saw it, and the selection runs again with its settings and
+its seed. What would be decided today is told beside it.
+"""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from acegraph.graph.ace import selectors
+from acegraph.graph.collaborators import as_agent
+from acegraph.graph.steps import UNDECIDED
+from acegraph.nodes.selector import Selection
+from acegraph.nodes.waiting import BLOCKING, finish
+from acegraph.state import (
+    Bullet,
+    BulletPlaybook,
+    ModelError,
+    PlaybookError,
+    Transaction,
+    Verdict,
+    as_of,
+)
+
+
+@dataclass(frozen=True)
+class Replay:
+    """A past decision beside its repetition."""
+
+    decision_id: str
+    decision: Verdict
+    label: Verdict | None
+    playbook_version: int
+    shown: tuple[str, ...]
+    """The bullets that were shown, as the ledger has them."""
+    replayed: tuple[str, ...]
+    """The bullets that the same selection gives again."""
+    decision_today: str
+    shown_today: tuple[str, ...]
+
+    @property
+    def is_reproduced(self) -> bool:
+        """Whether the same bullets came out in the same order."""
+        return self.shown == self.replayed
+
+    def to_json(self) -> dict[str, Any]:
+        """For machines."""
+        return {**asdict(self), "is_reproduced": self.is_reproduced}
+
+
+def replay(
+    playbook: BulletPlaybook, decision_id: str, *, agent: Any = None, embeddings: Any = None
+) -> Replay:
+    """Select again for a stored decision, and decide with today's playbook. Counts nothing.
+
+    Give the agent and the embeddings that the graph was made with, where it was given any.
+    """
+    stored = playbook.decision(decision_id)
+    if stored["decision"] is None:
+        raise PlaybookError(f"{decision_id!r} is a labelled case that was never decided")
+    if stored["seen"] < 0:
+        raise PlaybookError(
+            f"decision {decision_id!r} was made before the ledger kept what a replay needs"
+        )
+    transaction = Transaction(stored["text"], stored["fields"])
+    with as_of(playbook, int(stored["seen"])) as past:
+        replayed = _select(past, transaction, stored, embeddings)
+    today = _select(playbook, transaction, stored, embeddings)
+    return Replay(
+        decision_id=decision_id,
+        decision=stored["decision"],
+        label=stored["label"],
+        playbook_version=stored["playbook_version"],
+        shown=tuple(stored["bullets"]),
+        replayed=tuple(b.id for b in replayed),
+        decision_today=_decide(transaction, today, stored["settings"], agent),
+        shown_today=tuple(b.id for b in today),
+    )
+
+
+def _select(
+    playbook: BulletPlaybook, transaction: Transaction, stored: Mapping[str, Any], embeddings: Any
+) -> tuple[Bullet, ...]:
+    settings = stored["settings"]
+    if not settings["selects"]:
+        return ()
+    chosen: Selection = finish(
+        selectors(embeddings)(settings).select(
+            transaction,
+            settings["node"],
+            playbook,
+            settings["n_bullets"],
+            settings["source"],
+            stored["id"],
+            BLOCKING,
+        )
+    )
+    return chosen.bullets
+
+
+def _decide(
+    transaction: Transaction, bullets: tuple[Bullet, ...], settings: Mapping[str, Any], agent: Any
+) -> str:
+    try:
+        found = as_agent(agent).settle(transaction, bullets, BLOCKING, settings["agent_model"])
+        return finish(found).decision
+    except ModelError as error:
+        return f"{UNDECIDED}: {error}"

@@ -1,0 +1,161 @@
+"""Kill loops: worker processes on one playbook, ended at random with SIGKILL.
+
+What they had acknowledged must be there, once; `python tests/killing.py` is the long form.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from queue import Empty, Queue
+from threading import Thread
+
+from ledger_cases import NODE
+from ledger_worker import counted
+from postgres import Server, running_server
+
+from acegraph.state import BulletPlaybook, verify
+
+_HERE = Path(__file__).parent
+_WORKERS = 3
+_ENDLESS = 1_000_000
+
+
+@dataclass
+class Killed:
+    """What a kill loop found."""
+
+    kills: int
+    server_stops: int
+    acknowledged: int
+    missing: int
+    decided: int
+    counters: tuple[int, int, int]
+    expected: tuple[int, int, int]
+    findings: list[str]
+
+    @property
+    def is_exact(self) -> bool:
+        """Nothing lost, nothing counted twice."""
+        return not self.missing and self.counters == self.expected and not self.findings
+
+
+class _Worker:
+    """One process at a time, each going on where the one before was killed."""
+
+    def __init__(self, url: str, number: int) -> None:
+        self.url, self.number = url, number
+        self.acknowledged: list[int] = []
+        self._lines: Queue[str | None] = Queue()
+        self._start()
+
+    def _start(self) -> None:
+        # The last one may have been written and not acknowledged: it is sent again.
+        first = self.acknowledged[-1] + 1 if self.acknowledged else 0
+        script = str(_HERE / "ledger_worker.py")
+        given = [self.url, str(self.number), str(first), str(_ENDLESS), "1"]
+        self.process = subprocess.Popen(
+            [sys.executable, script, *given], stdout=subprocess.PIPE, text=True
+        )
+        Thread(target=self._read, args=(self.process.stdout, self._lines), daemon=True).start()
+
+    @staticmethod
+    def _read(stream: object, lines: "Queue[str | None]") -> None:
+        for line in stream:  # type: ignore[attr-defined]
+            lines.put(line)
+        lines.put(None)
+
+    def wait_for_one(self, timeout: float = 60) -> None:
+        """Until it has acknowledged something more."""
+        line = self._lines.get(timeout=timeout)
+        if line is None:
+            raise RuntimeError(f"worker {self.number} ended by itself")
+        self.acknowledged.append(int(line))
+
+    def kill(self) -> None:
+        self.process.send_signal(signal.SIGKILL)
+        self.process.wait()
+        while (line := self._lines.get(timeout=60)) is not None:
+            if line.endswith("\n"):  # else it was cut off half way
+                self.acknowledged.append(int(line))
+
+    def again(self) -> None:
+        self._start()
+
+    def drain(self) -> None:
+        """Take in what it has said so far."""
+        while True:
+            try:
+                line = self._lines.get_nowait()
+            except Empty:
+                return
+            if line is not None:
+                self.acknowledged.append(int(line))
+
+
+def kill_loop(
+    url: str, kills: int, seed: int = 0, server: Server | None = None, stops: int = 0
+) -> Killed:
+    """Kill workers at random moments, and the server too where one is given."""
+    rng = random.Random(seed)
+    with BulletPlaybook(url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+    workers = [_Worker(url, number) for number in range(_WORKERS)]
+    stop_at = set(rng.sample(range(1, kills), stops)) if stops else set()
+    try:
+        for done in range(kills):
+            worker = rng.choice(workers)
+            worker.wait_for_one()
+            time.sleep(rng.random() * 0.02)  # no synchronisation: it moves the blow about
+            if done in stop_at and server is not None:
+                server.stop_at_once()
+                server.start_again()
+            worker.kill()
+            worker.again()
+    finally:
+        for worker in workers:
+            worker.kill()
+    return _account(url, workers, kills, stops)
+
+
+def _account(url: str, workers: list[_Worker], kills: int, stops: int) -> Killed:
+    """The independent expectation: from the rows that are there, by the rule of `case` alone."""
+    with BulletPlaybook(url) as playbook:
+        with playbook.database.reading() as connection:
+            rows = connection.exec_driver_sql('SELECT "case" FROM decisions').scalars()
+            decided = {tuple(map(int, name.split("-"))) for name in rows}
+        said = {(w.number, n) for w in workers for n in w.acknowledged}
+        moves = [counted(*key) for key in decided]
+        helpful, harmful, selected = (sum(column) for column in zip(*moves, strict=True))
+        bullet = playbook.get_bullet("b1")
+        return Killed(
+            kills=kills,
+            server_stops=stops,
+            acknowledged=len(said),
+            missing=len(said - decided),
+            decided=len(decided),
+            counters=(bullet.helpful_count, bullet.harmful_count, bullet.times_selected),
+            expected=(helpful, harmful, selected),
+            findings=verify(playbook),
+        )
+
+
+def main(kills: int = 200, stops: int = 6) -> int:
+    """The long form, with its figures."""
+    with tempfile.TemporaryDirectory() as folder:
+        found = {"SQLite": kill_loop(f"sqlite:///{folder}/ace.db", kills)}
+    with running_server() as server:
+        found["PostgreSQL"] = kill_loop(server.url(), kills, server=server, stops=stops)
+    for name, result in found.items():
+        sys.stdout.write(f"{name}: {result}\n  exact: {result.is_exact}\n")
+    return 0 if all(result.is_exact for result in found.values()) else 1
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main(*(int(word) for word in sys.argv[1:])))

@@ -1,0 +1,65 @@
+"""A process that runs the compiled graph on a shared playbook, until it is done or killed.
+
+    python ledger_worker.py URL WORKER FIRST COUNT TIMES
+
+Each decision is sent TIMES times. It is written to standard output when the graph has returned:
+from then on it must never be lost.
+"""
+
+import sys
+from collections.abc import Callable
+from typing import TypeVar
+
+from acegraph.graph import create_ace_graph
+from acegraph.state import AceContext, BulletPlaybook, PlaybookError
+
+T = TypeVar("T")
+
+
+def case(worker: int, number: int) -> dict[str, object]:
+    """A transaction with its answer. The agent declines all: every third is a mistake that the
+    bullet has no part in, every ninth one that it shares.
+    """
+    fires = number % 3 != 0
+    return {
+        "transaction": {"amount": 1000 + number if fires else 10},
+        "ground_truth": "DECLINE" if fires and number % 9 != 7 else "APPROVE",
+        "decision_id": f"{worker}-{number}",
+    }
+
+
+def counted(worker: int, number: int) -> tuple[int, int, int]:
+    """What one such decision adds to the bullet: helpful, harmful, selected."""
+    if number % 3 == 0:
+        return 0, 0, 0
+    return (0, 1, 1) if number % 9 == 7 else (1, 0, 1)
+
+
+def until_it_answers(call: Callable[[], T]) -> T:
+    """The server may be away: who got no answer tries again."""
+    while True:
+        try:
+            return call()
+        except PlaybookError:
+            continue
+
+
+def run(url: str, worker: int, first: int, count: int, times: int = 1) -> None:
+    """Decide `count` transactions, starting with `first`, and say so."""
+    with until_it_answers(lambda: BulletPlaybook(url)) as playbook:
+        graph = create_ace_graph(
+            playbook=playbook,
+            agent=lambda given: {"decision": "DECLINE"},
+            reflector=lambda given: None,
+        ).compile()
+        context = AceContext(mode="offline_online")
+        for number in range(first, first + count):
+            given = case(worker, number)
+            for _ in range(times):
+                until_it_answers(lambda given=given: graph.invoke(given, context=context))
+            sys.stdout.write(f"{number}\n")
+            sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    run(sys.argv[1], *(int(word) for word in sys.argv[2:]))

@@ -1,0 +1,97 @@
+"""Opening databases of other ages and other owners."""
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+import sqlalchemy as sa
+from ledger_cases import NODE, counters, record
+from postgres import Server
+
+from acegraph.graph import replay
+from acegraph.state import BulletPlaybook, Label, PlaybookError, as_of, verify
+from acegraph.state.tables import SCHEMA_VERSION
+
+OLD = Path(__file__).parent / "data" / "ledger_v1.sql"
+
+
+def test_a_database_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
+    old, new = tmp_path / "old.db", tmp_path / "new.db"
+    with sqlite3.connect(old) as connection:
+        connection.executescript(OLD.read_text())
+    connection.close()
+    with BulletPlaybook(f"sqlite:///{old}") as book, BulletPlaybook(f"sqlite:///{new}"):
+        assert verify(book) == []
+        assert [counters(book, b.id) for b in book] == [(1, 1, 2), (1, 1, 2), (0, 0, 0)]
+        assert [b.status for b in book] == ["active", "active", "retired"]
+        assert (book.version, book.get_bullet("b1").weight) == (4, 1.5)
+        assert len(book.cases(NODE)) == 7
+        assert book.decision("d2")["lesson"] == {"action": "refused", "reason": "nothing"}
+        book.label("d2", Label("DECLINE", "appeal"))
+        assert counters(book, "b1") == (2, 0, 2)
+        assert book.right_number("d9", NODE) == 3
+        assert verify(book) == []
+        with as_of(book, "2026-11-02") as past:
+            assert len(past) == 0  # all of it is younger
+        with pytest.raises(PlaybookError, match="before the ledger kept"):
+            replay(book, "d1")
+    assert _schema(old) == _schema(new)
+
+
+def _schema(file: Path) -> dict[str, list[tuple[object, ...]]]:
+    with sqlite3.connect(file) as connection:
+        names = connection.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        found = {n: connection.execute(f"PRAGMA table_info({n})").fetchall() for (n,) in names}
+    connection.close()
+    found.pop("sqlite_sequence", None)
+    return found
+
+
+def test_a_newer_database_is_refused_and_left_alone(lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book:
+        book.add_bullet("one", NODE)
+        with book.database.writing() as page:
+            page.connection.execute(
+                sa.text("UPDATE ace_meta SET value = :v WHERE key = 'schema'"),
+                {"v": str(SCHEMA_VERSION + 1)},
+            )
+    with pytest.raises(PlaybookError, match=f"has schema {SCHEMA_VERSION + 1}; this acegraph"):
+        BulletPlaybook(lasting_url)
+
+
+def test_another_programs_schema_in_postgres_is_left_alone(postgres: Server) -> None:
+    url = postgres.url()
+    schema = url.rpartition("%3D")[2]
+    engine = sa.create_engine(postgres.base_url.replace("postgresql:", "postgresql+psycopg:"))
+    with engine.begin() as connection:
+        connection.exec_driver_sql(f"CREATE SCHEMA {schema}")
+        connection.exec_driver_sql(f"CREATE TABLE {schema}.customers (name TEXT)")
+    engine.dispose()
+    with pytest.raises(PlaybookError, match="another program"):
+        BulletPlaybook(url)
+
+
+def test_a_password_is_never_told() -> None:
+    with pytest.raises(PlaybookError) as caught:
+        BulletPlaybook("postgresql://ann:hunter2@127.0.0.1:9/none")
+    assert "hunter2" not in str(caught.value)
+    assert "127.0.0.1" in str(caught.value)
+
+
+def test_a_truncated_file_is_a_clear_error(tmp_path: Path) -> None:
+    file = tmp_path / "ace.db"
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        for i in range(200):
+            book.record(record(f"d{i}", amount=i), Label("DECLINE"))
+    whole = file.read_bytes()
+    for size in (100, len(whole) // 2, len(whole) - 4096):
+        file.write_bytes(whole[:size])
+        assert any("\n" not in problem for problem in _problems(file)), size
+
+
+def _problems(file: Path) -> list[str]:
+    try:
+        with BulletPlaybook(f"sqlite:///{file}") as book:
+            return verify(book)
+    except PlaybookError as error:
+        return [str(error)]
