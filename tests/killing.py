@@ -5,25 +5,20 @@ What they had acknowledged must be there, once; `python tests/killing.py` is the
 
 import os
 import random
-import signal
-import subprocess
 import sys
 import tempfile
 import time
 from dataclasses import dataclass
-from pathlib import Path
-from queue import Empty, Queue
-from threading import Thread
 
 from ledger_cases import NODE
-from ledger_worker import counted
+from ledger_worker import PROCESSES, counted, run
 from postgres import Server, running_server
 
 from acegraph.state import BulletPlaybook, verify
 
-_HERE = Path(__file__).parent
 _WORKERS = 3
 _ENDLESS = 1_000_000
+_PATIENCE = 120
 
 
 @dataclass
@@ -51,51 +46,33 @@ class _Worker:
     def __init__(self, url: str, number: int) -> None:
         self.url, self.number = url, number
         self.acknowledged: list[int] = []
-        self._lines: Queue[str | None] = Queue()
-        self._start()
+        self.start()
 
-    def _start(self) -> None:
-        # The last one may have been written and not acknowledged: it is sent again.
+    def start(self) -> None:
+        """Go on: what was written and not acknowledged is sent again."""
         first = self.acknowledged[-1] + 1 if self.acknowledged else 0
-        script = str(_HERE / "ledger_worker.py")
-        given = [self.url, str(self.number), str(first), str(_ENDLESS), "1"]
-        self.process = subprocess.Popen(
-            [sys.executable, script, *given], stdout=subprocess.PIPE, text=True
-        )
-        Thread(target=self._read, args=(self.process.stdout, self._lines), daemon=True).start()
+        self._ours, theirs = PROCESSES.Pipe(duplex=False)
+        given = (self.url, self.number, first, _ENDLESS, 1, theirs)
+        self.process = PROCESSES.Process(target=run, args=given)
+        self.process.start()
+        theirs.close()
 
-    @staticmethod
-    def _read(stream: object, lines: "Queue[str | None]") -> None:
-        for line in stream:  # type: ignore[attr-defined]
-            lines.put(line)
-        lines.put(None)
-
-    def wait_for_one(self, timeout: float = 60) -> None:
+    def wait_for_one(self) -> None:
         """Until it has acknowledged something more."""
-        line = self._lines.get(timeout=timeout)
-        if line is None:
-            raise RuntimeError(f"worker {self.number} ended by itself")
-        self.acknowledged.append(int(line))
+        if not self._ours.poll(_PATIENCE):
+            raise TimeoutError(f"worker {self.number} has been silent for {_PATIENCE} s")
+        self.acknowledged.append(self._ours.recv())
 
     def kill(self) -> None:
-        self.process.send_signal(signal.SIGKILL)
-        self.process.wait()
-        while (line := self._lines.get(timeout=60)) is not None:
-            if line.endswith("\n"):  # else it was cut off half way
-                self.acknowledged.append(int(line))
-
-    def again(self) -> None:
-        self._start()
-
-    def drain(self) -> None:
-        """Take in what it has said so far."""
-        while True:
-            try:
-                line = self._lines.get_nowait()
-            except Empty:
-                return
-            if line is not None:
-                self.acknowledged.append(int(line))
+        """End it on the spot, and read what it had still said."""
+        self.process.kill()
+        self.process.join()
+        try:
+            while True:
+                self.acknowledged.append(self._ours.recv())
+        except EOFError:
+            self._ours.close()
+            self.process.close()
 
 
 def kill_loop(
@@ -116,7 +93,7 @@ def kill_loop(
                 server.stop_at_once()
                 server.start_again()
             worker.kill()
-            worker.again()
+            worker.start()
     finally:
         for worker in workers:
             worker.kill()

@@ -1,19 +1,21 @@
 """A process that runs the compiled graph on a shared playbook, until it is done or killed.
 
-    python ledger_worker.py URL WORKER FIRST COUNT TIMES
-
-Each decision is sent TIMES times. It is written to standard output when the graph has returned:
-from then on it must never be lost.
+Each decision is acknowledged when the graph has returned: from then on it must never be lost.
 """
 
-import sys
+import multiprocessing
 from collections.abc import Callable
+from multiprocessing.connection import Connection
 from typing import TypeVar
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import AceContext, BulletPlaybook, PlaybookError
 
 T = TypeVar("T")
+
+PROCESSES = multiprocessing.get_context("forkserver")
+"""Where workers come from: a process that has everything imported already."""
+PROCESSES.set_forkserver_preload(["ledger_worker"])
 
 
 def case(worker: int, number: int) -> dict[str, object]:
@@ -44,8 +46,10 @@ def until_it_answers(call: Callable[[], T]) -> T:
             continue
 
 
-def run(url: str, worker: int, first: int, count: int, times: int = 1) -> None:
-    """Decide `count` transactions, starting with `first`, and say so."""
+def run(
+    url: str, worker: int, first: int, count: int, times: int, answers: Connection | None = None
+) -> None:
+    """Decide `count` transactions, starting with `first`, each sent several times."""
     with until_it_answers(lambda: BulletPlaybook(url)) as playbook:
         graph = create_ace_graph(
             playbook=playbook,
@@ -57,9 +61,5 @@ def run(url: str, worker: int, first: int, count: int, times: int = 1) -> None:
             given = case(worker, number)
             for _ in range(times):
                 until_it_answers(lambda given=given: graph.invoke(given, context=context))
-            sys.stdout.write(f"{number}\n")
-            sys.stdout.flush()
-
-
-if __name__ == "__main__":
-    run(sys.argv[1], *(int(word) for word in sys.argv[2:]))
+            if answers is not None:
+                answers.send(number)

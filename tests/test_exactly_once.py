@@ -1,0 +1,191 @@
+"""Once in effect, whatever is retried, resumed, delivered again or killed."""
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+import sqlalchemy as sa
+from killing import kill_loop
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import RetryPolicy
+from ledger_cases import NODE, counters, record
+from ledger_worker import PROCESSES, counted, run
+from postgres import Server, running_server
+
+from acegraph.graph import create_ace_graph
+from acegraph.state import BulletPlaybook, DecisionRecord, Label, Recorded, verify
+
+
+def test_threads_and_processes_that_send_everything_three_times_count_once(
+    lasting_url: str,
+) -> None:
+    processes, threads, each = 4, 8, 6
+    with BulletPlaybook(lasting_url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        started = [
+            PROCESSES.Process(target=run, args=(lasting_url, n, 0, 30, 3)) for n in range(processes)
+        ]
+        for process in started:
+            process.start()
+
+        def work(thread: int) -> None:
+            for i in range(each * 3):
+                playbook.record(record(f"t{thread}-{i // 3}", 1, amount=i // 3), Label("DECLINE"))
+
+        with ThreadPoolExecutor(threads) as pool:
+            list(pool.map(work, range(threads)))
+        for process in started:
+            process.join(timeout=120)
+        assert [process.exitcode for process in started] == [0] * processes
+        moves = [counted(n, i) for n in range(processes) for i in range(30)]
+        helpful, harmful, selected = (sum(column) for column in zip(*moves, strict=True))
+        ours = threads * each
+        assert counters(playbook, "b1") == (helpful + ours, harmful, selected + ours)
+        assert verify(playbook) == []
+
+
+class LosesTheAnswer(BulletPlaybook):
+    """The write arrives, the answer does not: what a broken connection looks like."""
+
+    failures = 1
+
+    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
+        found = super().record(record, label)
+        if self.failures:
+            self.failures -= 1
+            raise ConnectionError("the answer was lost")
+        return found
+
+
+def test_a_node_that_a_retry_policy_runs_twice_counts_once(url: str | None) -> None:
+    with LosesTheAnswer(url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        builder = create_ace_graph(playbook=playbook, agent=lambda given: "DECLINE")
+        builder.nodes["judge"].retry_policy = RetryPolicy(
+            initial_interval=0.01, retry_on=ConnectionError
+        )
+        graph = builder.compile()
+        given = {"transaction": {"amount": 900}, "ground_truth": "DECLINE", "decision_id": "d1"}
+        assert graph.invoke(given)["verdict"] == "right"
+        assert playbook.failures == 0
+        assert counters(playbook, "b1") == (1, 0, 1)
+        assert verify(playbook) == []
+
+
+def test_a_run_resumed_after_a_lost_checkpoint_counts_once(url: str | None) -> None:
+    with LosesTheAnswer(url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        graph = create_ace_graph(playbook=playbook, agent=lambda given: "DECLINE").compile(
+            checkpointer=InMemorySaver()
+        )
+        config: Any = {"configurable": {"thread_id": "1"}}
+        given = {"transaction": {"amount": 900}, "ground_truth": "APPROVE"}
+        with pytest.raises(ConnectionError):
+            graph.invoke(given, config)
+        assert graph.get_state(config).next == ("judge",)
+        result = graph.invoke(None, config)
+        assert (result["verdict"], counters(playbook, "b1")) == ("wrong", (0, 1, 1))
+        assert verify(playbook) == []
+
+
+CRASHER = """
+import os, sys
+from langgraph.checkpoint.sqlite import SqliteSaver
+from acegraph.graph import create_ace_graph
+from acegraph.state import BulletPlaybook
+
+class Dies(BulletPlaybook):
+    def record(self, record, label=None):
+        super().record(record, label)
+        os._exit(9)
+
+url, checkpoints, life = sys.argv[1:]
+book = (Dies if life == "first" else BulletPlaybook)(url)
+with SqliteSaver.from_conn_string(checkpoints) as saver:
+    graph = create_ace_graph(playbook=book, agent=lambda given: "DECLINE").compile(saver)
+    given = {"transaction": {"amount": 900}, "ground_truth": "DECLINE"} if life == "first" else None
+    print(graph.invoke(given, {"configurable": {"thread_id": "1"}})["verdict"])
+"""
+
+
+def test_a_crash_between_the_write_and_its_checkpoint_counts_once(
+    lasting_url: str, tmp_path: Path
+) -> None:
+    with BulletPlaybook(lasting_url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        lives = [
+            subprocess.run(
+                [sys.executable, "-c", CRASHER, lasting_url, str(tmp_path / "saver.db"), life],
+                capture_output=True,
+                text=True,
+            )
+            for life in ("first", "second")
+        ]
+        assert lives[0].returncode == 9
+        assert lives[1].stdout.strip() == "right", lives[1].stderr
+        assert counters(playbook, "b1") == (1, 0, 1)
+        assert verify(playbook) == []
+
+
+def test_one_mistake_delivered_by_many_at_once_is_learned_from_once(url: str | None) -> None:
+    with BulletPlaybook(url) as playbook:
+        told: list[str] = []
+
+        def reflect(given: dict[str, Any]) -> dict[str, Any]:
+            told.append(given["query"])
+            return {"new_bullet": f"Lesson number {len(told)}: look twice at night."}
+
+        graph = create_ace_graph(
+            playbook=playbook, agent=lambda given: "DECLINE", reflector=reflect
+        ).compile()
+        given = {"transaction": {"amount": 9}, "ground_truth": "APPROVE", "decision_id": "same"}
+        with ThreadPoolExecutor(6) as pool:
+            found = list(pool.map(lambda _: graph.invoke(given), range(6)))
+        assert len(playbook) == 1
+        assert {result["new_bullet"] for result in found} == {"b1"}
+        assert verify(playbook) == []
+
+
+def test_killed_workers_lose_nothing_and_count_nothing_twice(lasting_url: str) -> None:
+    found = kill_loop(lasting_url, kills=4, seed=3)
+    assert found.is_exact, found
+    assert found.acknowledged > 4
+
+
+def test_a_server_that_crashes_loses_nothing_that_was_acknowledged() -> None:
+    with running_server() as server:
+        if server.handle is None:
+            pytest.skip("somebody else's server is not ours to stop")
+        found = kill_loop(server.url(), kills=3, seed=4, server=server, stops=1)
+    assert found.is_exact, found
+
+
+def test_a_deadlock_with_somebody_elses_transaction_is_tried_again(postgres: Server) -> None:
+    url = postgres.url()
+    with BulletPlaybook(url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        schema = url.rpartition("%3D")[2]
+        engine = sa.create_engine(postgres.base_url.replace("postgresql:", "postgresql+psycopg:"))
+        with ThreadPoolExecutor(1) as pool, engine.connect() as rival:
+            # It must be our transaction that is given up, not the rival's.
+            rival.exec_driver_sql("SET deadlock_timeout = '30s'")
+            rival.commit()
+            rival.exec_driver_sql(f"UPDATE {schema}.bullets SET weight = 1 WHERE number = 1")
+            ours = pool.submit(playbook.record, record("d1", 1), Label("DECLINE"))
+            _wait_until_blocked(engine)
+            rival.exec_driver_sql(f"SELECT * FROM {schema}.clock FOR UPDATE")
+            rival.rollback()
+            assert ours.result(timeout=60).first
+        engine.dispose()
+        assert counters(playbook, "b1") == (1, 0, 1)
+        assert verify(playbook) == []
+
+
+def _wait_until_blocked(engine: sa.Engine) -> None:
+    waiting = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock'"
+    with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as watcher:
+        while not watcher.exec_driver_sql(waiting).scalar():
+            pass
