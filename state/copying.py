@@ -18,8 +18,7 @@ def copy_ledger(source: Database, target: Database) -> None:
     if target.clock().position:
         raise PlaybookError(f"{target.url} is not empty; nothing was copied")
     if isinstance(source, SqliteDatabase) and isinstance(target, SqliteDatabase):
-        with source.reading():
-            source.driver().backup(target.driver())
+        source.copy_into(target)
         return
     with source.snapshot() as read, target.writing() as page:
         page.connection.execute(tables.clock.delete())

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 from acegraph.state import tables
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.migrations import is_current, migrate
-from acegraph.state.page import Page
+from acegraph.state.page import Page, Statement
 
 Durability = Literal["normal", "full"]
 """`normal` survives the end of the process, `full` also that of the machine."""
@@ -23,10 +23,13 @@ Durability = Literal["normal", "full"]
 WAIT_SECONDS = 30
 """How long a writer waits for another one."""
 
-_UPDATE_CLOCK = tables.clock.update().values(
-    position=sa.bindparam("at_position"),
-    version=sa.bindparam("at_version"),
-    seal=sa.bindparam("with_seal"),
+READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
+_SET_CLOCK = Statement(
+    tables.clock.update().values(
+        position=sa.bindparam("at_position"),
+        version=sa.bindparam("at_version"),
+        seal=sa.bindparam("with_seal"),
+    )
 )
 
 
@@ -41,7 +44,8 @@ class Database(ABC):
     """The interface that every kind of database has."""
 
     in_memory: ClassVar[bool] = False
-    _read_clock: ClassVar[sa.Select[tuple[int, int, int]]]
+    _read_clock: ClassVar[Statement]
+    _driver_error: ClassVar[type[Exception]]
 
     def __init__(self, url: str, durability: Durability) -> None:
         if durability not in get_args(Durability):
@@ -75,13 +79,13 @@ class Database(ABC):
             try:
                 with self._transaction() as connection:
                     self._owner = get_ident()
-                    found = connection.execute(self._read_clock).one()
-                    self._page = page = Page(connection, found.position, found.version, found.seal)
+                    self._page = page = Page(connection, 0, 0, 0)
+                    page.position, page.version, page.seal = page.first(self._read_clock)
                     yield page
                     if page.is_written:
                         at = {"at_position": page.position, "at_version": page.version}
-                        connection.execute(_UPDATE_CLOCK, {**at, "with_seal": page.seal})
-            except sa.exc.DBAPIError as error:
+                        page.run(_SET_CLOCK, [{**at, "with_seal": page.seal}])
+            except (sa.exc.DBAPIError, self._driver_error) as error:
                 kind = WriteConflict if self._is_conflict(error) else PlaybookError
                 raise kind(f"cannot write to {self.url}: {_first_line(error)}") from error
             finally:
@@ -133,7 +137,7 @@ class Database(ABC):
     def _snapshot(self) -> AbstractContextManager[sa.Connection]: ...
 
     @abstractmethod
-    def _is_conflict(self, error: sa.exc.DBAPIError) -> bool:
+    def _is_conflict(self, error: Exception) -> bool:
         """Whether the same transaction may succeed when it is tried again."""
 
     @abstractmethod
@@ -149,11 +153,8 @@ class Database(ABC):
         """Let go of it."""
 
 
-READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
-
-
-def _first_line(error: sa.exc.DBAPIError) -> str:
-    return str(error.orig).strip().partition("\n")[0]
+def _first_line(error: Exception) -> str:
+    return str(getattr(error, "orig", error)).strip().partition("\n")[0]
 
 
 def open_database(url: str | None, durability: Durability = "normal") -> Database:

@@ -138,42 +138,54 @@ class Ledger:
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and, where it is known, its outcome; the second time changes nothing."""
         with self._database.writing() as page:
-            row = page.connection.execute(sql.STANDING, {"id": record.id}).first()
-            if row is not None and row.digest != record.digest:
-                raise DecisionConflict(
-                    f"decision id {record.id!r} was used for another transaction; "
-                    "nothing was changed"
-                )
-            if row is not None and row.decision is not None:
-                return self._settle(page, {record.id: _standing(row)}, {record.id: label})[
-                    record.id
-                ]
-            if row is None:
-                self.refuse_pruned(page.connection, record.id)
-                case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
-                page.add(
-                    tables.cases, [case_row(case, record.node, now(), evidence=record.counted)]
-                )
-            self._store_decision(page, record)
-            moved: Moves = {}
-            known = _standing(row).label if row is not None else None
-            credited = _argued(record)
-            if record.counted:
-                moved = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
-                if known is not None:  # labelled history: the label was there before
-                    moved = add_moves(moved, _moves(credited, known.value))
-            standing = _Standing(
-                record.node, record.decision, record.counted, known, row.revision or 0 if row else 0
-            )
-            settled = self._settle(
-                page, {record.id: standing}, {record.id: label}, {record.id: credited}
-            )[record.id]
-            return replace(
-                settled,
+            known = page.first(sql.IS_KNOWN, id=record.id)
+            if known is not None:
+                return self._record_known(page, record, label, *known)
+            at = now()
+            case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
+            page.add(tables.cases, [case_row(case, record.node, at, evidence=record.counted)])
+            self._store_decision(page, record, at)
+            if label is not None:
+                page.add(tables.outcomes, [_outcome(record.id, 1, label)])
+            return Recorded(
+                decision=record.decision,
+                node=record.node,
                 first=True,
-                new_case=row is None,
-                moved=add_moves(moved, settled.moved),
+                counted=record.counted,
+                new_case=True,
+                label=label,
+                label_changed=label is not None,
+                moved=_first_moves(record, label),
             )
+
+    def _record_known(
+        self,
+        page: Page,
+        record: DecisionRecord,
+        label: Label | None,
+        digest: str,
+        is_pruned: int,
+    ) -> Recorded:
+        """The case was decided before, or remembered as labelled history."""
+        if is_pruned:
+            raise PrunedDecision(f"decision {record.id!r} was pruned on {digest[:10]}")
+        if digest != record.digest:
+            raise DecisionConflict(
+                f"decision id {record.id!r} was used for another transaction; nothing was changed"
+            )
+        standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
+        if standing.decision is not None:
+            return self._settle(page, {record.id: standing}, {record.id: label})[record.id]
+        self._store_decision(page, record, now())
+        standing = replace(
+            standing, node=record.node, decision=record.decision, counted=record.counted
+        )
+        settled = self._settle(
+            page, {record.id: standing}, {record.id: label}, {record.id: _argued(record)}
+        )[record.id]
+        # Labelled history: the label was there before the decision.
+        moved = add_moves(_first_moves(record, standing.label), settled.moved)
+        return replace(settled, first=True, moved=moved)
 
     def label(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, the right answers of stored cases; unknown ones are left out."""
@@ -215,7 +227,7 @@ class Ledger:
         with self._database.reading() as connection:
             found = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
             if found is None:
-                self.refuse_pruned(connection, case_id)
+                self._refuse_pruned(connection, case_id)
                 raise UnknownDecision(f"no decision {case_id!r} in this playbook")
             shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
         row = dict(found)
@@ -233,13 +245,13 @@ class Ledger:
             rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
         return [read_case(row) for row in reversed(rows)]
 
-    def refuse_pruned(self, connection: sa.Connection, case_id: str) -> None:
+    def _refuse_pruned(self, connection: sa.Connection, case_id: str) -> None:
         """Say so, where a decision was here once."""
         at = connection.scalar(sql.IS_PRUNED, {"id": case_id})
         if at is not None:
             raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
 
-    def _store_decision(self, page: Page, record: DecisionRecord) -> None:
+    def _store_decision(self, page: Page, record: DecisionRecord, at: str) -> None:
         decision = {
             "case": record.id,
             "node": record.node,
@@ -250,7 +262,7 @@ class Ledger:
             "playbook_version": record.playbook_version,
             "seen": record.seen,
             "counted": int(record.counted),
-            "decided_at": now(),
+            "decided_at": at,
         }
         page.add(tables.decisions, [decision])
         page.add(
@@ -349,6 +361,14 @@ def _says_something_new(known: Label | None, label: Label) -> bool:
 def _argued(record: DecisionRecord) -> dict[int, str]:
     """What each credited bullet argued for, or else the decision."""
     return {s.bullet_number: s.verdict or record.decision for s in record.shown if s.credited}
+
+
+def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
+    """What a new decision counts for, with the label that is known of it."""
+    if not record.counted:
+        return {}
+    moved = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
+    return add_moves(moved, _moves(_argued(record), label.value)) if label else moved
 
 
 def _moves(

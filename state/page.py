@@ -4,10 +4,10 @@ Every row gets the next position and a hash over its columns; the seal is all ha
 knows nothing of what the rows mean.
 """
 
-import json
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
+from operator import itemgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -18,32 +18,64 @@ _COLUMNS: Final = {
     table.name: tuple(c.name for c in table.c if c.name != "hash")
     for table in (*tables.LEDGER, tables.bullets)
 }
+_VALUES: Final = {name: itemgetter(*columns) for name, columns in _COLUMNS.items()}
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
-_INSERTS: Final = {table.name: table.insert() for table in (*tables.LEDGER, tables.bullets)}
 
 
 def hash_values(values: Iterable[Any]) -> int:
-    """64 bits over some values, the same on every machine and database."""
-    text = json.dumps(list(values), default=repr, separators=(",", ":"))
-    return int.from_bytes(blake2b(text.encode(), digest_size=8).digest(), "big", signed=True)
+    """64 bits over some values, the same on every machine and database.
+
+    No text that is stored holds the characters that part the values here.
+    """
+    text = "\x1f".join([v if v.__class__ is str else f"\x1e{v!r}" for v in values])
+    digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
+    return int.from_bytes(digest, "big", signed=True)
 
 
 def row_hash(table: str, row: Mapping[str, Any]) -> int:
     """The hash that a row must have."""
     if table == tables.bullets.name:
-        return lasting_hash(row) ^ tally_hash(row)
-    return hash_values(row[name] for name in _COLUMNS[table])
+        return lasting_hash(row) ^ tally_hash(*(row[name] for name in _COUNTERS))
+    return hash_values(_VALUES[table](row))
 
 
 def lasting_hash(bullet: Mapping[str, Any]) -> int:
     """The part of a bullet's hash that no outcome changes; the other part is cheap."""
-    return hash_values(bullet[name] for name in _LASTING)
+    return hash_values([bullet[name] for name in _LASTING])
 
 
-def tally_hash(bullet: Mapping[str, Any]) -> int:
+def tally_hash(number: int, helpful: int, harmful: int, selected: int, changed: int) -> int:
     """The part of a bullet's hash over its counters."""
-    return hash_values(bullet[name] for name in _COUNTERS)
+    return hash_values((number, helpful, harmful, selected, changed))
+
+
+def tally_of(bullet: Mapping[str, Any]) -> int:
+    """The same, of a row."""
+    return tally_hash(*(bullet[name] for name in _COUNTERS))
+
+
+class Statement:
+    """A statement handed to the driver itself: for one row SQLAlchemy costs more than the database.
+
+    It is built with SQLAlchemy and compiled once per kind of database, with named parameters.
+    """
+
+    def __init__(self, clause: sa.Executable) -> None:
+        self._clause = clause
+        self._texts: dict[str, str] = {}
+
+    def text(self, dialect: sa.Dialect) -> str:
+        """The SQL that this kind of database understands."""
+        found = self._texts.get(dialect.name)
+        if found is None:
+            found = self._texts[dialect.name] = str(self._clause.compile(dialect=dialect))  # type: ignore[attr-defined]
+        return found
+
+
+_INSERTS: Final = {
+    table.name: Statement(table.insert()) for table in (*tables.LEDGER, tables.bullets)
+}
 
 
 @dataclass
@@ -57,6 +89,10 @@ class Page:
     """Of the playbook."""
     seal: int
     is_written: bool = False
+    _cursor: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._cursor = self.connection.connection.cursor()
 
     def next_position(self) -> int:
         """Take the next place in the order."""
@@ -64,23 +100,38 @@ class Page:
         self.position += 1
         return self.position
 
+    def run(self, statement: Statement, rows: list[dict[str, Any]]) -> None:
+        """Run a statement for each of some rows."""
+        text = statement.text(self.connection.dialect)
+        if len(rows) == 1:
+            self._cursor.execute(text, rows[0])
+        else:
+            self._cursor.executemany(text, rows)
+
+    def first(self, statement: Statement, **values: Any) -> Any:
+        """The first row that a query finds, as a tuple."""
+        self._cursor.execute(statement.text(self.connection.dialect), values)
+        return self._cursor.fetchone()
+
     def add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
         """Append rows to one of the ledger's tables; they are completed in place."""
         if not rows:
             return
-        columns = _COLUMNS[table.name]
+        self.is_written = True
+        values = _VALUES[table.name]
         for row in rows:
-            row["position"] = self.next_position()
-            row["hash"] = hash_values(row[name] for name in columns)
-            self.seal ^= row["hash"]
-        self.connection.execute(_INSERTS[table.name], rows)
+            self.position += 1
+            row["position"] = self.position
+            row["hash"] = found = hash_values(values(row))
+            self.seal ^= found
+        self.run(_INSERTS[table.name], rows)
 
     def add_bullet(self, row: dict[str, Any]) -> None:
         """Add a bullet with all its columns."""
         row["changed"] = self.next_position()
         row["hash"] = row_hash("bullets", row)
         self.seal ^= row["hash"]
-        self.connection.execute(_INSERTS["bullets"], row)
+        self.run(_INSERTS["bullets"], [row])
 
     def reseal(self, old: int, new: int) -> None:
         """Note that a row has another hash than before."""

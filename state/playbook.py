@@ -27,7 +27,7 @@ from acegraph.state.errors import (
     WriteConflict,
 )
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded, add_moves
-from acegraph.state.page import Page, lasting_hash, tally_hash
+from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import Vector, VectorShelf
@@ -81,6 +81,8 @@ class BulletPlaybook:
         self._hashes: dict[int, tuple[int, int]] = {}
         """Per bullet: the lasting part of its hash, and the whole."""
         self._vectors = VectorShelf(self.database)
+        self._moved: dict[int, tuple[int, int, int]] = {}
+        """What the step under way has moved and not yet written."""
         self._cases: dict[str, CaseTable] = {}
         self._clock = Clock(_STALE, 0)
         self._writing_depth = 0
@@ -189,7 +191,7 @@ class BulletPlaybook:
             number = self.get_bullet(bullet_id).number
             moved = {number: (int(is_helpful), int(not is_helpful), 1)}
             self.adjust(page, moved, "by hand")
-            self.move(page, moved)
+            self.move(moved)
 
     @_retried
     def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
@@ -241,11 +243,12 @@ class BulletPlaybook:
     @_retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
-        with self.writing() as page:
+        with self.writing():
             for shown in record.shown:
-                self.get_bullet(f"b{shown.bullet_number}")
+                if shown.bullet_number not in self._bullets:
+                    self.get_bullet(f"b{shown.bullet_number}")  # says what it looked for
             recorded = self._ledger.record(record, label)
-            self.move(page, recorded.moved)
+            self.move(recorded.moved)
             if label and recorded.label_changed and label.source != JUDGE:
                 table = self._cases.get(record.node)
                 if table is not None and recorded.new_case:
@@ -268,22 +271,22 @@ class BulletPlaybook:
     @_retried
     def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, many right answers in one step; unknown decisions are left out."""
-        with self.writing() as page:
+        with self.writing():
             found = self._ledger.label(labels)
             moved: Moves = {}
             for recorded in found.values():
                 moved = add_moves(moved, recorded.moved)
                 if recorded.label_changed:
                     self._cases.pop(recorded.node, None)
-            self.move(page, moved)
+            self.move(moved)
         return found
 
     @_retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
         """Take a label back with all it moved; an earlier one may stand again instead."""
-        with self.writing() as page:
+        with self.writing():
             recorded = self._ledger.withdraw(decision_id, by, instead)
-            self.move(page, recorded.moved)
+            self.move(recorded.moved)
             self._cases.pop(recorded.node, None)
         return recorded
 
@@ -346,6 +349,8 @@ class BulletPlaybook:
                     if outermost and Clock(page.position, page.version) != self._clock:
                         self._refresh(page.connection)
                     yield page
+                    if outermost:
+                        self._write_moved(page)
                 if outermost:
                     self._clock = Clock(page.position, page.version)
             except BaseException:
@@ -354,25 +359,27 @@ class BulletPlaybook:
             finally:
                 self._writing_depth -= 1
 
-    def move(self, page: Page, moved: Moves) -> None:
-        """Add to the counters of bullets, in the order of their numbers."""
+    def move(self, moved: Moves) -> None:
+        """Add to the counters of bullets; what one step moves is written at its end, at once."""
+        for number, (helpful, harmful, selected) in moved.items():
+            self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
+        self._moved = add_moves(self._moved, moved)
+
+    def _write_moved(self, page: Page) -> None:
+        """In the order of their numbers: PostgreSQL locks the rows one by one."""
         rows = []
-        for number, (helpful, harmful, selected) in sorted(moved.items()):
-            before, (lasting, old) = self._bullets[number], self._hashes[number]
-            after = replace(
-                before,
-                helpful_count=before.helpful_count + helpful,
-                harmful_count=before.harmful_count + harmful,
-                times_selected=before.times_selected + selected,
-            )
+        for number, (helpful, harmful, selected) in sorted(self._moved.items()):
+            (lasting, old), after = self._hashes[number], self._bullets[number]
             position = page.next_position()
-            new = lasting ^ _tally(after, position)
+            counts = (after.helpful_count, after.harmful_count, after.times_selected)
+            new = lasting ^ tally_hash(number, *counts, position)
             page.reseal(old, new)
-            self._bullets[number], self._hashes[number] = after, (lasting, new)
+            self._hashes[number] = (lasting, new)
             moves = {"helpful": helpful, "harmful": harmful, "selected": selected}
             rows.append({"bullet": number, **moves, "at_position": position, "new_hash": new})
         if rows:
-            page.connection.execute(sql.MOVE, rows)
+            page.run(sql.MOVE, rows)
+        self._moved = {}
 
     def adjust(self, page: Page, moved: Moves, reason: str, at: str = "", covers: int = 0) -> None:
         """Note counters that move, or moved, without a stored decision."""
@@ -396,13 +403,14 @@ class BulletPlaybook:
 
     def rewrite(self, page: Page, changed: Iterable[Bullet]) -> None:
         """Store bullets with another content, condition, status or weight."""
+        self._write_moved(page)
         rows = []
         for bullet in changed:
             lasting, old = self._hashes[bullet.number]
             row = {**to_row(bullet), "changed": page.next_position()}
             # By difference: a damaged row must not become whole by being written to.
             lasting ^= lasting_hash(to_row(self._bullets[bullet.number])) ^ lasting_hash(row)
-            row["hash"] = lasting ^ tally_hash(row)
+            row["hash"] = lasting ^ tally_of(row)
             page.reseal(old, row["hash"])
             self._keep(row)
             rows.append(
@@ -417,7 +425,7 @@ class BulletPlaybook:
                 }
             )
         if rows:
-            page.connection.execute(sql.REWRITE, rows)
+            page.run(sql.REWRITE, rows)
 
     def log(self, page: Page, bullet: Bullet, change: str, reason: str, source: str) -> None:
         """Give the playbook its next version."""
@@ -438,6 +446,7 @@ class BulletPlaybook:
     def forget(self) -> None:
         """Read everything anew when next asked."""
         self._clock = Clock(_STALE, 0)
+        self._moved = {}
 
     def forget_cases(self) -> None:
         """Read the labelled cases anew when next asked."""
@@ -501,21 +510,9 @@ class BulletPlaybook:
 
     def _keep(self, row: Mapping[str, Any]) -> None:
         self._bullets[row["number"]] = from_row(row)
-        self._hashes[row["number"]] = (row["hash"] ^ tally_hash(row), row["hash"])
+        self._hashes[row["number"]] = (row["hash"] ^ tally_of(row), row["hash"])
 
     @staticmethod
     def _number(bullet_id: str) -> int:
         digits = bullet_id.removeprefix("b")
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
-
-
-def _tally(bullet: Bullet, position: int) -> int:
-    return tally_hash(
-        {
-            "number": bullet.number,
-            "helpful_count": bullet.helpful_count,
-            "harmful_count": bullet.harmful_count,
-            "times_selected": bullet.times_selected,
-            "changed": position,
-        }
-    )

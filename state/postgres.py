@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durability
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.page import Statement
 
 _SCHEMA = "acegraph"
 _OPENING = 0x61636567  # one process at a time makes or migrates the tables
@@ -21,15 +22,16 @@ _SERIALISATION, _DEADLOCK = "40001", "40P01"
 class PostgresDatabase(Database):
     """PostgreSQL through psycopg, with a pool of connections."""
 
-    _read_clock = READ_CLOCK.with_for_update()
+    _read_clock = Statement(READ_CLOCK.with_for_update())
 
     def __init__(self, url: str, durability: Durability) -> None:
         try:
-            import psycopg  # noqa: F401
+            import psycopg
         except ImportError:
             raise InvalidSettings(
                 "a playbook in PostgreSQL needs psycopg: pip install 'acegraph[postgres]'"
             ) from None
+        self._driver_error = psycopg.Error  # type: ignore[misc]
         try:
             given = sa.make_url(url).set(drivername="postgresql+psycopg")
         except (sa.exc.ArgumentError, ValueError):
@@ -76,8 +78,11 @@ class PostgresDatabase(Database):
         with self._engine.connect() as connection:
             yield connection.execution_options(isolation_level="REPEATABLE READ")
 
-    def _is_conflict(self, error: sa.exc.DBAPIError) -> bool:
-        return getattr(error.orig, "sqlstate", None) in (_SERIALISATION, _DEADLOCK)
+    def _is_conflict(self, error: Exception) -> bool:
+        return getattr(getattr(error, "orig", error), "sqlstate", None) in (
+            _SERIALISATION,
+            _DEADLOCK,
+        )
 
     def facts(self) -> dict[str, str]:
         """Settings and sizes that an operator wants to know."""

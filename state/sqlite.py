@@ -15,18 +15,21 @@ from sqlalchemy.pool import StaticPool
 
 from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durability
 from acegraph.state.errors import PlaybookError
+from acegraph.state.page import Statement
 
 
 class SqliteDatabase(Database):
     """SQLite: WAL, one writer, readers never wait for it."""
 
-    _read_clock = READ_CLOCK
+    _read_clock = Statement(READ_CLOCK)
+    _driver_error = sqlite3.Error
 
     def __init__(self, url: str, durability: Durability) -> None:
         self.in_memory = file_of(url) is None  # type: ignore[misc]
         self._engine = sa.create_engine(
             url,
             poolclass=StaticPool,
+            paramstyle="named",
             connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
         )
 
@@ -43,18 +46,20 @@ class SqliteDatabase(Database):
         except sa.exc.DatabaseError as error:
             self._engine.dispose()
             raise PlaybookError(f"cannot open {url}: {error.orig}") from error
+        raw: Any = self._connection.connection.driver_connection
+        self._driver: sqlite3.Connection = raw
         super().__init__(url, durability)
 
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
-        connection = self._connection
-        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        driver = self._driver
+        driver.execute("BEGIN IMMEDIATE")
         try:
-            yield connection
-            connection.exec_driver_sql("COMMIT")
+            yield self._connection
+            driver.execute("COMMIT")
         except BaseException:
-            if self.driver().in_transaction:  # a full disk may have ended it already
-                connection.exec_driver_sql("ROLLBACK")
+            if driver.in_transaction:  # a full disk may have ended it already
+                driver.execute("ROLLBACK")
             raise
 
     @contextmanager
@@ -65,21 +70,20 @@ class SqliteDatabase(Database):
     @contextmanager
     def _snapshot(self) -> Iterator[sa.Connection]:
         with self._lock:
-            self._connection.exec_driver_sql("BEGIN")
+            self._driver.execute("BEGIN")
             try:
                 yield self._connection
             finally:
-                if self.driver().in_transaction:
-                    self._connection.exec_driver_sql("ROLLBACK")
+                if self._driver.in_transaction:
+                    self._driver.execute("ROLLBACK")
 
-    def _is_conflict(self, error: sa.exc.DBAPIError) -> bool:
+    def _is_conflict(self, error: Exception) -> bool:
         return False  # who waits for the lock longer than the time-out has another problem
 
-    def driver(self) -> sqlite3.Connection:
-        """The connection of the standard library's module, for its own backup."""
-        raw: Any = self._connection.connection.driver_connection
-        assert isinstance(raw, sqlite3.Connection)
-        return raw
+    def copy_into(self, other: "SqliteDatabase") -> None:
+        """Make another database the same, page by page."""
+        with self._lock, other._lock:
+            self._driver.backup(other._driver)
 
     def facts(self) -> dict[str, str]:
         """Settings and sizes that an operator wants to know."""

@@ -4,6 +4,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from acegraph.state.page import Statement
 from acegraph.state.tables import (
     bullets,
     cases,
@@ -25,6 +26,13 @@ _is_newest = ~sa.exists().where(
 )
 _known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
+IS_KNOWN = Statement(
+    sa.union_all(
+        sa.select(cases.c.digest, sa.literal_column("0")).where(cases.c.id == _id),
+        sa.select(pruned.c.at, sa.literal_column("1")).where(pruned.c.case == _id),
+    )
+)
+"""Whether a case was seen before: its digest, or when it was pruned."""
 KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(_ids))
 PRUNED_CASES = sa.select(pruned.c.case).where(pruned.c.case.in_(_ids))
 IS_PRUNED = sa.select(pruned.c.at).where(pruned.c.case == _id)
@@ -104,7 +112,7 @@ LABELLED = (
 LABELLED_SINCE = _evidence.where(_newest.c.position > sa.bindparam("since")).order_by(
     _newest.c.position
 )
-MOVE = (
+MOVE = Statement(
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
     .values(
@@ -115,7 +123,7 @@ MOVE = (
         hash=sa.bindparam("new_hash"),
     )
 )
-REWRITE = (
+REWRITE = Statement(
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
     .values(

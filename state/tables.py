@@ -195,6 +195,11 @@ LEDGER: Final = (
 """The tables that only grow."""
 
 
+_ENCODER: Final = json.JSONEncoder(
+    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+)
+
+
 def now() -> str:
     """The time as every table writes it: UTC, ISO 8601."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
@@ -221,6 +226,4 @@ def to_text(data: Any) -> str:
     >>> to_text({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
     """
-    return json.dumps(
-        data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-    )
+    return _ENCODER.encode(data)

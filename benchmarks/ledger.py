@@ -1,0 +1,170 @@
+"""What an outcome costs: the ledger beside the same rows written by hand with `sqlite3`.
+
+One outcome is a case, a decision, three selections, its label and the counters of three bullets in
+one transaction. By hand means: the same tables and columns, statements prepared, nothing checked,
+hashed or kept in memory.
+
+    python benchmarks/ledger.py
+"""
+
+import json
+import sqlite3
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from contextlib import nullcontext
+from itertools import count
+from statistics import median
+from typing import Any
+
+from acegraph.graph import feedback_many
+from acegraph.state import BulletPlaybook, DecisionRecord, Durability, Label, Shown, Transaction
+
+NODE = "fraud_detection"
+BATCH = 50
+_ids = count()
+
+
+def new_playbook(folder: str, durability: Durability) -> BulletPlaybook:
+    """An empty playbook with three bullets."""
+    playbook = BulletPlaybook(f"sqlite:///{folder}/{next(_ids)}.db", durability=durability)
+    for amount in (1, 10, 100):
+        playbook.add_bullet(f"DECLINE when amount >= {amount}", NODE)
+    return playbook
+
+
+def new_record(number: int) -> DecisionRecord:
+    """A decision as the graph gives it."""
+    given = Transaction.of({"amount": number, "country": "NO", "channel": "web"})
+    shown = tuple(Shown(n, True, "DECLINE") for n in (1, 2, 3))
+    return DecisionRecord(
+        id=f"d{number}",
+        node=NODE,
+        text=given.text,
+        fields=given.fields,
+        digest=given.digest(),
+        decision="DECLINE",
+        risk_score=0.9,
+        reasons=("b1: DECLINE when amount >= 1",),
+        settings={"mode": "offline_online", "seed": 0, "n_bullets": 5, "node": NODE},
+        shown=shown,
+    )
+
+
+def ours(folder: str, durability: Durability, records: list[DecisionRecord], batch: int) -> float:
+    """Outcomes per second through the playbook."""
+    with new_playbook(folder, durability) as playbook:
+        started = time.perf_counter()
+        for start in range(0, len(records), batch):
+            with playbook.writing() if batch > 1 else nullcontext():
+                for record in records[start : start + batch]:
+                    playbook.record(record, Label("DECLINE"))
+        return len(records) / (time.perf_counter() - started)
+
+
+CASE = "INSERT INTO cases VALUES (?, ?, ?, ?, ?, 1, ?, ?, ?)"
+DECISION = "INSERT INTO decisions VALUES (?, ?, ?, ?, ?, ?, 0, 0, 1, ?, ?, ?)"
+SELECTION = "INSERT INTO selections VALUES (?, ?, ?, 1, 1, 'DECLINE', ?, ?)"
+OUTCOME = "INSERT INTO outcomes VALUES (?, 1, 'DECLINE', 'label', ?, ?, ?)"
+MOVE = """UPDATE bullets SET helpful_count = helpful_count + 1,
+    times_selected = times_selected + 1, changed = ?, hash = ? WHERE number = ?"""
+
+
+def by_hand(
+    folder: str, durability: Durability, records: list[DecisionRecord], batch: int
+) -> float:
+    """Outcomes per second with the standard library's module."""
+    with new_playbook(folder, durability) as playbook:
+        file = playbook.url.removeprefix("sqlite:///")
+    connection = sqlite3.connect(file, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = WAL")
+    connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+    at, place = "2026-01-01T00:00:00.000000+00:00", count(100)
+    started = time.perf_counter()
+    for start in range(0, len(records), batch):
+        connection.execute("BEGIN IMMEDIATE")
+        for r in records[start : start + batch]:
+            p = next(place)
+            connection.execute("SELECT digest FROM cases WHERE id = ?", (r.id,)).fetchone()
+            fields = json.dumps(dict(r.fields))
+            connection.execute(CASE, (r.id, r.node, r.text, fields, r.digest, at, p, p))
+            told = (json.dumps(r.reasons), json.dumps(dict(r.settings)))
+            given = (r.id, r.node, r.decision, r.risk_score, *told, at, p, p)
+            connection.execute(DECISION, given)
+            rows = [(r.id, s.bullet_number, i, p, p) for i, s in enumerate(r.shown)]
+            connection.executemany(SELECTION, rows)
+            connection.execute(OUTCOME, (r.id, at, p, p))
+            connection.executemany(MOVE, [(p, p, s.bullet_number) for s in r.shown])
+        connection.execute("UPDATE clock SET position = ?, seal = ?", (p, p))
+        connection.execute("COMMIT")
+    rate = len(records) / (time.perf_counter() - started)
+    connection.close()
+    return rate
+
+
+def compare(durability: Durability, batch: int, outcomes: int, repeats: int) -> dict[str, Any]:
+    """Both ways in turn, so that a busy moment hits both."""
+    records = [new_record(n) for n in range(outcomes)]
+    rates: dict[str, list[float]] = {"ours": [], "by_hand": []}
+    with tempfile.TemporaryDirectory() as folder:
+        for _ in range(repeats):
+            ways: dict[str, Callable[..., float]] = {"ours": ours, "by_hand": by_hand}
+            for name, way in ways.items():
+                rates[name].append(way(folder, durability, records, batch))
+    ratios = [a / b for a, b in zip(rates["ours"], rates["by_hand"], strict=True)]
+    return {
+        "durability": durability,
+        "batch": batch,
+        "ours_per_second": round(median(rates["ours"])),
+        "by_hand_per_second": round(median(rates["by_hand"])),
+        "ratio": round(median(ratios), 3),
+    }
+
+
+def labels(number: int) -> dict[str, Any]:
+    """The cost of a file of labels for stored decisions, without and with learning."""
+    with tempfile.TemporaryDirectory() as folder, new_playbook(folder, "normal") as playbook:
+        for start in range(0, number, 1_000):
+            with playbook.writing():
+                for n in range(start, min(start + 1_000, number)):
+                    playbook.record(new_record(n))
+        given = [(f"d{n}", Label("DECLINE", "chargeback")) for n in range(number)]
+        started = time.perf_counter()
+        report = feedback_many(playbook, given)
+        seconds = time.perf_counter() - started
+        assert report.changed == number
+        return {
+            "labels": number,
+            "seconds": round(seconds, 1),
+            "labels_per_second": round(number / seconds),
+        }
+
+
+def main(quick: bool = False) -> dict[str, Any]:
+    """Print the table and give the figures."""
+    size, repeats = (200, 3) if quick else (1_000, 9)
+    plans: list[tuple[Durability, int, int, float]] = [
+        ("normal", 1, size, 0.25),
+        ("normal", BATCH, size, 0.4),
+        ("full", 1, size // 5, 0.8),
+        ("full", BATCH, size, 0.0),
+    ]
+    rows = []
+    out = sys.stdout.write
+    out(f"{'durability':<11}{'batch':>6}{'ours/s':>9}{'by hand/s':>11}{'ratio':>7}{'wanted':>8}\n")
+    for durability, batch, outcomes, wanted in plans:
+        row = compare(durability, batch, outcomes, repeats)
+        rows.append(row)
+        out(
+            f"{durability:<11}{batch:>6}{row['ours_per_second']:>9}{row['by_hand_per_second']:>11}"
+            f"{row['ratio']:>7}{wanted or 'shown':>8}\n"
+        )
+    cost = labels(2_000 if quick else 100_000)
+    rate = cost["labels_per_second"]
+    out(f"{cost['labels']:,} labels by feedback: {cost['seconds']} s, {rate}/s\n")
+    return {"outcomes": rows, "feedback": cost}
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)
