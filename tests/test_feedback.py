@@ -1,0 +1,183 @@
+"""Labels that come later, one by one or as a file, and the replay of what was decided."""
+
+from pathlib import Path
+
+import pytest
+from ledger_cases import NODE, counters, record
+from typer.testing import CliRunner
+
+from acegraph.graph import (
+    TrainingPipeline,
+    feedback,
+    feedback_many,
+    generate_transactions,
+    read_labels,
+    replay,
+)
+from acegraph.graph.cli import app
+from acegraph.state import (
+    BulletPlaybook,
+    InvalidDataset,
+    InvalidInput,
+    Label,
+    PlaybookError,
+    prune,
+    verify,
+)
+
+run = CliRunner().invoke
+
+
+def write(file: Path, *lines: str) -> Path:
+    file.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    return file
+
+
+def test_a_file_of_chargebacks_moves_what_single_labels_would(
+    playbook: BulletPlaybook, tmp_path: Path
+) -> None:
+    playbook.add_bullet("DECLINE when amount >= 1", NODE)
+    for i in range(4):
+        playbook.record(record(f"d{i}", 1, amount=i, settings=SETTINGS))
+    file = write(
+        tmp_path / "chargebacks.csv",
+        "decision_id,label,source,at",
+        "d0,fraud,,2026-03-01T12:00:00+02:00",
+        "d1,legit,analyst,",
+        "d2,DECLINE,,",
+        "nobody,DECLINE,,",
+        "d2,APPROVE,,",
+    )
+    report = feedback_many(playbook, read_labels(file, "chargeback"), learn=False)
+    assert (report.labels, report.changed, report.wrong) == (5, 3, 2)
+    assert report.unknown == ["nobody"]
+    assert counters(playbook, "b1") == (1, 2, 4)
+    told = playbook.decision("d0")
+    assert (told["label_source"], told["known_at"]) == (
+        "chargeback",
+        "2026-03-01T10:00:00.000000+00:00",
+    )
+    again = feedback_many(playbook, read_labels(file, "chargeback"), learn=False)
+    assert again.changed == 0
+    assert verify(playbook) == []
+
+
+SETTINGS = {"node": NODE, "source": None, "learn_as": "online", "reflector_model": None}
+
+
+@pytest.mark.parametrize(
+    ("lines", "message"),
+    [
+        (("decision_id,label", "d1,perhaps"), "line 2: "),
+        (("decision_id,label", ",DECLINE"), "line 2: no decision_id"),
+        (("decision_id,label,at", "d1,DECLINE,soon"), "line 2: a time is ISO 8601"),
+        (("id,label", "d1,DECLINE"), "no column decision_id"),
+        (("",), "no column decision_id or label"),
+    ],
+)
+def test_a_bad_file_is_refused_before_anything_is_written(
+    tmp_path: Path, lines: tuple[str, ...], message: str
+) -> None:
+    with pytest.raises(InvalidDataset, match=message):
+        read_labels(write(tmp_path / "bad.csv", *lines))
+
+
+def test_a_label_has_a_time_that_can_be_read(playbook: BulletPlaybook) -> None:
+    playbook.record(record("d1", settings=SETTINGS))
+    with pytest.raises(InvalidInput, match="ISO 8601"):
+        feedback(playbook, "d1", "DECLINE", at="yesterday")
+    assert playbook.decision("d1")["label"] is None
+
+
+@pytest.fixture(scope="module")
+def learned(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """A playbook that has learned from a stream."""
+    url = f"sqlite:///{tmp_path_factory.mktemp('learned') / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        TrainingPipeline(playbook).train_online(generate_transactions(300, seed=1))
+    return url
+
+
+def decisions(playbook: BulletPlaybook) -> list[str]:
+    with playbook.database.reading() as connection:
+        return list(connection.exec_driver_sql('SELECT "case" FROM decisions').scalars())
+
+
+def test_every_past_selection_comes_out_again(learned: str) -> None:
+    with BulletPlaybook(learned) as playbook:
+        assert len(playbook) > 0
+        replays = [replay(playbook, i) for i in decisions(playbook)[::3]]
+        assert all(found.is_reproduced for found in replays)
+        assert sum(bool(found.shown) for found in replays) > 10
+        assert any(found.shown_today != found.shown for found in replays)
+        assert verify(playbook) == []
+
+
+def test_a_tampered_selection_does_not_come_out_again(learned: str) -> None:
+    with BulletPlaybook(learned) as book, book.fork() as copy:
+        with copy.database.writing() as page:
+            case = page.connection.exec_driver_sql(
+                'SELECT "case" FROM selections WHERE selected = 1'
+            ).scalar()
+            page.connection.exec_driver_sql(f"DELETE FROM selections WHERE \"case\" = '{case}'")
+        assert not replay(copy, str(case)).is_reproduced
+
+
+def test_a_case_that_was_never_decided_is_not_replayed(playbook: BulletPlaybook) -> None:
+    from acegraph.state import Case
+
+    playbook.remember([Case("h1", {"amount": 1}, "APPROVE")], NODE)
+    with pytest.raises(PlaybookError, match="never decided"):
+        replay(playbook, "h1")
+
+
+def test_replay_knows_what_retention_took_away(learned: str) -> None:
+    with BulletPlaybook(learned) as book, book.fork() as copy:
+        decided = decisions(copy)
+        prune(copy, "2099-01-01")
+        with pytest.raises(PlaybookError, match="was pruned on"):
+            replay(copy, decided[0])
+
+
+def test_the_commands_of_the_ledger(learned: str, tmp_path: Path) -> None:
+    at = ["--playbook", learned]
+    assert run(app, ["verify", *at]).output.startswith("clean: ")
+    with BulletPlaybook(learned) as book:
+        version, first = book.version, next(iter(book))
+        decided = book.decision(first.origin["decision"])["id"]
+    assert "the same bullets came out" in run(app, ["replay", decided, *at]).output
+    assert "added" in run(app, ["playbook", "history", *at]).output
+    assert first.id in run(app, ["playbook", "diff", "0", *at]).output
+    backup = tmp_path / "backup.db"
+    assert "clean" in run(app, ["backup", str(backup), *at]).output
+    moved = ["--playbook", f"sqlite:///{tmp_path / 'moved.db'}"]
+    assert run(app, ["restore", str(backup), *moved]).exit_code == 0
+    assert (
+        "holds the bullets of version 0" in run(app, ["playbook", "rollback", "0", *moved]).output
+    )
+    assert "yet" in run(app, ["playbook", "list", *moved]).output
+    assert run(app, ["playbook", "rollback", str(version), *moved]).exit_code == 0
+    assert first.id in run(app, ["playbook", "list", *moved]).output
+    file = write(tmp_path / "labels.csv", "decision_id,label", f"{decided},DECLINE", "zz,DECLINE")
+    told = run(app, ["feedback", "--file", str(file), "--source", "late", *moved]).output
+    assert "1 unknown decision id(s), left out: zz" in told
+    assert (
+        "decision(s) removed"
+        in run(app, ["prune", "--decisions-before", "2099-01-01", *moved]).output
+    )
+    assert run(app, ["verify", "--json", *moved]).output.startswith('{\n  "clean": true')
+
+
+def test_verify_exits_with_1_on_damage(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as book:
+        book.add_bullet("DECLINE when amount >= 1", NODE)
+        book.record(record("d1", 1), Label("DECLINE"))
+        with book.database.writing() as page:
+            page.connection.exec_driver_sql("UPDATE bullets SET helpful_count = 7")
+    told = run(app, ["verify", "--playbook", url])
+    assert told.exit_code == 1
+    assert (
+        "helpful, harmful, selected are (7, 0, 1); the ledger's outcomes make (1, 0, 1)"
+        in told.output
+    )
