@@ -2,6 +2,7 @@
 an independent bookkeeper has written down, and every past selection comes out again.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator
@@ -157,7 +158,7 @@ def run_machine(playbook_class: type[BulletPlaybook], new_url: Any, examples: in
     run_state_machine_as_test(  # type: ignore[no-untyped-call]
         Machine,
         settings=settings(
-            max_examples=examples,
+            max_examples=examples * int(os.environ.get("ACE_SOAK", "1")),
             stateful_step_count=15,
             deadline=None,
             derandomize=True,
