@@ -17,10 +17,11 @@ from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
+from acegraph.state.index import Bools, Roster, View
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded
 from acegraph.state.rows import from_row, to_row
 from acegraph.state.transaction import clean_text
-from acegraph.state.vectors import Vector, VectorShelf
+from acegraph.state.vectors import Vector, VectorMatrix, VectorShelf
 from acegraph.state.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
@@ -38,7 +39,7 @@ class BulletPlaybook:
         self._database = tables.Database(url)
         self._ledger = Ledger(self._database)
         self._lock = RLock()
-        self._bullets: dict[int, Bullet] = {}
+        self._bullets = Roster()
         self._vectors = VectorShelf(self._database)
         self._cases: dict[str, CaseTable] = {}
         self._version = 0
@@ -194,15 +195,31 @@ class BulletPlaybook:
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of one embedding model, for those of the bullets that have one."""
+        wanted = {self._number(i): i for i in bullet_ids}
+        return {wanted[n]: v for n, v in self._vectors.read(model, list(wanted))}
+
+    def view(self, node: str) -> View:
+        """A node's bullets as arrays, as they are now."""
         with self._fresh():
-            known = self._vectors.of_model(model)
-            return {i: known[n] for i in bullet_ids if (n := self._number(i)) in known}
+            return View.of(self._bullets.shelf(node), self._version)
+
+    def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
+        """A view's unit vectors; those wanted are read from the database where memory lacks
+        them.
+        """
+        with self._lock:
+            lacking = view.shelf.numbers[view.lacking(model, wanted)].tolist()
+            if lacking:
+                view.shelf.put_vectors(model, self._vectors.read(model, lacking))
+            return view.shelf.matrix(model)
 
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of one embedding model; vectors of two models are never mixed."""
         if vectors:
             with self.writing():
-                self._vectors.store(model, {self._number(i): v for i, v in vectors.items()})
+                numbered = {self._number(i): v for i, v in vectors.items()}
+                self._vectors.store(model, numbered)
+                self._bullets.put_vectors(model, numbered)
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
@@ -312,10 +329,9 @@ class BulletPlaybook:
             rows = connection.execute(
                 sa.select(tables.bullets).order_by(tables.bullets.c.number)
             ).mappings()
-            self._bullets = {row["number"]: from_row(dict(row)) for row in rows}
+            self._bullets.reload({row["number"]: from_row(dict(row)) for row in rows})
             newest = connection.scalar(sa.select(sa.func.max(tables.history.c.version)))
             self._version = int(newest or 0)
-        self._vectors.forget()
         self._cases.clear()
 
     def _log(
