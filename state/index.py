@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.bullet import Bullet
+from acegraph.state.condition import Condition
 from acegraph.state.grown import grown
 from acegraph.state.rules import Answers, RuleTable
 from acegraph.state.transaction import Scalar
@@ -121,6 +122,10 @@ class View:
     def holds(self, fields: Mapping[str, Scalar]) -> Answers:
         """What each condition says of a transaction."""
         return self.shelf.rules.holds(fields, self.size)
+
+    def same_tests(self, condition: Condition) -> NDArray[np.intp]:
+        """The rows whose conditions test the same; their verdicts may differ."""
+        return self.shelf.rules.same_tests(condition, self.size)
 
     def lacking(self, model: str, wanted: Bools) -> NDArray[np.intp]:
         """The rows of those wanted that have no vector of a model in memory."""

@@ -71,6 +71,23 @@ class RuleTable:
         answers[~self.is_rule[:rows]] = CANNOT_SAY
         return answers
 
+    def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
+        """The rows whose conditions test the same, in whatever order or words."""
+        wanted = [(*self._interval(c), c.op == "is not") for c in condition.comparisons]
+        columns = (self._slot, self._low, self._high, self._negated)
+        only_wanted = np.ones(rows, bool)  # every comparison of the row is among those wanted
+        present = [np.zeros(rows, bool) for _ in wanted]
+        for i in range(MAX_COMPARISONS):
+            is_wanted = self._slot[i, :rows] == _ALWAYS
+            for one, found in zip(wanted, present, strict=True):
+                equal = np.logical_and.reduce(
+                    [column[i, :rows] == value for column, value in zip(columns, one, strict=True)]
+                )
+                found |= equal
+                is_wanted = is_wanted | equal
+            only_wanted &= is_wanted
+        return np.flatnonzero(np.logical_and.reduce(present) & only_wanted)
+
     def _interval(self, comparison: Comparison) -> tuple[int, float, float]:
         """The slot that a comparison looks at, and the values between which it holds."""
         first = self._first_slot.setdefault(comparison.field, 1 + _SLOTS * len(self._first_slot))
