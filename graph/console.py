@@ -10,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
 from acegraph.state import BulletPlaybook, InvalidSettings
-from acegraph.state.tables import file_of
+from acegraph.state.sqlite import file_of
 
 out = Console()
 err = Console(stderr=True)

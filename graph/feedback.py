@@ -57,6 +57,7 @@ def feedback(
         correct=answer,
         reasons=stored["reasons"],
         settings=stored["settings"],
+        label_source=source,
     )
     found = finish(lesson.reflect(as_reflector(reflector), playbook, BLOCKING))
     learned = lesson.curate(found, curator or Curator(), playbook)

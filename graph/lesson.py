@@ -26,6 +26,8 @@ class Lesson:
     reasons: Sequence[str]
     settings: Mapping[str, Any]
     """Those of the run that decided."""
+    label_source: str = "label"
+    """Who says what would have been right."""
 
     async def reflect(
         self, reflector: Reflecting, playbook: BulletPlaybook, wait: Wait
@@ -50,6 +52,9 @@ class Lesson:
         """Let the heuristic in or refuse it, and note that this decision has been learned from."""
         node = self.settings["node"]
         with playbook.writing():
+            learned = playbook.decision(self.decision_id)["lesson"]
+            if learned is not None:  # the same decision, delivered twice at once
+                return Curation(**{**learned, "retired": tuple(learned["retired"])})
             if reflection is None:
                 retired = curator.tend(node, playbook)
                 found = Curation("refused", NOTHING_LEARNED, retired=tuple(retired))
@@ -66,6 +71,7 @@ class Lesson:
                     origin={
                         "decision": self.decision_id,
                         "label": self.correct,
+                        "label_source": self.label_source,
                         "author": reflection.get("author", ""),
                     },
                 )

@@ -63,7 +63,6 @@ class Parts:
         settings = settle_settings(AceContext.of(runtime.context, self.context))
         transaction = Transaction.of(state.get("transaction"))
         case = _new_case(state, transaction)
-        version = await wait.work(lambda: self.playbook.version)
         chosen = _NO_BULLETS
         if settings["selects"]:
             chosen = await self.selector_for(settings).select(
@@ -75,13 +74,17 @@ class Parts:
                 case["id"],
                 wait,
             )
+        clock = chosen.clock
+        if clock is None:
+            clock = await wait.work(lambda: self.playbook.clock)
         return {
             "case": case,
             "settings": settings,
             "bullets": [_shown(b, chosen.scores[b.id]) for b in chosen.bullets],
             "shadow": [{"id": b.id, "verdict": b.verdict} for b in chosen.shadow],
             "funnel": chosen.funnel,
-            "playbook_version": version,
+            "playbook_version": clock.version,
+            "playbook_position": clock.position,
             "warnings": list(chosen.warnings),
             **_UNWRITTEN,
         }
@@ -133,6 +136,9 @@ class Parts:
         # What stands is the first decision given under this id, and the strongest label.
         stands = recorded.label
         is_correct = None if stands is None else recorded.decision == stands.value
+        right_number = None
+        if is_correct and settings["learn"] and settings["learn_every"]:
+            right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
             "decision_id": case["id"],
             "decision": recorded.decision,
@@ -141,8 +147,9 @@ class Parts:
             "confidence": judged.confidence,
             "judge_reasoning": judged.reasoning,
             "correct_answer": stands.value if stands else None,
+            "label_source": stands.source if stands else None,
             "undecided": undecided,
-            "learning": _worth_learning(is_correct, recorded, settings),
+            "learning": _worth_learning(is_correct, recorded, right_number, settings),
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
@@ -215,6 +222,7 @@ class Parts:
             reasons=tuple(state["reasons"]),
             settings=settings,
             playbook_version=state["playbook_version"],
+            seen=state["playbook_position"],
             shown=shown,
             counted=settings["learn"],
         )
@@ -231,6 +239,7 @@ _UNWRITTEN: Final[Update] = {
     "confidence": None,
     "judge_reasoning": "",
     "correct_answer": None,
+    "label_source": None,
     "learning": False,
     "reflection": None,
     "curation": None,
@@ -279,6 +288,7 @@ def _lesson(state: AceState) -> Lesson:
         correct=parse_verdict(state["correct_answer"]),
         reasons=state["reasons"],
         settings=state["settings"],
+        label_source=state["label_source"] or "label",
     )
 
 
@@ -288,11 +298,13 @@ def _verdict_word(is_correct: bool | None, undecided: str | None) -> str:
     return {True: "right", False: "wrong", None: "pending"}[is_correct]
 
 
-def _worth_learning(is_correct: bool | None, recorded: Recorded, settings: dict[str, Any]) -> bool:
+def _worth_learning(
+    is_correct: bool | None,
+    recorded: Recorded,
+    right_number: int | None,
+    settings: dict[str, Any],
+) -> bool:
     """After a mistake, and after every k-th right decision when asked; once per decision."""
     if not settings["learn"] or is_correct is None or recorded.lesson is not None:
         return False
-    every = settings["learn_every"]
-    return not is_correct or bool(
-        every and recorded.right_number and recorded.right_number % every == 0
-    )
+    return not is_correct or bool(right_number and right_number % settings["learn_every"] == 0)

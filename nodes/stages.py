@@ -13,7 +13,7 @@ import numpy as np
 from acegraph.nodes import selection
 from acegraph.nodes.diversity import pick_diverse
 from acegraph.nodes.selection import Bools, Floats, Rows
-from acegraph.state import Bullet, Fields
+from acegraph.state import Bullet, Clock, Fields
 from acegraph.state.index import View
 from acegraph.state.rules import CANNOT_SAY, FAILS, HOLDS, Answers
 from acegraph.state.vectors import Vector
@@ -36,8 +36,8 @@ class Selection:
     shadow: tuple[Bullet, ...] = ()
     """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
     that one unlucky first firing is not for life."""
-    playbook_version: int | None = None
-    """Of the playbook that was looked at."""
+    clock: Clock | None = None
+    """The moment whose bullets and counters were looked at."""
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Asked:
             scores or {},
             {**self.funnel, "semantic": relevant, "score": relevant, "diversity": len(bullets)},
             shadow=self.pool.view.bullets(np.flatnonzero(held_back)),
-            playbook_version=self.pool.view.version,
+            clock=self.pool.view.clock,
         )
 
 

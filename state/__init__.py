@@ -3,9 +3,12 @@
 Imports nothing of the other two rooms.
 """
 
+from acegraph.state.audit import verify
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Comparison, Condition, parse_condition
+from acegraph.state.copying import back_up
+from acegraph.state.database import Clock, Durability
 from acegraph.state.errors import (
     AceError,
     DecisionConflict,
@@ -19,15 +22,21 @@ from acegraph.state.errors import (
     ModelRefused,
     ModelUnavailable,
     PlaybookError,
+    PrunedDecision,
     UnknownBullet,
     UnknownDecision,
+    WriteConflict,
 )
 from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
 from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
+from acegraph.state.index import View
 from acegraph.state.ledger import DecisionRecord, Label, Recorded, Shown
+from acegraph.state.past import as_of
 from acegraph.state.playbook import BulletPlaybook
+from acegraph.state.retention import prune
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
 from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
+from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
 
 __all__ = [
     "APPROVE",
@@ -41,12 +50,15 @@ __all__ = [
     "BulletPlaybook",
     "Case",
     "CaseTable",
+    "Clock",
     "Comparison",
     "Condition",
     "ConditionForm",
     "DecisionConflict",
     "DecisionForm",
     "DecisionRecord",
+    "Difference",
+    "Durability",
     "Fields",
     "Form",
     "InvalidCondition",
@@ -61,6 +73,8 @@ __all__ = [
     "ModelRefused",
     "ModelUnavailable",
     "PlaybookError",
+    "PrunedDecision",
+    "Purged",
     "Recorded",
     "ReflectionForm",
     "Scalar",
@@ -72,9 +86,19 @@ __all__ = [
     "UnknownDecision",
     "Verdict",
     "VerdictForm",
+    "View",
     "Weights",
+    "WriteConflict",
+    "as_of",
+    "back_up",
+    "bullets_at",
     "clean_text",
+    "diff",
     "other",
     "parse_condition",
     "parse_verdict",
+    "prune",
+    "purge",
+    "rollback",
+    "verify",
 ]

@@ -11,7 +11,8 @@ from acegraph.state.condition import Condition
 from acegraph.state.verdict import Verdict
 
 Source = Literal["offline", "online"]
-Status = Literal["candidate", "active", "retired"]
+Status = Literal["candidate", "active", "retired", "removed"]
+"""`removed`: rolled back to a version from before it was added; its record stays."""
 
 
 @dataclass(frozen=True)

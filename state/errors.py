@@ -9,7 +9,9 @@ AceError
 ├── PlaybookError
 │   ├── UnknownBullet
 │   ├── UnknownDecision
-│   └── DecisionConflict      one decision id, two different contents
+│   ├── PrunedDecision        it was here, and retention has removed it
+│   ├── DecisionConflict      one decision id, two different contents
+│   └── WriteConflict         two writers in each other's way; trying again may succeed
 └── ModelError                a model gave nothing that can be used; never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
     ├── ModelRefused          the model or its content filter declined to answer
@@ -55,6 +57,14 @@ class UnknownDecision(PlaybookError, LookupError):
 
 class DecisionConflict(PlaybookError):
     """A decision id came back with another transaction or another answer."""
+
+
+class PrunedDecision(UnknownDecision):
+    """The decision was removed by retention: it can be neither judged nor replayed."""
+
+
+class WriteConflict(PlaybookError):
+    """The database gave this transaction up in favour of another one."""
 
 
 class ModelError(AceError):

@@ -73,6 +73,8 @@ class AceState(TypedDict, total=False):
     funnel: dict[str, int]
     """How many bullets were left after each stage of selection."""
     playbook_version: int
+    playbook_position: int
+    """How far the ledger had come when the bullets were chosen; with it the choice is replayed."""
     warnings: list[str]
     decision: str
     risk_score: float | None
@@ -84,6 +86,8 @@ class AceState(TypedDict, total=False):
     confidence: float | None
     judge_reasoning: str
     correct_answer: str | None
+    label_source: str | None
+    """Who says what would have been right: `label`, `judge`, ..."""
     learning: bool
     """Whether the run goes on into reflector and curator."""
     reflection: dict[str, Any] | None

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.bullet import Bullet
 from acegraph.state.condition import Condition
+from acegraph.state.database import Clock
 from acegraph.state.grown import grown
 from acegraph.state.rules import Answers, RuleTable
 from acegraph.state.transaction import Scalar
@@ -83,8 +84,8 @@ class Shelf:
 class View:
     """A node's bullets as they were at one moment: what others do meanwhile does not change it."""
 
-    version: int
-    """Of the playbook."""
+    clock: Clock
+    """Which moment."""
     shelf: Shelf
     size: int
     helpful: Floats
@@ -93,13 +94,13 @@ class View:
     is_online: Bools
 
     @classmethod
-    def of(cls, shelf: Shelf, version: int) -> "View":
+    def of(cls, shelf: Shelf, clock: Clock) -> "View":
         """What a shelf holds now. Numbers, conditions and vectors need no copy: a row keeps its
         own.
         """
         size = len(shelf.bullets)
         return cls(
-            version,
+            clock,
             shelf,
             size,
             shelf.helpful[:size].copy(),
@@ -150,14 +151,9 @@ class Roster(dict[int, Bullet]):
         if shelf is not None and not shelf.put(bullet):
             del self._shelves[bullet.node]
 
-    def reload(self, bullets: Mapping[int, Bullet]) -> None:
-        """Take over what the database says; vectors of bullets that are still there stay."""
-        if list(self) != list(bullets)[: len(self)]:
-            self.clear()
-            self._shelves.clear()
-        for number, bullet in bullets.items():
-            if self.get(number) != bullet:
-                self[number] = bullet
+    def __delitem__(self, number: int) -> None:
+        self._shelves.pop(self[number].node, None)
+        super().__delitem__(number)
 
     def shelf(self, node: str) -> Shelf:
         """The rows of one node."""

@@ -1,24 +1,30 @@
 """Decisions and their outcomes: each counted once per decision id, whatever is retried.
 
-An outcome and the counters it moves are one database transaction. It knows nothing of how bullets
-are cached or selected.
+An outcome and the counters it moves are one database transaction; the caller moves the counters
+that are given back to it. It knows nothing of how bullets are cached or selected.
 """
 
+import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-import sqlalchemy as sa
-
 from acegraph.state import statements as sql
+from acegraph.state import tables
 from acegraph.state.cases import Case
-from acegraph.state.errors import DecisionConflict, UnknownDecision
-from acegraph.state.tables import Database, now
+from acegraph.state.database import Database
+from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
+from acegraph.state.page import Page
+from acegraph.state.rows import case_row, read_case
+from acegraph.state.tables import now, to_text
 from acegraph.state.transaction import Fields
 from acegraph.state.verdict import APPROVE, JUDGE, Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
+
+MANY = 500
+"""Parameters of one statement; some builds of SQLite take no more than 999."""
 
 
 @dataclass(frozen=True)
@@ -48,6 +54,8 @@ class DecisionRecord:
     reasons: tuple[str, ...] = ()
     settings: Mapping[str, Any] = field(default_factory=dict)
     playbook_version: int = 0
+    seen: int = 0
+    """How far the ledger had come when its bullets were selected."""
     shown: tuple[Shown, ...] = ()
     counted: bool = True
     """False for a frozen or vanilla run: stored, but no counter moves and nothing is evidence."""
@@ -68,8 +76,10 @@ class Recorded:
 
     decision: Verdict | None
     """The decision that stands: the first one given under this id."""
+    node: str
     first: bool
     """Whether the decision is new; False for one delivered again."""
+    counted: bool = False
     new_case: bool = False
     """Whether the transaction was unknown before: neither decided nor remembered."""
     label: Label | None = None
@@ -77,9 +87,20 @@ class Recorded:
     label_changed: bool = False
     lesson: Mapping[str, Any] | None = None
     """What was learned from it already, where the learning branch has run."""
-    right_number: int | None = None
-    """The how-many-eth right decision of its node this is; None for a wrong or unjudged one."""
     moved: Moves = field(default_factory=dict)
+    """The counters that this has to move, and did not yet."""
+
+
+@dataclass(frozen=True)
+class _Standing:
+    """What is known of a case before something is added."""
+
+    node: str
+    decision: Verdict | None
+    counted: bool
+    label: Label | None
+    revision: int
+    lesson: Mapping[str, Any] | None = None
 
 
 class Ledger:
@@ -90,76 +111,104 @@ class Ledger:
 
     def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
         """Store labelled cases that nobody has decided yet; known ones stay as they are."""
-        at = now()
-        with self._database.writing() as connection:
-            known = set(connection.scalars(sql.CASE_IDS))
-            fresh = list({case.id: case for case in past if case.id not in known}.values())
-            if not fresh:
-                return 0
-            connection.execute(sql.ADD_CASE, [_case_row(case, node, at) for case in fresh])
-            connection.execute(
-                sql.ADD_OUTCOME,
-                [
-                    {
-                        "case": c.id,
-                        "revision": 1,
-                        "label": c.label,
-                        "source": source,
-                        "known_at": at,
-                    }
-                    for c in fresh
-                ],
-            )
-        return len(fresh)
+        at, added = now(), 0
+        by_id = {case.id: case for case in past}
+        all_ids = list(by_id)
+        with self._database.writing() as page:
+            for start in range(0, len(all_ids), MANY):
+                ids = all_ids[start : start + MANY]
+                known: set[str] = set()
+                for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
+                    known.update(page.connection.scalars(statement, {"ids": ids}))
+                fresh = [by_id[i] for i in ids if i not in known]
+                page.add(tables.cases, [case_row(case, node, at) for case in fresh])
+                page.add(
+                    tables.outcomes, [_outcome(c.id, 1, Label(c.label, source, at)) for c in fresh]
+                )
+                added += len(fresh)
+        return added
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and, where it is known, its outcome; the second time changes nothing."""
-        with self._database.writing() as connection:
-            standing = connection.execute(sql.STANDING, {"id": record.id}).first()
-            if standing is not None and standing.digest != record.digest:
+        with self._database.writing() as page:
+            row = page.connection.execute(sql.STANDING, {"id": record.id}).first()
+            if row is not None and row.digest != record.digest:
                 raise DecisionConflict(
                     f"decision id {record.id!r} was used for another transaction; "
                     "nothing was changed"
                 )
-            if standing is not None and standing.decision is not None:
-                return self._settle(connection, record.id, label)
-            if standing is None:
+            if row is not None and row.decision is not None:
+                return self._settle(page, record.id, _standing(row), label)
+            if row is None:
+                self._refuse_pruned(page, record.id)
                 case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
-                row = _case_row(case, record.node, now())
-                connection.execute(sql.ADD_CASE, {**row, "evidence": record.counted})
-            self._store_decision(connection, record)
+                page.add(
+                    tables.cases, [case_row(case, record.node, now(), evidence=record.counted)]
+                )
+            self._store_decision(page, record)
             moved: Moves = {}
+            known = _standing(row).label if row is not None else None
+            credited = _argued(record)
             if record.counted:
                 moved = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
-                if standing is not None and standing.label is not None:
-                    # Labelled history: the label was there before the decision.
-                    moved = _sum(moved, self._credit(connection, record.id, standing.label))
-                self.move(connection, moved)
-            settled = self._settle(connection, record.id, label)
+                if known is not None:  # labelled history: the label was there before
+                    moved = add_moves(moved, _moves(credited, known.value))
+            standing = _Standing(
+                record.node, record.decision, record.counted, known, row.revision or 0 if row else 0
+            )
+            settled = self._settle(page, record.id, standing, label, credited)
             return replace(
                 settled,
                 first=True,
-                new_case=standing is None,
-                moved=_sum(moved, settled.moved),
+                new_case=row is None,
+                moved=add_moves(moved, settled.moved),
             )
 
     def label(self, case_id: str, label: Label) -> Recorded:
         """Say, or correct, the right answer of a stored case."""
-        with self._database.writing() as connection:
-            return self._settle(connection, case_id, label)
+        with self._database.writing() as page:
+            row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
+            if row is None:
+                self._refuse_pruned(page, case_id)
+                raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+            return self._settle(page, case_id, _standing(row), label)
+
+    def withdraw(self, case_id: str, by: str, instead: Label | None = None) -> Recorded:
+        """Take the standing label back with all it moved; an earlier one may stand again."""
+        with self._database.writing() as page:
+            standing = _standing(page.connection.execute(sql.STANDING, {"id": case_id}).one())
+            return self._settle(page, case_id, standing, instead, withdrawn_by=by)
 
     def conclude(self, case_id: str, lesson: Mapping[str, Any]) -> None:
-        """Note what was learned from a decision."""
-        with self._database.writing() as connection:
-            connection.execute(sql.CONCLUDE, {"id": case_id, "learned": dict(lesson)})
+        """Note what was learned from a decision; the first lesson stands."""
+        with self._database.writing() as page:
+            row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
+            if row is not None and row.lesson is None:
+                learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
+                page.add(tables.lessons, [learned])
+
+    def right_number(self, case_id: str, node: str) -> int:
+        """The how-many-eth right decision of its node this is."""
+        with self._database.writing() as page:
+            number = page.connection.scalar(sql.RIGHT_NUMBER, {"id": case_id})
+            if number is None:
+                number = 1 + (page.connection.scalar(sql.LAST_RIGHT, {"node": node}) or 0)
+                page.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
+            return int(number)
 
     def decision(self, case_id: str) -> dict[str, Any]:
         """A stored decision with its case, the bullets shown and its label."""
         with self._database.reading() as connection:
-            row = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
-            if row is None:
+            found = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
+            if found is None:
+                at = connection.scalar(sql.IS_PRUNED, {"id": case_id})
+                if at is not None:
+                    raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
                 raise UnknownDecision(f"no decision {case_id!r} in this playbook")
             shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
+        row = dict(found)
+        for name in ("fields", "reasons", "settings", "lesson"):
+            row[name] = json.loads(row[name]) if row[name] is not None else None
         return {
             **row,
             "bullets": [f"b{row.bullet}" for row in shown if row.selected],
@@ -170,115 +219,124 @@ class Ledger:
         """The newest cases with a label that is more than an opinion, oldest first."""
         with self._database.reading() as connection:
             rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
-        return [Case(*row) for row in reversed(rows)]
+        return [read_case(row) for row in reversed(rows)]
 
-    def move(self, connection: sa.Connection, moved: Moves) -> None:
-        """Add to the counters of bullets, in the order of their numbers."""
-        if moved:
-            connection.execute(
-                sql.MOVE,
-                [
-                    {"bullet": number, "helpful": h, "harmful": f, "selected": s}
-                    for number, (h, f, s) in sorted(moved.items())
-                ],
-            )
+    def _refuse_pruned(self, page: Page, case_id: str) -> None:
+        at = page.connection.scalar(sql.IS_PRUNED, {"id": case_id})
+        if at is not None:
+            raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
 
-    def _store_decision(self, connection: sa.Connection, record: DecisionRecord) -> None:
-        connection.execute(
-            sql.ADD_DECISION,
-            {
-                "case": record.id,
-                "node": record.node,
-                "decision": record.decision,
-                "risk_score": record.risk_score,
-                "reasons": list(record.reasons),
-                "settings": dict(record.settings),
-                "playbook_version": record.playbook_version,
-                "counted": record.counted,
-                "decided_at": now(),
-            },
+    def _store_decision(self, page: Page, record: DecisionRecord) -> None:
+        decision = {
+            "case": record.id,
+            "node": record.node,
+            "decision": record.decision,
+            "risk_score": None if record.risk_score is None else float(record.risk_score),
+            "reasons": to_text(list(record.reasons)),
+            "settings": to_text(dict(record.settings)),
+            "playbook_version": record.playbook_version,
+            "seen": record.seen,
+            "counted": int(record.counted),
+            "decided_at": now(),
+        }
+        page.add(tables.decisions, [decision])
+        page.add(
+            tables.selections,
+            [
+                {
+                    "case": record.id,
+                    "bullet": shown.bullet_number,
+                    "rank": rank,
+                    "selected": int(shown.selected),
+                    "credited": int(shown.credited),
+                    "verdict": shown.verdict,
+                }
+                for rank, shown in enumerate(record.shown)
+            ],
         )
-        if record.shown:
-            connection.execute(
-                sql.ADD_SELECTION,
-                [
-                    {
-                        "case": record.id,
-                        "bullet": shown.bullet_number,
-                        "rank": rank,
-                        "selected": shown.selected,
-                        "credited": shown.credited,
-                        "verdict": shown.verdict,
-                    }
-                    for rank, shown in enumerate(record.shown)
-                ],
-            )
 
-    def _settle(self, connection: sa.Connection, case_id: str, label: Label | None) -> Recorded:
+    def _settle(
+        self,
+        page: Page,
+        case_id: str,
+        standing: _Standing,
+        label: Label | None,
+        credited: dict[int, str] | None = None,
+        withdrawn_by: str = "",
+    ) -> Recorded:
         """Append a label that says something new, and take back what an earlier one had moved."""
-        standing = connection.execute(sql.STANDING, {"id": case_id}).first()
-        if standing is None:
-            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-        known = Label(standing.label, standing.label_source) if standing.label else None
+        known = standing.label
         moved: dict[int, tuple[int, int, int]] = {}
-        changed = label is not None and not _says_nothing_new(standing, label)
-        if label is not None and changed:
-            row = {"case": case_id, "revision": (standing.revision or 0) + 1, "label": label.value}
-            at = label.known_at or now()
-            connection.execute(sql.ADD_OUTCOME, {**row, "source": label.source, "known_at": at})
-            if standing.counted:
+        changed = bool(withdrawn_by) or (label is not None and _says_something_new(known, label))
+        if changed:
+            row = _outcome(case_id, standing.revision + 1, label, withdrawn_by)
+            page.add(tables.outcomes, [row])
+            if standing.counted and standing.decision is not None:
+                if credited is None:
+                    rows = page.connection.execute(sql.CREDITED, {"id": case_id})
+                    credited = {row[0]: row[1] for row in rows}
                 if known is not None:
-                    moved = self._credit(connection, case_id, known.value, sign=-1)
-                moved = _sum(moved, self._credit(connection, case_id, label.value))
-                self.move(connection, moved)
+                    moved = _moves(credited, known.value, sign=-1)
+                if label is not None:
+                    moved = add_moves(moved, _moves(credited, label.value))
             known = label
-        is_right = standing.counted and known is not None and standing.decision == known.value
         return Recorded(
             decision=standing.decision,
+            node=standing.node,
             first=False,
+            counted=standing.counted,
             label=known,
             label_changed=changed,
             lesson=standing.lesson,
-            right_number=self._number(connection, case_id, standing) if is_right else None,
             moved=moved,
         )
 
-    def _number(self, connection: sa.Connection, case_id: str, standing: Any) -> int:
-        if standing.right_number is None:
-            connection.execute(sql.NUMBER, {"id": case_id, "of_node": standing.node})
-        return int(connection.scalar(sql.RIGHT_NUMBER, {"id": case_id}) or 0)
 
-    def _credit(
-        self, connection: sa.Connection, case_id: str, label: str, sign: int = 1
-    ) -> dict[int, tuple[int, int, int]]:
-        """Helpful where what a bullet argued for, or else the decision, is the label."""
-        rows = connection.execute(sql.CREDITED, {"id": case_id})
-        return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in rows}
-
-
-def _says_nothing_new(standing: Any, label: Label) -> bool:
-    if standing.label is None:
-        return False
-    return label.source == JUDGE or (
-        label.value == standing.label and standing.label_source != JUDGE
+def _standing(row: Any) -> _Standing:
+    return _Standing(
+        row.node,
+        row.decision,
+        bool(row.counted),
+        Label(row.label, row.label_source) if row.label else None,
+        row.revision or 0,
+        json.loads(row.lesson) if row.lesson is not None else None,
     )
 
 
-def _case_row(case: Case, node: str, at: str) -> dict[str, Any]:
+def _outcome(
+    case_id: str, revision: int, label: Label | None, withdrawn_by: str = ""
+) -> dict[str, Any]:
     return {
-        "id": case.id,
-        "node": node,
-        "text": case.text,
-        "fields": dict(case.fields),
-        "digest": case.digest,
-        "evidence": True,
-        "created_at": at,
+        "case": case_id,
+        "revision": revision,
+        "label": label.value if label else None,
+        "source": label.source if label else withdrawn_by,
+        "known_at": label.known_at if label and label.known_at else now(),
     }
 
 
-def _sum(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
+def _says_something_new(known: Label | None, label: Label) -> bool:
+    if known is None:
+        return True
+    return label.source != JUDGE and (label.value != known.value or known.source == JUDGE)
+
+
+def _argued(record: DecisionRecord) -> dict[int, str]:
+    """What each credited bullet argued for, or else the decision."""
+    return {s.bullet_number: s.verdict or record.decision for s in record.shown if s.credited}
+
+
+def _moves(
+    credited: Mapping[int, str], label: str, sign: int = 1
+) -> dict[int, tuple[int, int, int]]:
+    """Helpful where what was argued for is the label."""
+    return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in credited.items()}
+
+
+def add_moves(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
+    """Both together; what cancels out is left out."""
     total = dict(left)
     for number, (h, f, s) in right.items():
         before = total.get(number, (0, 0, 0))
         total[number] = (before[0] + h, before[1] + f, before[2] + s)
-    return total
+    return {number: moves for number, moves in total.items() if any(moves)}

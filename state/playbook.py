@@ -1,25 +1,29 @@
 """The playbook: all bullets, their records and versions, and the ledger of decisions behind them.
 
-Bullets are kept in memory and written through; a change by another process is noticed before each
-read. It knows nothing of selection, models or graphs.
+Bullets are kept in memory and written through; what another process wrote is noticed before each
+read, and only that is read. It knows nothing of selection, models or graphs.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import replace
 from threading import RLock
-from typing import Any, Final, get_args
+from typing import Any, Final, TypeVar, cast
 
 import sqlalchemy as sa
 
+from acegraph.state import statements as sql
 from acegraph.state import tables
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
-from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
+from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
+from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet, WriteConflict
 from acegraph.state.index import Bools, Roster, View
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded
-from acegraph.state.rows import from_row, to_row
+from acegraph.state.page import Page, lasting_hash, tally_hash
+from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import Vector, VectorMatrix, VectorShelf
 from acegraph.state.verdict import JUDGE
@@ -30,42 +34,70 @@ EVIDENCE_WINDOW: Final = 5_000
 forget."""
 
 _STALE: Final = -1
+_ATTEMPTS: Final = 5
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def _retried(method: _Method) -> _Method:
+    """Try again what the database gave up in favour of another writer; nothing else."""
+
+    @functools.wraps(method)
+    def wrapped(self: "BulletPlaybook", *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return method(self, *args, **kwargs)
+            except WriteConflict:
+                if self._writing_depth:  # the outer write is lost as a whole
+                    raise
+        return method(self, *args, **kwargs)
+
+    return cast(_Method, wrapped)
 
 
 class BulletPlaybook:
-    """`BulletPlaybook()` lives in memory; `BulletPlaybook("sqlite:///ace.db")` lasts."""
+    """`BulletPlaybook()` lives in memory; `BulletPlaybook("sqlite:///ace.db")` and
+    `BulletPlaybook("postgresql://...")` last.
+    """
 
-    def __init__(self, url: str | None = None) -> None:
-        self._database = tables.Database(url)
-        self._ledger = Ledger(self._database)
+    def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
+        self.database: Final = open_database(url, durability)
+        """For the ledger's own operations; a user has no need of it."""
+        self._ledger = Ledger(self.database)
         self._lock = RLock()
         self._bullets = Roster()
-        self._vectors = VectorShelf(self._database)
+        self._hashes: dict[int, tuple[int, int]] = {}
+        """Per bullet: the lasting part of its hash, and the whole."""
+        self._vectors = VectorShelf(self.database)
         self._cases: dict[str, CaseTable] = {}
-        self._version = 0
+        self._clock = Clock(_STALE, 0)
         self._writing_depth = 0
-        self._seen = self._database.foreign_changes()
-        self._load()
+        with self._fresh():
+            pass
 
     @property
     def url(self) -> str:
-        """Where it lives."""
-        return self._database.url
+        """Where it lives; without a password."""
+        return self.database.url
+
+    @property
+    def clock(self) -> Clock:
+        """How far the ledger has come, and the playbook's version."""
+        with self._fresh():
+            return self._clock
 
     @property
     def version(self) -> int:
         """The number of the newest change to content, condition or status of a bullet."""
-        with self._fresh():
-            return self._version
+        return self.clock.version
 
     def __len__(self) -> int:
-        with self._fresh():
-            return len(self._bullets)
+        return len(list(iter(self)))
 
     def __iter__(self) -> Iterator[Bullet]:
         with self._fresh():
-            return iter(list(self._bullets.values()))
+            return iter([b for b in self._bullets.values() if b.status != "removed"])
 
+    @_retried
     def add_bullet(
         self,
         content: str,
@@ -88,33 +120,34 @@ class BulletPlaybook:
             raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
         if source not in ("offline", "online"):
             raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
-        bullet = Bullet(
-            id="",
-            content=content,
-            node=node,
-            source=source,
-            condition=condition or parse_condition(content),
-            problem_types=tuple(problem_types),
-            confidence=float(confidence),
-            status=status,
-            created_at=tables.now(),
-            **details,
-        )
-        with self.writing() as connection:
-            number = _new_key(connection.execute(tables.bullets.insert().values(**to_row(bullet))))
-            bullet = replace(bullet, id=f"b{number}")
-            self._log(connection, bullet, "added", reason, source)
-            self._bullets[number] = bullet
+        with self.writing() as page:
+            number = max(self._bullets, default=0) + 1
+            bullet = Bullet(
+                id=f"b{number}",
+                content=content,
+                node=node,
+                source=source,
+                condition=condition or parse_condition(content),
+                problem_types=tuple(problem_types),
+                confidence=float(confidence),
+                status=status,
+                created_at=tables.now(),
+                **details,
+            )
+            row = to_row(bullet)
+            page.add_bullet(row)
+            self._keep(row)
+            self.log(page, bullet, "added", reason, source)
         return bullet.id
 
     def get_bullet(self, bullet_id: str) -> Bullet:
-        """One bullet by its id."""
+        """One bullet by its id, whatever became of it."""
         with self._fresh():
             bullet = self._bullets.get(self._number(bullet_id))
             if bullet is None:
                 raise UnknownBullet(
-                    f"no bullet {bullet_id!r} in playbook version {self._version}; "
-                    f"it holds {len(self._bullets)} bullets"
+                    f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
+                    f"it holds {len(self)} bullets"
                 )
             return bullet
 
@@ -125,83 +158,16 @@ class BulletPlaybook:
         with self._fresh():
             return [
                 b
-                for b in self._bullets.values()
+                for b in self
                 if b.node == node
                 and (source is None or b.source == source)
                 and (status is None or b.status == status)
             ]
 
-    def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
-        """Count one outcome by hand: helpful or harmful, and selected, by one."""
-        with self.writing() as connection:
-            number = self._number(self.get_bullet(bullet_id).id)
-            moved = {number: (int(is_helpful), int(not is_helpful), 1)}
-            connection.execute(
-                tables.adjustments.insert().values(
-                    bullet=number,
-                    helpful=int(is_helpful),
-                    harmful=int(not is_helpful),
-                    selected=1,
-                    at=tables.now(),
-                )
-            )
-            self._ledger.move(connection, moved)
-            self._count(moved)
-
-    def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
-        """Activate, retire or hold back a bullet; what it was is kept in the history."""
-        if status not in get_args(Status):
-            raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
-        with self.writing() as connection:
-            before = self.get_bullet(bullet_id)
-            # It was fitted beside bullets that may be gone: who comes back starts without.
-            weight = before.weight if before.status == status else None
-            bullet = replace(before, status=status, weight=weight)
-            number = self._number(bullet_id)
-            connection.execute(
-                tables.bullets.update()
-                .where(tables.bullets.c.number == number)
-                .values(status=status, weight=weight)
-            )
-            self._log(connection, bullet, status, reason, source)
-            self._bullets[number] = bullet
-
-    def set_weights(self, weights: Mapping[str, float]) -> None:
-        """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
-        with self.writing() as connection:
-            changed = {
-                self._number(bullet_id): weight
-                for bullet_id, weight in weights.items()
-                if self.get_bullet(bullet_id).weight != weight
-            }
-            if not changed:
-                return
-            connection.execute(
-                tables.bullets.update()
-                .where(tables.bullets.c.number == sa.bindparam("bullet"))
-                .values(weight=sa.bindparam("fitted")),
-                [{"bullet": number, "fitted": weight} for number, weight in changed.items()],
-            )
-            for number, weight in changed.items():
-                self._bullets[number] = replace(self._bullets[number], weight=weight)
-
-    def history(self) -> list[dict[str, Any]]:
-        """Every change to the bullets, oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                sa.select(tables.history).order_by(tables.history.c.version)
-            ).mappings()
-            return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
-
-    def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of one embedding model, for those of the bullets that have one."""
-        wanted = {self._number(i): i for i in bullet_ids}
-        return {wanted[n]: v for n, v in self._vectors.read(model, list(wanted))}
-
     def view(self, node: str) -> View:
-        """A node's bullets as arrays, as they are now."""
+        """A node's bullets as arrays, and the moment at which they are what they are."""
         with self._fresh():
-            return View.of(self._bullets.shelf(node), self._version)
+            return View.of(self._bullets.shelf(node), self._clock)
 
     def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
         """A view's unit vectors; those wanted are read from the database where memory lacks
@@ -213,6 +179,55 @@ class BulletPlaybook:
                 view.shelf.put_vectors(model, self._vectors.read(model, lacking))
             return view.shelf.matrix(model)
 
+    @_retried
+    def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
+        """Count one outcome by hand: helpful or harmful, and selected, by one."""
+        with self.writing() as page:
+            number = self.get_bullet(bullet_id).number
+            moved = {number: (int(is_helpful), int(not is_helpful), 1)}
+            self.adjust(page, moved, "by hand")
+            self.move(page, moved)
+
+    @_retried
+    def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
+        """Activate, retire or hold back a bullet; what it was is kept in the history."""
+        if status not in ("candidate", "active", "retired"):
+            raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
+        with self.writing() as page:
+            before = self.get_bullet(bullet_id)
+            # It was fitted beside bullets that may be gone: who comes back starts without.
+            weight = before.weight if before.status == status else None
+            bullet = replace(before, status=status, weight=weight)
+            self.rewrite(page, [bullet])
+            self.log(page, bullet, status, reason, source)
+
+    @_retried
+    def set_weights(self, weights: Mapping[str, float]) -> None:
+        """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
+        with self.writing() as page:
+            now = {i: self.get_bullet(i) for i in weights}
+            changed = [
+                replace(b, weight=float(weights[i]))
+                for i, b in now.items()
+                if b.weight != weights[i]
+            ]
+            self.rewrite(page, changed)
+
+    def history(self) -> list[dict[str, Any]]:
+        """Every change to the bullets, oldest first."""
+        columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
+        with self.database.reading() as connection:
+            rows = connection.execute(
+                sa.select(*columns).order_by(tables.history.c.version)
+            ).mappings()
+            return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
+
+    def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
+        """The stored vectors of one embedding model, for those of the bullets that have one."""
+        wanted = {self._number(i): i for i in bullet_ids}
+        return {wanted[n]: v for n, v in self._vectors.read(model, list(wanted))}
+
+    @_retried
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of one embedding model; vectors of two models are never mixed."""
         if vectors:
@@ -221,13 +236,14 @@ class BulletPlaybook:
                 self._vectors.store(model, numbered)
                 self._bullets.put_vectors(model, numbered)
 
+    @_retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
-        with self.writing():
+        with self.writing() as page:
             for shown in record.shown:
                 self.get_bullet(f"b{shown.bullet_number}")
             recorded = self._ledger.record(record, label)
-            self._count(recorded.moved)
+            self.move(page, recorded.moved)
             if label and recorded.label_changed and label.source != JUDGE:
                 table = self._cases.get(record.node)
                 if table is not None and recorded.new_case:
@@ -238,23 +254,42 @@ class BulletPlaybook:
                     self._cases.pop(record.node, None)
         return recorded
 
+    @_retried
     def label(self, decision_id: str, label: Label) -> Recorded:
         """Say, or correct, the right answer of a stored decision."""
-        with self.writing():
+        with self.writing() as page:
             recorded = self._ledger.label(decision_id, label)
-            self._count(recorded.moved)
+            self.move(page, recorded.moved)
             if recorded.label_changed:
-                self._cases.clear()
+                self._cases.pop(recorded.node, None)
         return recorded
 
+    @_retried
+    def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
+        """Take a label back with all it moved; an earlier one may stand again instead."""
+        with self.writing() as page:
+            recorded = self._ledger.withdraw(decision_id, by, instead)
+            self.move(page, recorded.moved)
+            self._cases.pop(recorded.node, None)
+        return recorded
+
+    @_retried
     def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision, so that it is not learned from twice."""
-        self._ledger.conclude(decision_id, lesson)
+        with self.writing():
+            self._ledger.conclude(decision_id, lesson)
 
+    @_retried
+    def right_number(self, decision_id: str, node: str) -> int:
+        """The how-many-eth right decision of its node this is; the same whenever it is asked."""
+        with self.writing():
+            return self._ledger.right_number(decision_id, node)
+
+    @_retried
     def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
         """Take labelled history in as evidence; gives how many cases were new."""
         with self.writing():
-            added = self._ledger.remember(past, node, source)
+            added = self._ledger.remember(list(past), node, source)
             self._cases.pop(node, None)
         return added
 
@@ -276,34 +311,131 @@ class BulletPlaybook:
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory, to try something on without touching this one."""
+        from acegraph.state.copying import copy_ledger
+
         with self._lock:
             if self._writing_depth:
                 raise PlaybookError("a playbook cannot be forked in the middle of a write")
-            copy = BulletPlaybook()
-            self._database.copy_into(copy._database)
-        copy._load()
+        copy = BulletPlaybook()
+        copy_ledger(self.database, copy.database)
+        copy.forget()
         return copy
 
     @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
+    def writing(self) -> Iterator[Page]:
         """Hold the playbook still: what happens inside is one step for everyone else."""
         with self._lock:
             outermost = not self._writing_depth
             self._writing_depth += 1
             try:
-                with self._database.writing() as connection:
-                    if outermost:
-                        self._refresh()
-                    yield connection
+                with self.database.writing() as page:
+                    if outermost and Clock(page.position, page.version) != self._clock:
+                        self._refresh(page.connection)
+                    yield page
+                if outermost:
+                    self._clock = Clock(page.position, page.version)
             except BaseException:
-                self._seen = _STALE  # memory may be ahead of what was rolled back: read it again
+                self.forget()  # memory may be ahead of what was rolled back
                 raise
             finally:
                 self._writing_depth -= 1
 
+    def move(self, page: Page, moved: Moves) -> None:
+        """Add to the counters of bullets, in the order of their numbers."""
+        rows = []
+        for number, (helpful, harmful, selected) in sorted(moved.items()):
+            before, (lasting, old) = self._bullets[number], self._hashes[number]
+            after = replace(
+                before,
+                helpful_count=before.helpful_count + helpful,
+                harmful_count=before.harmful_count + harmful,
+                times_selected=before.times_selected + selected,
+            )
+            position = page.next_position()
+            new = lasting ^ _tally(after, position)
+            page.reseal(old, new)
+            self._bullets[number], self._hashes[number] = after, (lasting, new)
+            moves = {"helpful": helpful, "harmful": harmful, "selected": selected}
+            rows.append({"bullet": number, **moves, "at_position": position, "new_hash": new})
+        if rows:
+            page.connection.execute(sql.MOVE, rows)
+
+    def adjust(self, page: Page, moved: Moves, reason: str, at: str = "", covers: int = 0) -> None:
+        """Note counters that move, or moved, without a stored decision."""
+        last = page.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
+        page.add(
+            tables.adjustments,
+            [
+                {
+                    "number": last + i,
+                    "bullet": number,
+                    "helpful": h,
+                    "harmful": f,
+                    "selected": s,
+                    "reason": reason,
+                    "at": at or tables.now(),
+                    "covers": covers,
+                }
+                for i, (number, (h, f, s)) in enumerate(sorted(moved.items()), start=1)
+            ],
+        )
+
+    def rewrite(self, page: Page, changed: Iterable[Bullet]) -> None:
+        """Store bullets with another content, condition, status or weight."""
+        rows = []
+        for bullet in changed:
+            lasting, old = self._hashes[bullet.number]
+            row = {**to_row(bullet), "changed": page.next_position()}
+            # By difference: a damaged row must not become whole by being written to.
+            lasting ^= lasting_hash(to_row(self._bullets[bullet.number])) ^ lasting_hash(row)
+            row["hash"] = lasting ^ tally_hash(row)
+            page.reseal(old, row["hash"])
+            self._keep(row)
+            rows.append(
+                {
+                    "bullet": bullet.number,
+                    "new_content": row["content"],
+                    "new_condition": row["condition"],
+                    "new_status": row["status"],
+                    "new_weight": row["weight"],
+                    "at_position": row["changed"],
+                    "new_hash": row["hash"],
+                }
+            )
+        if rows:
+            page.connection.execute(sql.REWRITE, rows)
+
+    def log(self, page: Page, bullet: Bullet, change: str, reason: str, source: str) -> None:
+        """Give the playbook its next version."""
+        page.version += 1
+        entry = {
+            "version": page.version,
+            "at": tables.now(),
+            "bullet": bullet.number,
+            "change": change,
+            "reason": reason,
+            "source": source,
+            "content": bullet.content,
+            "condition": condition_text(bullet.condition),
+            "status": bullet.status,
+        }
+        page.add(tables.history, [entry])
+
+    def forget(self) -> None:
+        """Read everything anew when next asked."""
+        self._clock = Clock(_STALE, 0)
+
+    def forget_cases(self) -> None:
+        """Read the labelled cases anew when next asked."""
+        self._cases.clear()
+
+    def share_vectors(self, other: "BulletPlaybook") -> None:
+        """Use the vectors of a playbook with the same bullets: they need not be bought again."""
+        self._vectors = other._vectors
+
     def close(self) -> None:
         """Let go of the database."""
-        self._database.close()
+        self.database.close()
 
     def __enter__(self) -> "BulletPlaybook":
         return self
@@ -314,52 +446,48 @@ class BulletPlaybook:
     @contextmanager
     def _fresh(self) -> Iterator[None]:
         with self._lock:
-            if not self._writing_depth:
-                self._refresh()
+            is_known = self._clock.position != _STALE
+            if (
+                not self._writing_depth
+                and not (self.database.in_memory and is_known)
+                and self.database.clock() != self._clock
+            ):
+                with self.database.snapshot() as connection:
+                    self._refresh(connection)
             yield
 
-    def _refresh(self) -> None:
-        seen = self._database.foreign_changes()
-        if seen != self._seen:
-            self._load()
-            self._seen = seen
+    def _refresh(self, connection: sa.Connection) -> None:
+        """Read what has changed since it was last looked at: all of it, when that is unknown."""
+        since = self._clock.position
+        found = connection.execute(READ_CLOCK).one()
+        if found.position == since:
+            return
+        gone = set(self._bullets) if since == _STALE else set()
+        if since == _STALE:
+            self._cases.clear()
+        for bullet in connection.execute(sql.BULLETS_SINCE, {"since": since}):
+            self._keep(bullet._asdict())
+            gone.discard(bullet.number)
+        for number in gone:
+            del self._bullets[number], self._hashes[number]
+        if self._cases:
+            for case in connection.execute(sql.LABELLED_SINCE, {"since": since}):
+                self._take_in(case)
+        self._clock = Clock(found.position, found.version)
 
-    def _load(self) -> None:
-        with self._database.reading() as connection:
-            rows = connection.execute(
-                sa.select(tables.bullets).order_by(tables.bullets.c.number)
-            ).mappings()
-            self._bullets.reload({row["number"]: from_row(dict(row)) for row in rows})
-            newest = connection.scalar(sa.select(sa.func.max(tables.history.c.version)))
-            self._version = int(newest or 0)
-        self._cases.clear()
+    def _take_in(self, row: Any) -> None:
+        """Add a case that another process labelled to the table in memory."""
+        table = self._cases.get(row.node)
+        if table is None or row.source == JUDGE:
+            return
+        if row.revision == 1 and row.label is not None:
+            table.add(read_case(row))
+        else:
+            self._cases.pop(row.node)
 
-    def _log(
-        self, connection: sa.Connection, bullet: Bullet, change: str, reason: str, source: str
-    ) -> None:
-        entry = connection.execute(
-            tables.history.insert().values(
-                at=tables.now(),
-                bullet=self._number(bullet.id),
-                change=change,
-                reason=reason,
-                source=source,
-                content=bullet.content,
-                condition=bullet.condition.to_json() if bullet.condition else None,
-                status=bullet.status,
-            )
-        )
-        self._version = _new_key(entry)
-
-    def _count(self, moved: Moves) -> None:
-        for number, (helpful, harmful, selected) in moved.items():
-            before = self._bullets[number]
-            self._bullets[number] = replace(
-                before,
-                helpful_count=before.helpful_count + helpful,
-                harmful_count=before.harmful_count + harmful,
-                times_selected=before.times_selected + selected,
-            )
+    def _keep(self, row: Mapping[str, Any]) -> None:
+        self._bullets[row["number"]] = from_row(row)
+        self._hashes[row["number"]] = (row["hash"] ^ tally_hash(row), row["hash"])
 
     @staticmethod
     def _number(bullet_id: str) -> int:
@@ -367,7 +495,13 @@ class BulletPlaybook:
         return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
 
 
-def _new_key(result: sa.CursorResult[Any]) -> int:
-    key = result.inserted_primary_key
-    assert key is not None
-    return int(key[0])
+def _tally(bullet: Bullet, position: int) -> int:
+    return tally_hash(
+        {
+            "number": bullet.number,
+            "helpful_count": bullet.helpful_count,
+            "harmful_count": bullet.harmful_count,
+            "times_selected": bullet.times_selected,
+            "changed": position,
+        }
+    )

@@ -4,7 +4,16 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from acegraph.state.tables import bullets, cases, decisions, outcomes, selections
+from acegraph.state.tables import (
+    bullets,
+    cases,
+    decisions,
+    lessons,
+    outcomes,
+    pruned,
+    rights,
+    selections,
+)
 from acegraph.state.verdict import JUDGE
 
 _id: sa.BindParameter[Any] = sa.bindparam("id")
@@ -15,38 +24,40 @@ _is_newest = ~sa.exists().where(
 )
 _known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
-CASE_IDS = sa.select(cases.c.id)
-ADD_CASE = cases.insert()
-ADD_DECISION = decisions.insert()
-ADD_SELECTION = selections.insert()
-ADD_OUTCOME = outcomes.insert()
+KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(sa.bindparam("ids", expanding=True)))
+PRUNED_CASES = sa.select(pruned.c.case).where(
+    pruned.c.case.in_(sa.bindparam("ids", expanding=True))
+)
+IS_PRUNED = sa.select(pruned.c.at).where(pruned.c.case == _id)
 STANDING = (
     sa.select(
         cases.c.digest,
         cases.c.node,
         decisions.c.decision,
         decisions.c.counted,
-        decisions.c.right_number,
-        decisions.c.lesson,
+        lessons.c.lesson,
         _newest.c.label,
         _newest.c.revision,
         _newest.c.source.label("label_source"),
     )
     .select_from(cases)
     .outerjoin(decisions, decisions.c.case == cases.c.id)
+    .outerjoin(lessons, lessons.c.case == cases.c.id)
     .outerjoin(_newest, _known)
     .where(cases.c.id == _id)
 )
 WHOLE_DECISION = (
     sa.select(
-        *(c for c in cases.c if c.name not in ("evidence", "digest")),
-        *(c for c in decisions.c if c.name not in ("case", "node", "right_number")),
+        *(cases.c[name] for name in ("id", "node", "text", "fields", "digest", "created_at")),
+        *(c for c in decisions.c if c.name not in ("case", "node", "position", "hash")),
+        lessons.c.lesson,
         _newest.c.label,
         _newest.c.source.label("label_source"),
         _newest.c.known_at,
     )
     .select_from(cases)
     .outerjoin(decisions, decisions.c.case == cases.c.id)
+    .outerjoin(lessons, lessons.c.case == cases.c.id)
     .outerjoin(_newest, _known)
     .where(cases.c.id == _id)
 )
@@ -59,15 +70,34 @@ CREDITED = (
     sa.select(selections.c.bullet, sa.func.coalesce(selections.c.verdict, decisions.c.decision))
     .select_from(selections)
     .join(decisions, decisions.c.case == selections.c.case)
-    .where(selections.c.case == _id, selections.c.credited)
+    .where(selections.c.case == _id, selections.c.credited == 1)
 )
-LABELLED = (
-    sa.select(cases.c.id, cases.c.fields, _newest.c.label, cases.c.text, cases.c.digest)
+_evidence = (
+    sa.select(
+        cases.c.id,
+        cases.c.node,
+        cases.c.fields,
+        cases.c.text,
+        cases.c.digest,
+        _newest.c.label,
+        _newest.c.revision,
+        _newest.c.source,
+    )
     .select_from(cases)
     .join(_newest, _known)
-    .where(cases.c.node == sa.bindparam("node"), cases.c.evidence, _newest.c.source != JUDGE)
-    .order_by(_newest.c.known_at.desc(), sa.literal_column("cases.rowid").desc())
+    .where(cases.c.evidence == 1)
+)
+LABELLED = (
+    _evidence.where(
+        cases.c.node == sa.bindparam("node"),
+        _newest.c.source != JUDGE,
+        _newest.c.label.is_not(None),
+    )
+    .order_by(_newest.c.known_at.desc(), _newest.c.position.desc())
     .limit(sa.bindparam("last"))
+)
+LABELLED_SINCE = _evidence.where(_newest.c.position > sa.bindparam("since")).order_by(
+    _newest.c.position
 )
 MOVE = (
     bullets.update()
@@ -76,17 +106,23 @@ MOVE = (
         helpful_count=bullets.c.helpful_count + sa.bindparam("helpful"),
         harmful_count=bullets.c.harmful_count + sa.bindparam("harmful"),
         times_selected=bullets.c.times_selected + sa.bindparam("selected"),
+        changed=sa.bindparam("at_position"),
+        hash=sa.bindparam("new_hash"),
     )
 )
-_peers = decisions.alias("peers")
-NUMBER = (
-    decisions.update()
-    .where(decisions.c.case == _id)
+REWRITE = (
+    bullets.update()
+    .where(bullets.c.number == sa.bindparam("bullet"))
     .values(
-        right_number=sa.select(sa.func.coalesce(sa.func.max(_peers.c.right_number), 0) + 1)
-        .where(_peers.c.node == sa.bindparam("of_node"))
-        .scalar_subquery()
+        content=sa.bindparam("new_content"),
+        condition=sa.bindparam("new_condition"),
+        status=sa.bindparam("new_status"),
+        weight=sa.bindparam("new_weight"),
+        changed=sa.bindparam("at_position"),
+        hash=sa.bindparam("new_hash"),
     )
 )
-CONCLUDE = decisions.update().where(decisions.c.case == _id).values(lesson=sa.bindparam("learned"))
-RIGHT_NUMBER = sa.select(decisions.c.right_number).where(decisions.c.case == _id)
+ALL_BULLETS = sa.select(bullets).order_by(bullets.c.number)
+BULLETS_SINCE = ALL_BULLETS.where(bullets.c.changed > sa.bindparam("since"))
+RIGHT_NUMBER = sa.select(rights.c.number).where(rights.c.case == _id)
+LAST_RIGHT = sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))

@@ -1,140 +1,183 @@
-"""The database behind a playbook: its tables, how it is opened, how a transaction is held.
+"""The tables behind a playbook. It knows columns; what the rows mean is said in ledger.py.
 
-It knows columns and locks; what the rows mean is said in playbook.py and ledger.py.
+Every table but `bullets` only grows: what was once written stays as it is until it is pruned.
+JSON is kept as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the
+same bytes and one hash per row holds for both.
 """
 
-import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import json
 from datetime import UTC, datetime
-from pathlib import Path
-from threading import RLock
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
-from sqlalchemy.pool import StaticPool
 
-from acegraph.state.errors import InvalidSettings, PlaybookError
+from acegraph.state.errors import InvalidInput
 
-SCHEMA_VERSION = 1
-_BUSY_TIMEOUT_SECONDS = 30
+SCHEMA_VERSION: Final = 2
 
 metadata = sa.MetaData()
 
-meta = sa.Table(
-    "ace_meta",
+
+def _ledger(name: str, *columns: Any) -> sa.Table:
+    """A table whose rows have a place in the ledger's one order and a hash over their columns."""
+    return sa.Table(
+        name,
+        metadata,
+        *columns,
+        sa.Column("position", sa.BigInteger, nullable=False, index=True),
+        sa.Column("hash", sa.BigInteger, nullable=False),
+    )
+
+
+def _text(name: str, **options: Any) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, **{"nullable": False, **options})
+
+
+def _count(name: str, **options: Any) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, **{"nullable": False, **options})
+
+
+def _flag(name: str) -> sa.Column[int]:
+    return sa.Column(name, sa.SmallInteger, nullable=False)
+
+
+meta = sa.Table("ace_meta", metadata, _text("key", primary_key=True), _text("value"))
+# One row. Whoever writes holds it, so that all writes of all processes have one order.
+clock = sa.Table(
+    "clock",
     metadata,
-    sa.Column("key", sa.String, primary_key=True),
-    sa.Column("value", sa.String, nullable=False),
+    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
+    sa.Column("position", sa.BigInteger, nullable=False),
+    _count("version"),
+    # All row hashes together: a row that is gone or was put back is noticed too.
+    sa.Column("seal", sa.BigInteger, nullable=False),
 )
 bullets = sa.Table(
     "bullets",
     metadata,
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("node", sa.String, nullable=False, index=True),
-    sa.Column("content", sa.String, nullable=False),
-    sa.Column("condition", sa.JSON(none_as_null=True)),
-    sa.Column("source", sa.String, nullable=False),
-    sa.Column("problem_types", sa.JSON, nullable=False),
-    sa.Column("confidence", sa.Float, nullable=False),
-    sa.Column("status", sa.String, nullable=False),
-    sa.Column("proof", sa.String, nullable=False),
-    sa.Column("evidence", sa.JSON, nullable=False),
-    sa.Column("origin", sa.JSON, nullable=False),
-    sa.Column("related", sa.JSON, nullable=False),
-    sa.Column("weight", sa.Float),
-    sa.Column("helpful_count", sa.Integer, nullable=False, default=0),
-    sa.Column("harmful_count", sa.Integer, nullable=False, default=0),
-    sa.Column("times_selected", sa.Integer, nullable=False, default=0),
-    sa.Column("created_at", sa.String, nullable=False),
-    sqlite_autoincrement=True,
+    _count("number", primary_key=True, autoincrement=False),
+    _text("node", index=True),
+    _text("content"),
+    _text("condition", nullable=True),
+    _text("source"),
+    _text("problem_types"),
+    sa.Column("confidence", sa.Double, nullable=False),
+    _text("status"),
+    _text("proof"),
+    _text("evidence"),
+    _text("origin"),
+    _text("related"),
+    sa.Column("weight", sa.Double),
+    _count("helpful_count", default=0),
+    _count("harmful_count", default=0),
+    _count("times_selected", default=0),
+    _text("created_at"),
+    # The ledger's position when the row last changed: other processes read only what is newer.
+    sa.Column("changed", sa.BigInteger, nullable=False, index=True),
+    sa.Column("hash", sa.BigInteger, nullable=False),
 )
-# Append-only. A playbook version is the number of its newest row.
-history = sa.Table(
+# A playbook version is the number of its newest row.
+history = _ledger(
     "history",
-    metadata,
-    sa.Column("version", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("at", sa.String, nullable=False),
-    sa.Column("bullet", sa.Integer, nullable=False),
-    sa.Column("change", sa.String, nullable=False),
-    sa.Column("reason", sa.String, nullable=False),
-    sa.Column("source", sa.String, nullable=False),
-    sa.Column("content", sa.String, nullable=False),
-    sa.Column("condition", sa.JSON(none_as_null=True)),
-    sa.Column("status", sa.String, nullable=False),
-    sqlite_autoincrement=True,
+    _count("version", primary_key=True, autoincrement=False),
+    _text("at"),
+    _count("bullet"),
+    _text("change"),
+    _text("reason"),
+    _text("source"),
+    _text("content"),
+    _text("condition", nullable=True),
+    _text("status"),
 )
 embeddings = sa.Table(
     "embeddings",
     metadata,
-    sa.Column("bullet", sa.Integer, primary_key=True),
-    sa.Column("model", sa.String, primary_key=True),
+    _count("bullet", primary_key=True, autoincrement=False),
+    _text("model", primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
 )
 # What was asked. A case may be known before it is decided: labelled history is.
-cases = sa.Table(
+cases = _ledger(
     "cases",
-    metadata,
-    sa.Column("id", sa.String, primary_key=True),
-    sa.Column("node", sa.String, nullable=False, index=True),
-    sa.Column("text", sa.String, nullable=False),
-    sa.Column("fields", sa.JSON, nullable=False),
-    sa.Column("digest", sa.String, nullable=False),
-    sa.Column("evidence", sa.Boolean, nullable=False),
-    sa.Column("created_at", sa.String, nullable=False),
+    _text("id", primary_key=True),
+    _text("node", index=True),
+    _text("text"),
+    _text("fields"),
+    _text("digest"),
+    _flag("evidence"),
+    _text("created_at"),
 )
-# What was said about it, under which playbook version.
-decisions = sa.Table(
+# What was said about it, and what the playbook was then.
+decisions = _ledger(
     "decisions",
-    metadata,
-    sa.Column("case", sa.String, primary_key=True),
-    sa.Column("node", sa.String, nullable=False),
-    sa.Column("decision", sa.String, nullable=False),
-    sa.Column("risk_score", sa.Float),
-    sa.Column("reasons", sa.JSON, nullable=False),
-    sa.Column("settings", sa.JSON, nullable=False),
-    sa.Column("playbook_version", sa.Integer, nullable=False),
-    sa.Column("counted", sa.Boolean, nullable=False),
-    sa.Column("decided_at", sa.String, nullable=False),
-    # Numbers the right decisions of a node, so that "every k-th" holds for all threads and
-    # processes.
-    sa.Column("right_number", sa.Integer),
-    # What was learned from it; a decision delivered again is not reflected on again.
-    sa.Column("lesson", sa.JSON(none_as_null=True)),
-    sa.Index("decisions_right", "node", "right_number"),
+    _text("case", primary_key=True),
+    _text("node"),
+    _text("decision"),
+    sa.Column("risk_score", sa.Double),
+    _text("reasons"),
+    _text("settings"),
+    _count("playbook_version"),
+    sa.Column("seen", sa.BigInteger, nullable=False),
+    _flag("counted"),
+    _text("decided_at", index=True),
 )
-selections = sa.Table(
+selections = _ledger(
     "selections",
-    metadata,
-    sa.Column("case", sa.String, primary_key=True),
-    sa.Column("bullet", sa.Integer, primary_key=True),
-    sa.Column("rank", sa.Integer, nullable=False),
-    sa.Column("selected", sa.Boolean, nullable=False),
-    sa.Column("credited", sa.Boolean, nullable=False),
-    sa.Column("verdict", sa.String),
+    _text("case", primary_key=True),
+    _count("bullet", primary_key=True, autoincrement=False),
+    _count("rank"),
+    _flag("selected"),
+    _flag("credited"),
+    _text("verdict", nullable=True),
 )
-# Append-only. The newest revision of a case is its label; the earlier ones say what was thought
-# before.
-outcomes = sa.Table(
+# The newest revision of a case is its label; the earlier ones say what was thought before. No
+# label: the one before was withdrawn.
+outcomes = _ledger(
     "outcomes",
-    metadata,
-    sa.Column("case", sa.String, primary_key=True),
-    sa.Column("revision", sa.Integer, primary_key=True),
-    sa.Column("label", sa.String, nullable=False),
-    sa.Column("source", sa.String, nullable=False),
-    sa.Column("known_at", sa.String, nullable=False),
+    _text("case", primary_key=True),
+    _count("revision", primary_key=True, autoincrement=False),
+    _text("label", nullable=True),
+    _text("source"),
+    _text("known_at", index=True),
 )
-# Counters moved outside a decision: `update_stats` by hand. Append-only.
-adjustments = sa.Table(
+# Numbers the right decisions of a node, so that "every k-th" holds for all processes.
+rights = _ledger(
+    "rights",
+    _text("case", primary_key=True),
+    _text("node"),
+    _count("number"),
+    sa.Index("rights_of_node", "node", "number"),
+)
+# What was learned from a decision; one delivered again is not reflected on again.
+lessons = _ledger("lessons", _text("case", primary_key=True), _text("lesson"), _text("at"))
+# Counters moved outside a stored decision: by hand, or by decisions that were pruned.
+adjustments = _ledger(
     "adjustments",
-    metadata,
-    sa.Column("number", sa.Integer, primary_key=True, autoincrement=True),
-    sa.Column("bullet", sa.Integer, nullable=False),
-    sa.Column("helpful", sa.Integer, nullable=False),
-    sa.Column("harmful", sa.Integer, nullable=False),
-    sa.Column("selected", sa.Integer, nullable=False),
-    sa.Column("at", sa.String, nullable=False),
+    _count("number", primary_key=True, autoincrement=False),
+    _count("bullet"),
+    _count("helpful"),
+    _count("harmful"),
+    _count("selected"),
+    _text("reason"),
+    _text("at"),
+    # The newest position it stands for, as `at` is the newest time: before that nobody can tell.
+    sa.Column("covers", sa.BigInteger, nullable=False),
 )
+# Ids of pruned decisions: they are neither decided nor counted a second time.
+pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"))
+
+LEDGER: Final = (
+    history,
+    cases,
+    decisions,
+    selections,
+    outcomes,
+    rights,
+    lessons,
+    adjustments,
+    pruned,
+)
+"""The tables that only grow."""
 
 
 def now() -> str:
@@ -142,106 +185,27 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-class Database:
-    """One connection, one lock: in memory, or a SQLite file that several processes may share."""
+def as_utc(time: str | datetime) -> str:
+    """A time given by a person, as the tables write it; without a zone it is UTC.
 
-    def __init__(self, url: str | None = None) -> None:
-        self.url = url or "sqlite://"
-        if not self.url.startswith("sqlite://"):
-            scheme = self.url.partition(":")[0]  # the rest may hold a password
-            raise InvalidSettings(f"cannot open a playbook at {scheme}:...; sqlite:///FILE wanted")
-        self.in_memory = self.url in ("sqlite://", "sqlite:///:memory:")
-        self._lock = RLock()
-        self._depth = 0
-        self._engine = sa.create_engine(
-            self.url,
-            poolclass=StaticPool,
-            connect_args={"check_same_thread": False, "timeout": _BUSY_TIMEOUT_SECONDS},
-        )
-        sa.event.listen(self._engine, "connect", _set_up)
+    >>> as_utc("2026-03-01T12:00:00+02:00")
+    '2026-03-01T10:00:00.000000+00:00'
+    """
+    if isinstance(time, str):
         try:
-            self._connection = self._engine.connect().execution_options(
-                isolation_level="AUTOCOMMIT"
-            )
-            self._prepare()
-        except sa.exc.DatabaseError as error:
-            self._engine.dispose()
-            raise PlaybookError(f"cannot open {self.url}: {error.orig}") from error
-
-    def _prepare(self) -> None:
-        tables = set(sa.inspect(self._connection).get_table_names())
-        if tables and meta.name not in tables:
-            raise PlaybookError(f"{self.url} is another program's database; nothing was changed")
-        with self.writing() as connection:
-            metadata.create_all(connection)
-            found = connection.scalar(sa.select(meta.c.value).where(meta.c.key == "schema"))
-            if found is None:
-                connection.execute(meta.insert().values(key="schema", value=str(SCHEMA_VERSION)))
-            elif int(found) != SCHEMA_VERSION:
-                raise PlaybookError(
-                    f"{self.url} has schema {found}; this acegraph reads {SCHEMA_VERSION}"
-                )
-
-    @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
-        """Read; no other thread of this process writes meanwhile."""
-        with self._lock:
-            yield self._connection
-
-    @contextmanager
-    def writing(self) -> Iterator[sa.Connection]:
-        """Write all of it or nothing; nested uses join the outer one."""
-        with self._lock:
-            if self._depth:
-                yield self._connection
-                return
-            self._depth += 1
-            try:
-                self._connection.exec_driver_sql("BEGIN IMMEDIATE")
-                try:
-                    yield self._connection
-                    self._connection.exec_driver_sql("COMMIT")
-                except BaseException:
-                    if self._raw().in_transaction:  # a full disk may have ended it already
-                        self._connection.exec_driver_sql("ROLLBACK")
-                    raise
-            except sa.exc.OperationalError as error:
-                raise PlaybookError(f"cannot write to {self.url}: {error.orig}") from error
-            finally:
-                self._depth -= 1
-
-    def foreign_changes(self) -> int:
-        """A number that changes when another connection has written to the file."""
-        if self.in_memory:
-            return 0
-        with self._lock:
-            return int(self._connection.exec_driver_sql("PRAGMA data_version").scalar() or 0)
-
-    def copy_into(self, other: "Database") -> None:
-        """Make another database hold what this one holds."""
-        with self._lock, other._lock:
-            self._raw().backup(other._raw())
-
-    def _raw(self) -> sqlite3.Connection:
-        raw: Any = self._connection.connection.driver_connection
-        assert isinstance(raw, sqlite3.Connection)
-        return raw
-
-    def close(self) -> None:
-        """Let go of the file."""
-        with self._lock:
-            self._connection.close()
-            self._engine.dispose()
+            time = datetime.fromisoformat(time.strip())
+        except ValueError:
+            raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    return aware.astimezone(UTC).isoformat(timespec="microseconds")
 
 
-def _set_up(connection: Any, _record: object) -> None:
-    connection.isolation_level = None  # we say BEGIN ourselves: pysqlite's own is never IMMEDIATE
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute("PRAGMA synchronous = NORMAL")
-    connection.execute("PRAGMA foreign_keys = ON")
+def to_text(data: Any) -> str:
+    """JSON as it is stored.
 
-
-def file_of(url: str) -> Path | None:
-    """The file behind a SQLite URL, where there is one."""
-    path = url.removeprefix("sqlite:///")
-    return Path(path) if path not in (url, ":memory:", "") else None
+    >>> to_text({"b": 1, "a": [True, None]})
+    '{"a":[true,null],"b":1}'
+    """
+    return json.dumps(
+        data, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
+    )

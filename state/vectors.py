@@ -10,9 +10,10 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.grown import grown
-from acegraph.state.tables import Database, embeddings
+from acegraph.state.tables import embeddings
 
 Vector = NDArray[np.float32]
 
@@ -71,8 +72,8 @@ class VectorShelf:
 
     def store(self, model: str, vectors: Mapping[int, Vector]) -> None:
         """Keep vectors of one model; all of them have the same size."""
-        with self._database.writing() as connection:
-            one = connection.scalar(
+        with self._database.writing() as page:
+            one = page.connection.scalar(
                 sa.select(sa.func.length(embeddings.c.vector))
                 .where(embeddings.c.model == model)
                 .limit(1)
@@ -84,4 +85,10 @@ class VectorShelf:
                 {"bullet": n, "model": model, "vector": np.asarray(vector, dtype="<f4").tobytes()}
                 for n, vector in vectors.items()
             ]
-            connection.execute(embeddings.insert().prefix_with("OR REPLACE"), rows)
+            page.connection.execute(
+                embeddings.delete().where(
+                    embeddings.c.model == model, embeddings.c.bullet == sa.bindparam("number")
+                ),
+                [{"number": n} for n in vectors],
+            )
+            page.connection.execute(embeddings.insert(), rows)

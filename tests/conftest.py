@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from postgres import Server, running_server
 
 from acegraph.state import BulletPlaybook
 
@@ -15,9 +16,37 @@ def no_key(monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.delenv(name, raising=False)
 
 
-@pytest.fixture(params=["memory", "sqlite"])
-def playbook(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[BulletPlaybook]:
+@pytest.fixture(scope="session")
+def postgres() -> Iterator[Server]:
+    """A PostgreSQL server, started when the first test asks for it."""
+    with running_server() as server:
+        yield server
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgres"])
+def kind(request: pytest.FixtureRequest) -> str:
+    """Every kind of database."""
+    return str(request.param)
+
+
+@pytest.fixture
+def url(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str | None:
+    """The URL of a new database of every kind; None lives in memory."""
+    if kind == "postgres":
+        return str(request.getfixturevalue("postgres").url())
+    return f"sqlite:///{tmp_path / 'ace.db'}" if kind == "sqlite" else None
+
+
+@pytest.fixture
+def lasting_url(url: str | None) -> str:
+    """The URL of a new database of every kind that several processes can share."""
+    if url is None:
+        pytest.skip("a playbook in memory belongs to one process")
+    return url
+
+
+@pytest.fixture
+def playbook(url: str | None) -> Iterator[BulletPlaybook]:
     """A playbook of every kind."""
-    url = f"sqlite:///{tmp_path / 'ace.db'}" if request.param == "sqlite" else None
     with BulletPlaybook(url) as book:
         yield book

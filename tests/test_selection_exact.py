@@ -12,7 +12,7 @@ from plain_selection import plain_selection
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selection import decision_rng
 from acegraph.nodes.stages import Asked, Pool, Settings, choose
-from acegraph.state import Bullet, BulletPlaybook, Condition
+from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
 from acegraph.state.index import Shelf, View
 from acegraph.state.vectors import unit
 
@@ -169,7 +169,7 @@ def test_pruning_changes_no_choice(
     shelf, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
-    pool = Pool.of(View.of(shelf, 0), None, selector.quality_threshold, 5)
+    pool = Pool.of(View.of(shelf, Clock(0, 0)), None, selector.quality_threshold, 5)
     asked = Asked.of(pool, FIELDS, np.random.default_rng(seed))
     matrix = shelf.matrix("m")
     assert matrix is not None

@@ -1,0 +1,173 @@
+"""A database behind a playbook: how it is opened, read and written, whatever its kind.
+
+One writer at a time holds the clock's row, in whichever process, so that all writes have one
+order. What differs between SQLite and PostgreSQL is in sqlite.py and postgres.py.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from threading import RLock, get_ident
+from typing import ClassVar, Literal, NamedTuple, get_args
+
+import sqlalchemy as sa
+
+from acegraph.state import tables
+from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
+from acegraph.state.migrations import is_current, migrate
+from acegraph.state.page import Page
+
+Durability = Literal["normal", "full"]
+"""`normal` survives the end of the process, `full` also that of the machine."""
+
+WAIT_SECONDS = 30
+"""How long a writer waits for another one."""
+
+_UPDATE_CLOCK = tables.clock.update().values(
+    position=sa.bindparam("at_position"),
+    version=sa.bindparam("at_version"),
+    seal=sa.bindparam("with_seal"),
+)
+
+
+class Clock(NamedTuple):
+    """How far the ledger has come."""
+
+    position: int
+    version: int
+
+
+class Database(ABC):
+    """The interface that every kind of database has."""
+
+    in_memory: ClassVar[bool] = False
+    _read_clock: ClassVar[sa.Select[tuple[int, int, int]]]
+
+    def __init__(self, url: str, durability: Durability) -> None:
+        if durability not in get_args(Durability):
+            raise InvalidSettings(f"durability is normal or full, not {durability!r}")
+        self.url = url
+        """Without a password: it is printed in errors."""
+        self.durability = durability
+        self._lock = RLock()
+        self._page: Page | None = None
+        self._owner = 0
+        try:
+            with self._read() as connection:
+                is_ready = is_current(connection, self.url)
+            if not is_ready:
+                with self._opening() as connection:
+                    migrate(connection, self.url)
+        except sa.exc.DBAPIError as error:
+            self.close()
+            raise PlaybookError(f"cannot open {self.url}: {_first_line(error)}") from error
+        except PlaybookError:
+            self.close()
+            raise
+
+    @contextmanager
+    def writing(self) -> Iterator[Page]:
+        """Write all of it or nothing, in one order with everyone; nested uses join the outer."""
+        with self._lock:
+            if self._page is not None:
+                yield self._page
+                return
+            try:
+                with self._transaction() as connection:
+                    self._owner = get_ident()
+                    found = connection.execute(self._read_clock).one()
+                    self._page = page = Page(connection, found.position, found.version, found.seal)
+                    yield page
+                    if page.is_written:
+                        at = {"at_position": page.position, "at_version": page.version}
+                        connection.execute(_UPDATE_CLOCK, {**at, "with_seal": page.seal})
+            except sa.exc.DBAPIError as error:
+                kind = WriteConflict if self._is_conflict(error) else PlaybookError
+                raise kind(f"cannot write to {self.url}: {_first_line(error)}") from error
+            finally:
+                self._page = None
+                self._owner = 0
+
+    @contextmanager
+    def reading(self) -> Iterator[sa.Connection]:
+        """Read; inside `writing` what was written so far is seen."""
+        try:
+            if self._owner == get_ident() and self._page is not None:
+                yield self._page.connection
+            else:
+                with self._read() as connection:
+                    yield connection
+        except sa.exc.DBAPIError as error:
+            raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+
+    @contextmanager
+    def snapshot(self) -> Iterator[sa.Connection]:
+        """Read several tables as they were at one moment."""
+        if self._owner == get_ident() and self._page is not None:
+            yield self._page.connection
+            return
+        try:
+            with self._snapshot() as connection:
+                yield connection
+        except sa.exc.DBAPIError as error:
+            raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+
+    def clock(self) -> Clock:
+        """How far the ledger has come, whoever wrote last."""
+        with self.reading() as connection:
+            found = connection.execute(READ_CLOCK).one()
+        return Clock(found.position, found.version)
+
+    @abstractmethod
+    def _transaction(self) -> AbstractContextManager[sa.Connection]:
+        """A write transaction: committed at the end, rolled back on an error."""
+
+    def _opening(self) -> AbstractContextManager[sa.Connection]:
+        """The transaction that makes or migrates the tables."""
+        return self._transaction()
+
+    @abstractmethod
+    def _read(self) -> AbstractContextManager[sa.Connection]: ...
+
+    @abstractmethod
+    def _snapshot(self) -> AbstractContextManager[sa.Connection]: ...
+
+    @abstractmethod
+    def _is_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        """Whether the same transaction may succeed when it is tried again."""
+
+    @abstractmethod
+    def facts(self) -> dict[str, str]:
+        """Settings and sizes that an operator wants to know."""
+
+    @abstractmethod
+    def integrity(self) -> list[str]:
+        """What the database itself finds wrong with its files."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """Let go of it."""
+
+
+READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
+
+
+def _first_line(error: sa.exc.DBAPIError) -> str:
+    return str(error.orig).strip().partition("\n")[0]
+
+
+def open_database(url: str | None, durability: Durability = "normal") -> Database:
+    """The database that a URL names; none lives in memory."""
+    scheme = (url or "sqlite:").partition(":")[0]
+    if scheme == "sqlite":
+        from acegraph.state.sqlite import SqliteDatabase
+
+        return SqliteDatabase(url or "sqlite://", durability)
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        from acegraph.state.postgres import PostgresDatabase
+
+        return PostgresDatabase(url or "", durability)
+    # The rest of the URL may hold a password.
+    raise InvalidSettings(
+        f"cannot open a playbook at {scheme}:...; sqlite:///FILE or postgresql://HOST/NAME wanted"
+    )

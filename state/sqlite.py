@@ -1,0 +1,116 @@
+"""A playbook in a SQLite file, or in memory: one connection, one lock.
+
+Several processes may share a file: BEGIN IMMEDIATE lets one of them write at a time.
+"""
+
+import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from shutil import disk_usage
+from typing import Any
+
+import sqlalchemy as sa
+from sqlalchemy.pool import StaticPool
+
+from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durability
+from acegraph.state.errors import PlaybookError
+
+
+class SqliteDatabase(Database):
+    """SQLite: WAL, one writer, readers never wait for it."""
+
+    _read_clock = READ_CLOCK
+
+    def __init__(self, url: str, durability: Durability) -> None:
+        self.in_memory = file_of(url) is None  # type: ignore[misc]
+        self._engine = sa.create_engine(
+            url,
+            poolclass=StaticPool,
+            connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
+        )
+
+        def set_up(connection: Any, _record: object) -> None:
+            connection.isolation_level = None  # we say BEGIN ourselves: pysqlite's is DEFERRED
+            connection.execute("PRAGMA journal_mode = WAL")
+            connection.execute(f"PRAGMA synchronous = {durability.upper()}")
+
+        sa.event.listen(self._engine, "connect", set_up)
+        try:
+            self._connection = self._engine.connect().execution_options(
+                isolation_level="AUTOCOMMIT"
+            )
+        except sa.exc.DatabaseError as error:
+            self._engine.dispose()
+            raise PlaybookError(f"cannot open {url}: {error.orig}") from error
+        super().__init__(url, durability)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[sa.Connection]:
+        connection = self._connection
+        connection.exec_driver_sql("BEGIN IMMEDIATE")
+        try:
+            yield connection
+            connection.exec_driver_sql("COMMIT")
+        except BaseException:
+            if self.driver().in_transaction:  # a full disk may have ended it already
+                connection.exec_driver_sql("ROLLBACK")
+            raise
+
+    @contextmanager
+    def _read(self) -> Iterator[sa.Connection]:
+        with self._lock:
+            yield self._connection
+
+    @contextmanager
+    def _snapshot(self) -> Iterator[sa.Connection]:
+        with self._lock:
+            self._connection.exec_driver_sql("BEGIN")
+            try:
+                yield self._connection
+            finally:
+                if self.driver().in_transaction:
+                    self._connection.exec_driver_sql("ROLLBACK")
+
+    def _is_conflict(self, error: sa.exc.DBAPIError) -> bool:
+        return False  # who waits for the lock longer than the time-out has another problem
+
+    def driver(self) -> sqlite3.Connection:
+        """The connection of the standard library's module, for its own backup."""
+        raw: Any = self._connection.connection.driver_connection
+        assert isinstance(raw, sqlite3.Connection)
+        return raw
+
+    def facts(self) -> dict[str, str]:
+        """Settings and sizes that an operator wants to know."""
+        file = file_of(self.url)
+        with self.reading() as connection:
+            found = {
+                "database": f"SQLite {sqlite3.sqlite_version}",
+                "journal mode": str(connection.exec_driver_sql("PRAGMA journal_mode").scalar()),
+                "durability": self.durability,
+            }
+        if file is not None:
+            with_log = [file, file.with_name(file.name + "-wal")]
+            size = sum(part.stat().st_size for part in with_log if part.exists())
+            free = disk_usage(file.parent).free
+            found |= {"size": f"{size / 1e6:.1f} MB", "free disk space": f"{free / 1e9:.1f} GB"}
+        return found
+
+    def integrity(self) -> list[str]:
+        """What SQLite finds wrong with the file."""
+        with self.reading() as connection:
+            rows = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
+            return [f"SQLite: {row}" for row in rows if row != "ok"]
+
+    def close(self) -> None:
+        """Let go of the file."""
+        with self._lock:
+            self._connection.close()
+            self._engine.dispose()
+
+
+def file_of(url: str) -> Path | None:
+    """The file behind a SQLite URL, where there is one."""
+    path = url.removeprefix("sqlite:///")
+    return Path(path) if path not in (url, ":memory:", "") else None
