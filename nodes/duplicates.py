@@ -57,13 +57,15 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
 def likenesses(
     content: str, condition: Condition | None, view: View, threshold: float
 ) -> list[Likeness]:
-    """The bullets of a node, whatever their status, that a candidate may repeat or contradict."""
+    """The bullets of a node, retired ones too, that a candidate may repeat or contradict."""
     bullets = view.shelf.bullets[: view.size]
     rows = set(alike(content, [b.content for b in bullets], threshold))
     if condition is not None:
         rows |= set(view.same_tests(condition).tolist())
     found = []
     for bullet in (bullets[row] for row in sorted(rows)):
+        if bullet.status == "removed":
+            continue
         if condition and bullet.condition:
             found.append(Likeness(bullet, between_conditions(condition, bullet.condition)))
         else:

@@ -158,8 +158,8 @@ class BulletPlaybook:
         with self._fresh():
             return [
                 b
-                for b in self
-                if b.node == node
+                for b in self._bullets.shelf(node).bullets
+                if b.status != "removed"
                 and (source is None or b.source == source)
                 and (status is None or b.status == status)
             ]
