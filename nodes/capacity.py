@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from acegraph.nodes.wording import take_apart
 from acegraph.state import DECLINE, Bullet
 
+_RELATED: Final = 0.6
+"""Below this likeness two sentences of one language are strangers."""
 _SHORT_LIST: Final = 16
 """Of how many with the least evidence the redundancy is looked at; it is what costs time."""
 
@@ -66,7 +68,11 @@ def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]
 
     texts = [b.content.lower() for b in bullets]
     likeness = process.cdist(
-        [texts[i] for i in some], texts, scorer=Indel.normalized_similarity, dtype=np.float64
+        [texts[i] for i in some],
+        texts,
+        scorer=Indel.normalized_similarity,
+        score_cutoff=_RELATED,
+        dtype=np.float64,
     )
     verdicts = np.array([_verdict(b) for b in bullets])
     likeness[verdicts[some][:, None] != verdicts] = 0

@@ -13,12 +13,15 @@ from typing import Final, Literal
 from rapidfuzz.distance import OSA
 
 from acegraph.nodes.lexicon import mentions
-from acegraph.nodes.wording import take_apart
+from acegraph.nodes.wording import VERDICT, take_apart
 from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
 
 _SURE: Final = 5
+_OPPOSED: Final = ({"from", "to"}, {"by", "for"})
+_WEAK: Final = frozenset().union(*_OPPOSED)
+"""Words that matter only where one stands for its opposite."""
 
 
 def difference(left: str, right: str) -> Difference | None:
@@ -58,7 +61,10 @@ def between_conditions(a: Condition, b: Condition) -> Difference | None:
 
 
 def _subjects(text: str) -> set[tuple[str, bool]]:
-    return {(m.phrase if m.concept == "country" else m.concept, m.negated) for m in mentions(text)}
+    """Flags, kinds of merchants and channels; topics are too broad to tell rules apart."""
+    # "Do not approve gift cards" denies no gift cards.
+    found = mentions(VERDICT.sub(" ", text))
+    return {(m.concept, m.negated) for m in found if m.group != "topic"}
 
 
 def _without_flags(text: str) -> str:
@@ -77,7 +83,13 @@ def _without_flags(text: str) -> str:
 
 def _same_words(left: Sequence[str], right: Sequence[str]) -> bool:
     """Whether all that stands in one text only is the other's word in another form."""
-    return all(len(a) == len(b) and all(map(_same_word, a, b)) for a, b in _changes(left, right))
+    for a, b in _changes(left, right):
+        if {*a, *b} in _OPPOSED:
+            return False
+        a, b = ([word for word in words if word not in _WEAK] for words in (a, b))
+        if len(a) != len(b) or not all(map(_same_word, a, b)):
+            return False
+    return True
 
 
 def _changes(

@@ -10,6 +10,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from rapidfuzz.distance import OSA
+
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
 _UP: Final = (
     r">=?|≥|above|over|more than|greater than|higher than|larger than|bigger than|longer than"
@@ -19,7 +21,8 @@ _UP: Final = (
 _DOWN: Final = (
     r"<=?|≤|below|under|less than|fewer than|lower than|smaller than|shorter than|at most"
     r"|no more than|not more than|no greater than|not above|not over|not exceed\w*|up to"
-    r"|younger than|newer than|before|within|maximum(?: of)?|until"
+    r"|younger than|newer than|before|(?:with)?in (?:the )?(?:last|past|previous)|within"
+    r"|maximum(?: of)?|until"
     r"|or (?:less|fewer|below|lower|under|younger)"
 )
 # "no more than" before "more than": the longer phrase has to win.
@@ -29,7 +32,7 @@ _DIRECTION = re.compile(
     rf"|(?P<up2>(?<!\w)(?:{_UP})(?!\w))|(?P<down2>(?<!\w)(?:{_DOWN})(?!\w))",
     re.IGNORECASE,
 )
-_VERDICT = re.compile(
+VERDICT: Final = re.compile(
     rf"(?P<negated>\b{_NOT}\b[\s-]+(?:a\s+|be\s+|as\s+|to\s+)?)?"
     r"\b(?:(?P<decline>declin\w*|den(?:y|ies|ied|ying)\b|reject\w*|block\w*|refus\w*"
     r"|turn(?:ed|ing|s)?\s+(?:\w+\s+)?down|fraud\w*|suspicious|illegitimate|unsafe)"
@@ -82,7 +85,7 @@ _NUMBER = re.compile(
 _WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|:\d\d")
 _EMPTY: Final = frozenset(
     "a an the this that these those it its they them their there any all each every some such one "
-    "and or then so also too as at by for from in into of on onto to via with when whenever if "
+    "and or then so also too as at in into of on onto via with when whenever if "
     "where while once is are was were be been being has have had do does did will would shall "
     "should must can could may might please always usually generally typically often strongly "
     "clearly immediately automatically simply just very highly quite really rather likely probably "
@@ -93,7 +96,24 @@ _EMPTY: Final = frozenset(
     "cases usd eur gbp dollar euro pound bucks s time".split()
 )
 """Words that change nothing about what such a sentence says."""
+_LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
+_SYNONYMS: Final = {
+    other: word
+    for word, others in {
+        "usual": "average typical normal customary",
+        "confirm": "verified verify authenticated authenticate validated",
+        "bill": "invoice",
+        "shop": "store merchant retailer seller",
+        "new": "newly recently recent fresh freshly",
+        "same": "identical equal",
+        "differ": "different other",
+        "phone": "telephone",
+        "replac": "swapped swap exchanged",
+    }.items()
+    for other in others.split()
+}
 _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
+_VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
 
 
 @dataclass(frozen=True)
@@ -119,29 +139,45 @@ def take_apart(text: str) -> Said:
     """
     text = _CLAIM.sub(_keep_bound, " ".join(text.lower().replace("’", "'").split()))
     text = re.sub(r"[a-z]+", lambda word: str(_WORDS_FOR.get(word[0], word[0])), text)
+    text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
+    text = re.sub(r"\b[a-z]{6,8}\b", _spell, text)
     directions = tuple(str(f.lastgroup).rstrip("2") for f in _DIRECTION.finditer(text))
     directions += tuple("up" for found in _NUMBER.finditer(text) if found["plus"])
     text = _DIRECTION.sub(" ", text)
     bounds = tuple(_bound(found) for found in _NUMBER.finditer(text))
     text = _TOPIC.sub(" ", _NUMBER.sub(" ", text))
     verdicts = _turns(text)
-    words = (stem(word) for word in _WORD.findall(_VERDICT.sub(" ", text)))
+    words = (stem(word) for word in _WORD.findall(VERDICT.sub(" ", text)))
     return Said(verdicts, directions, bounds, tuple(w for w in words if w and w not in _EMPTY))
 
 
 def stem(word: str) -> str:
-    """A word without its ending, nothing for one that carries no meaning here.
+    """A word without its ending, one of its synonyms, or nothing where it carries no meaning.
 
-    >>> stem("countries"), stem("country"), stem("night"), stem("purchases")
-    ('countr', 'countr', 'night', '')
+    >>> stem("countries"), stem("country"), stem("average"), stem("purchases"), stem("pamyent")
+    ('countr', 'countr', 'usual', '', '')
     """
-    if word in _EMPTY:
+    short = _SUFFIX.sub("", word) if len(word) > 4 else word
+    forms = {word, short} if short == word else {word, short, short + "e"}
+    if _EMPTY & forms or any(_is_slip(form, empty) for form in forms for empty in _LONG_EMPTY):
         return ""
-    short = _SUFFIX.sub("", word) if len(word) > 3 else word
-    short = short if short in _EMPTY or len(short) > 2 else word
-    if short in _EMPTY or short + "e" in _EMPTY:
-        return ""
-    return re.sub(r"(?<=\w{3})[ey]$", "", short)
+    return _SYNONYMS.get(word) or re.sub(r"(?<=\w{3})[ey]$", "", short)
+
+
+def _is_slip(word: str, meant: str) -> bool:
+    """Whether two letters have changed places."""
+    return (
+        len(word) == len(meant)
+        and word[0] == meant[0]
+        and OSA.distance(word, meant, score_cutoff=1) == 1
+        and sorted(word) == sorted(meant)
+    )
+
+
+def _spell(found: re.Match[str]) -> str:
+    """The verb that was meant: a verdict must not be lost to a slip of the pen."""
+    word = found[0]
+    return next((verb for verb in _VERBS if _is_slip(word, verb)), word)
 
 
 def _keep_bound(found: re.Match[str]) -> str:
@@ -154,7 +190,7 @@ def _keep_bound(found: re.Match[str]) -> str:
 
 def _turns(text: str) -> tuple[int, ...]:
     turns: list[int] = []
-    for found in _VERDICT.finditer(text):
+    for found in VERDICT.finditer(text):
         turn = (1 if found["decline"] else -1) * (-1 if found["negated"] else 1)
         if turns[-1:] != [turn]:
             turns.append(turn)
