@@ -9,7 +9,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.wording import take_apart
 from acegraph.state import DECLINE, Bullet
 
 _RELATED: Final = 0.6
@@ -83,6 +82,8 @@ def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]
 def _verdict(bullet: Bullet) -> int:
     if bullet.verdict is not None:
         return 1 if bullet.verdict == DECLINE else -1
+    from acegraph.nodes.wording import take_apart
+
     return next(iter(take_apart(bullet.content).verdicts), 0)
 
 

@@ -7,13 +7,15 @@ threshold. It knows texts and conditions; what follows from likeness is the cura
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from acegraph.nodes.difference import Difference, between_conditions, difference
 from acegraph.state import Bullet, Condition
 from acegraph.state.index import View
+
+if TYPE_CHECKING:
+    from acegraph.nodes.difference import Difference
 
 _ROUNDING: Final = 1e-9
 
@@ -23,7 +25,7 @@ class Likeness:
     """A bullet that looks like the candidate, or tests the same."""
 
     bullet: Bullet
-    difference: Difference | None
+    difference: "Difference | None"
     """What it says differently; None for a duplicate."""
 
 
@@ -58,6 +60,8 @@ def likenesses(
     content: str, condition: Condition | None, view: View, threshold: float
 ) -> list[Likeness]:
     """The bullets of a node, retired ones too, that a candidate may repeat or contradict."""
+    from acegraph.nodes.difference import between_conditions, difference  # many patterns to compile
+
     bullets = view.shelf.bullets[: view.size]
     rows = set(alike(content, [b.content for b in bullets], threshold))
     if condition is not None:

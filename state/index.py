@@ -113,7 +113,8 @@ class View:
         """Which bullets are active, and of the source where one is asked for."""
         if source is None:
             return self.is_active
-        return self.is_active & (self.is_online == (source == "online"))
+        of_source = self.is_online if source == "online" else ~self.is_online
+        return self.is_active & of_source
 
     @property
     def is_rule(self) -> Bools:
