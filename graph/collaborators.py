@@ -6,16 +6,15 @@ here, once; what does not fit is a `ModelAnswerInvalid`, never a verdict.
 
 import asyncio
 import inspect
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
-from langchain_core.language_models import BaseChatModel
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from acegraph.nodes.agent import Decision, SimpleFraudAgent
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
-from acegraph.nodes.models import as_client_errors
+from acegraph.nodes.models import as_client_errors, is_chat_model
 from acegraph.nodes.reflector import Judged, Reflection, Reflector
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
@@ -32,8 +31,6 @@ from acegraph.state import (
 )
 from acegraph.state.errors import InvalidInput
 from acegraph.state.verdict import JUDGE
-
-Collaborator = BaseChatModel | Runnable[Any, Any] | Callable[[dict[str, Any]], Any] | str | None
 
 
 class Agent(Protocol):
@@ -66,7 +63,7 @@ def as_agent(given: Any) -> Agent:
         if given.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str) or is_chat_model(given):
         return SimpleFraudAgent(model=given)
     return _ForeignAgent(_Call(given, "agent"))
 
@@ -75,7 +72,7 @@ def as_judge(given: Any) -> SimpleJudge:
     """Bring a judge to the form the node calls."""
     if isinstance(given, SimpleJudge):
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str) or is_chat_model(given):
         return LLMJudge(given, model_is_optional=True)
     return _ForeignJudge(_Call(given, "judge"))
 
@@ -84,7 +81,7 @@ def as_reflector(given: Any) -> Reflecting:
     """Bring a reflector to the form the node calls."""
     if isinstance(given, Reflector):
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str) or is_chat_model(given):
         return Reflector(given)
     return _ForeignReflector(_Call(given, "reflector"))
 

@@ -18,7 +18,8 @@ from acegraph.graph.step import Update
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
-from acegraph.nodes.selector import HybridSelector, Selection
+from acegraph.nodes.selector import HybridSelector
+from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     AceContext,

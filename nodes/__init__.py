@@ -10,7 +10,8 @@ from acegraph.nodes.evidence import Backtest, backtest, wilson_interval
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Reflection, Reflector
-from acegraph.nodes.selector import HybridSelector, Selection
+from acegraph.nodes.selector import HybridSelector
+from acegraph.nodes.stages import Selection
 
 __all__ = [
     "Backtest",

@@ -6,17 +6,18 @@ bullets it is given, never the playbook or the label.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING, Any
 
 from acegraph.nodes import providers
 from acegraph.nodes.analyst import analyse
-from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.models import LanguageModel, is_chat_model
 from acegraph.nodes.prompts import agent_messages
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import Bullet, DecisionForm, Transaction, Verdict, parse_condition
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)
@@ -37,7 +38,7 @@ class SimpleFraudAgent:
         self,
         bullets: Iterable[str | Bullet] = (),
         *,
-        model: BaseChatModel | LanguageModel | str | None = None,
+        model: "BaseChatModel | LanguageModel | str | None" = None,
     ) -> None:
         self.bullets = tuple(
             b if isinstance(b, Bullet) else _from_text(number, b)
@@ -77,13 +78,14 @@ class SimpleFraudAgent:
 
 
 def resolve_model(
-    role: providers.Role, given: BaseChatModel | LanguageModel | str | None, name: str | None
+    role: providers.Role, given: "BaseChatModel | LanguageModel | str | None", name: str | None
 ) -> LanguageModel | None:
     """The model of a part: the one it was built with, the one asked for, or the default."""
     if isinstance(given, LanguageModel):
         return given
-    if isinstance(given, BaseChatModel):
+    if is_chat_model(given):
         return LanguageModel(given)
+    assert given is None or isinstance(given, str)
     return providers.chat_model(role, given or name)
 
 

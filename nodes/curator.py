@@ -6,14 +6,13 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
 import numpy as np
-from rapidfuzz.distance import Indel
 
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
-from acegraph.nodes.difference import difference
+from acegraph.nodes.capacity import expendable
+from acegraph.nodes.duplicates import likenesses
 from acegraph.nodes.evidence import Backtest, backtest, fit_weights
 from acegraph.nodes.induction import MIN_CASES
 from acegraph.state import (
@@ -90,21 +89,20 @@ class Curator:
         """Decide on a proposal, as one step for everyone who shares the playbook."""
         condition = condition or parse_condition(content)
         with playbook.writing():
-            everyone = playbook.get_bullets_for_node(node, status=None)
-            if repeated := _already_done(everyone, content, origin):
+            view = playbook.view(node)
+            if repeated := _already_done(view.shelf.bullets, content, origin):
                 return Curation("added", "already added for this decision", repeated.id)
-            twin = self._twin(content, condition, [b for b in everyone if b.status != "retired"])
-            if twin:
+            found = likenesses(content, condition, view, self.similarity_threshold)
+            twins = [like.bullet for like in found if like.difference is None]
+            if twin := next((b for b in twins if b.status != "retired"), None):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table = playbook.cases(node)
-            active = [b for b in everyone if b.status == "active"]
+            table, active = playbook.cases(node), playbook.get_bullets_for_node(node)
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
             reason = _why(tested)
-            retired_ones = [b for b in everyone if b.status == "retired" and b.source == source]
-            former = self._twin(content, condition, retired_ones)
+            former = next((b for b in twins if b.source == source), None)  # all are retired
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -120,7 +118,7 @@ class Curator:
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
                     origin=dict(origin or {}),
-                    related=tuple(self._relatives(content, condition, active)),
+                    related=tuple(o.bullet.id for o in found if o.bullet.status == "active"),
                 )
             retired = self.tend(node, playbook, keep=bullet_id)
             action: Action = "revived" if former else "added"
@@ -131,13 +129,9 @@ class Curator:
         with playbook.writing():
             retired = self._refit(node, playbook, keep)
             active = playbook.get_bullets_for_node(node)
-            excess = len(active) - self.capacity
-            if excess > 0:
-                expendable = sorted((b for b in active if b.id != keep), key=_worth)[:excess]
-                for bullet in expendable:
-                    reason = f"least useful of {len(active)}; the playbook holds {self.capacity}"
-                    playbook.set_status(bullet.id, "retired", reason, "curator")
-                    retired.append(bullet.id)
+            for bullet, reason in expendable(active, self.capacity, keep):
+                playbook.set_status(bullet.id, "retired", reason, "curator")
+                retired.append(bullet.id)
             return retired
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
@@ -154,40 +148,6 @@ class Curator:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
         return retired
-
-    def _twin(
-        self, content: str, condition: Condition | None, bullets: Sequence[Bullet]
-    ) -> Bullet | None:
-        """The bullet that says the same: an equal condition, or a text too much alike."""
-        for bullet in bullets:
-            if condition and bullet.condition:
-                if condition.same_as(bullet.condition):
-                    return bullet
-            elif self._alike(content, bullet.content) and not difference(content, bullet.content):
-                return bullet
-        return None
-
-    def _relatives(
-        self, content: str, condition: Condition | None, bullets: Sequence[Bullet]
-    ) -> list[str]:
-        """Bullets that look the same and say something else: contradictions and revisions."""
-        return [
-            b.id
-            for b in bullets
-            if self._alike(content, b.content)
-            or (condition and b.condition and condition.tests() == b.condition.tests())
-        ]
-
-    def _alike(self, candidate: str, existing: str) -> bool:
-        """The text test: `SequenceMatcher(None, candidate, existing).ratio()` above the threshold.
-
-        The indel similarity is never below that ratio and a hundred times cheaper: what it refuses
-        need not be looked at.
-        """
-        candidate, existing = candidate.lower(), existing.lower()
-        if Indel.normalized_similarity(candidate, existing) <= self.similarity_threshold:
-            return False
-        return SequenceMatcher(None, candidate, existing).ratio() > self.similarity_threshold
 
     def _test(
         self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]
@@ -267,9 +227,3 @@ def _why(tested: Backtest | None) -> str:
         f"(precision {tested.precision:.2f}, 95 % interval {tested.precision_low:.2f} to "
         f"{tested.precision_high:.2f}), gain {tested.gain:.1f} standard errors"
     )
-
-
-def _worth(bullet: Bullet) -> tuple[float, int]:
-    """How useful a bullet is: by its weight and record, the older one first among equals."""
-    weight = abs(bullet.weight) if bullet.weight is not None else bullet.get_success_rate()
-    return weight * (1 + bullet.helpful_count) ** 0.5, bullet.number

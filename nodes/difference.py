@@ -1,44 +1,27 @@
 """What two heuristics that look alike say differently: verdict, direction, field or bound.
 
 "Decline above 10 per hour" and "decline above 50 per hour" are almost the same text and not the
-same rule. It reads words and numbers; it knows nothing of records.
+same rule. A word that stands in only one of them is a difference too, unless it is the other's word
+in another form: one rule too many costs little, a contradiction that was dropped costs what it
+would have said. It reads sentences taken apart (wording.py) and knows nothing of records.
 """
 
-import re
+from collections.abc import Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Final, Literal
 
+from rapidfuzz.distance import OSA
+
 from acegraph.nodes.lexicon import mentions
+from acegraph.nodes.wording import VERDICT, take_apart
 from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
 
-_UP: Final = (
-    r">=?|above|over|more than|greater than|higher than|exceed\w*|at least|older than|after"
-)
-_DOWN: Final = (
-    r"<=?|below|under|less than|fewer than|lower than|at most|up to|younger than|newer than|before"
-    r"|within"
-)
-_DIRECTION = re.compile(rf"(?P<up>{_UP})|(?P<down>{_DOWN})", re.IGNORECASE)
-_VERDICT = re.compile(
-    r"(?P<negated>\b(?:not|never|don't|do not|no|non)\b[\s-]+(?:a\s+|be\s+|as\s+)?)?"
-    r"\b(?:(?P<decline>declin\w*|den(?:y|ied)|reject\w*|block\w*|fraud\w*|suspicious|refus\w*)"
-    r"|(?P<approve>approv\w*|accept\w*|allow\w*|legit\w*|safe|genuine))\b",
-    re.IGNORECASE,
-)
-# A percentage or a confidence is a claim about the rule, not a bound of it.
-_CLAIM = re.compile(
-    r"\d+(?:\.\d+)?\s*(?:%|percent\b)|(?:confidence|probability|likelihood|precision)\W+(?:of\W+)?\d*\.?\d+",
-    re.IGNORECASE,
-)
-_EXCEPTION = re.compile(r"\b(?:unless|except|excluding)\b", re.IGNORECASE)
-_NUMBER_WORDS: Final = {
-    word: str(number)
-    for number, word in enumerate(
-        "zero one two three four five six seven eight nine ten eleven twelve".split()
-    )
-}
-_BOUND = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?\s*(?P<scale>[kKmM]\b)?")
+_SURE: Final = 5
+_OPPOSED: Final = ({"from", "to"}, {"by", "for"})
+_WEAK: Final = frozenset().union(*_OPPOSED)
+"""Words that matter only where one stands for its opposite."""
 
 
 def difference(left: str, right: str) -> Difference | None:
@@ -51,17 +34,21 @@ def difference(left: str, right: str) -> Difference | None:
     """
     a, b = parse_condition(left), parse_condition(right)
     if a is not None and b is not None:
-        return _between_conditions(a, b)
-    if _verdict(left) != _verdict(right):
+        return between_conditions(a, b)
+    one, other = take_apart(_without_flags(left)), take_apart(_without_flags(right))
+    if one.verdicts != other.verdicts:
         return "verdict"
-    if _directions(left) != _directions(right):
+    if one.directions != other.directions:
         return "direction"
     if _subjects(left) != _subjects(right):
         return "field"
-    return "bound" if _bounds(left) != _bounds(right) else None
+    if one.bounds != other.bounds:
+        return "bound"
+    return None if _same_words(one.words, other.words) else "field"
 
 
-def _between_conditions(a: Condition, b: Condition) -> Difference | None:
+def between_conditions(a: Condition, b: Condition) -> Difference | None:
+    """What two conditions test differently."""
     if a.same_as(b):
         return None
     if a.verdict != b.verdict:
@@ -73,27 +60,51 @@ def _between_conditions(a: Condition, b: Condition) -> Difference | None:
     return "bound"
 
 
-def _verdict(text: str) -> int:
-    """Positive where the text argues for DECLINE, negative for APPROVE."""
-    total = 0
-    for found in _VERDICT.finditer(text):
-        total += (1 if found["decline"] else -1) * (-1 if found["negated"] else 1)
-    return (total > 0) - (total < 0)
-
-
-def _directions(text: str) -> list[str]:
-    return [str(found.lastgroup) for found in _DIRECTION.finditer(text)]
-
-
 def _subjects(text: str) -> set[tuple[str, bool]]:
-    found = {(m.phrase if m.concept == "country" else m.concept, m.negated) for m in mentions(text)}
-    return found | {(word.lower(), True) for word in _EXCEPTION.findall(text)}
+    """Flags, kinds of merchants and channels; topics are too broad to tell rules apart."""
+    # "Do not approve gift cards" denies no gift cards.
+    found = mentions(VERDICT.sub(" ", text))
+    return {(m.concept, m.negated) for m in found if m.group != "topic"}
 
 
-def _bounds(text: str) -> list[float]:
-    scales = {"k": 1e3, "m": 1e6}
-    text = re.sub(r"[a-z]+", lambda word: _NUMBER_WORDS.get(word[0], word[0]), text.lower())
-    return sorted(
-        float(re.sub(r"[^\d.]", "", found[0])) * scales.get((found["scale"] or "").lower(), 1)
-        for found in _BOUND.finditer(_CLAIM.sub(" ", text))
-    )
+def _without_flags(text: str) -> str:
+    """The text without the phrases that the lexicon knows as one flag: they are compared as such.
+
+    >>> _without_flags("Decline via proxy at night")
+    'Decline via       at night'
+    """
+    lowered = text.lower()
+    for found in mentions(text) if len(lowered) == len(text) else ():
+        if found.group == "flag":
+            end = found.start + len(found.phrase)
+            text = text[: found.start] + " " * len(found.phrase) + text[end:]
+    return text
+
+
+def _same_words(left: Sequence[str], right: Sequence[str]) -> bool:
+    """Whether all that stands in one text only is the other's word in another form."""
+    for a, b in _changes(left, right):
+        if {*a, *b} in _OPPOSED:
+            return False
+        a, b = ([word for word in words if word not in _WEAK] for words in (a, b))
+        if len(a) != len(b) or not all(map(_same_word, a, b)):
+            return False
+    return True
+
+
+def _changes(
+    left: Sequence[str], right: Sequence[str]
+) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
+    matcher = SequenceMatcher(None, left, right, autojunk=False)
+    for kind, a, b, c, d in matcher.get_opcodes():
+        if kind != "equal":
+            yield left[a:b], right[c:d]
+
+
+def _same_word(a: str, b: str) -> bool:
+    """One slip of the pen apart, in a word long enough to be sure of.
+
+    >>> _same_word("merchant", "merchnat"), _same_word("verif", "unverif"), _same_word("low", "lot")
+    (True, False, False)
+    """
+    return min(len(a), len(b)) >= _SURE and a[0] == b[0] and OSA.distance(a, b) == 1

@@ -6,8 +6,7 @@ the bullets.
 """
 
 from dataclasses import dataclass
-
-from langchain_core.language_models import BaseChatModel
+from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent import resolve_model
 from acegraph.nodes.models import LanguageModel
@@ -15,6 +14,9 @@ from acegraph.nodes.prompts import judge_messages
 from acegraph.nodes.waiting import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings, Verdict, VerdictForm, other, parse_verdict
 from acegraph.state.verdict import JUDGE
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)
@@ -77,7 +79,7 @@ class LLMJudge(SimpleJudge):
 
     def __init__(
         self,
-        model: BaseChatModel | LanguageModel | str | None = None,
+        model: "BaseChatModel | LanguageModel | str | None" = None,
         *,
         model_is_optional: bool = False,
     ) -> None:

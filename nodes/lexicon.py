@@ -7,6 +7,7 @@ a VPN is mentioned is a fact, whether it is bad is for the scorecard and the bul
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from typing import Final
 
 FLAGS: Final[dict[str, tuple[str, ...]]] = {
@@ -217,7 +218,12 @@ def _index() -> dict[str, tuple[str, str, bool]]:
 
 
 _PHRASES = _index()
-_PATTERN = _any_of(_PHRASES)
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Made when first needed: it is most of what importing this module would cost."""
+    return _any_of(_PHRASES)
 
 
 def mentions(text: str) -> Iterator[Mention]:
@@ -227,7 +233,7 @@ def mentions(text: str) -> Iterator[Mention]:
     [('vpn', True), ('new_device', False)]
     """
     lowered = text.lower()
-    for found in _PATTERN.finditer(lowered):
+    for found in _pattern().finditer(lowered):
         group, concept, opposite = _PHRASES[_joined(found[1])]
         before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
         clause = _CLAUSE.split(before)[-1]

@@ -9,10 +9,9 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, Final, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
-from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from pydantic import ValidationError
 
@@ -25,6 +24,9 @@ from acegraph.state import (
     ModelRefused,
     ModelUnavailable,
 )
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
@@ -47,7 +49,7 @@ _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2"
 class LanguageModel:
     """A chat model that fills in forms."""
 
-    def __init__(self, model: BaseChatModel, method: Method | None = None) -> None:
+    def __init__(self, model: "BaseChatModel", method: Method | None = None) -> None:
         self.model = model
         self.name = str(getattr(model, "model_name", None) or type(model).__name__)
         self.method: Method = method or _method_of(model, self.name)
@@ -125,7 +127,17 @@ def as_model_errors(name: str) -> Iterator[None]:
         raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol") from error
 
 
-def _method_of(model: BaseChatModel, name: str) -> Method:
+def is_chat_model(given: object) -> TypeGuard["BaseChatModel"]:
+    """Whether it is a LangChain chat model; if one exists its module is loaded, so none is
+    imported.
+    """
+    loaded = sys.modules.get("langchain_core.language_models.chat_models")
+    return loaded is not None and isinstance(given, loaded.BaseChatModel)
+
+
+def _method_of(model: "BaseChatModel", name: str) -> Method:
+    from langchain_core.language_models import BaseChatModel  # 40 ms, for those who have a model
+
     if type(model).with_structured_output is BaseChatModel.with_structured_output and (
         type(model).bind_tools is BaseChatModel.bind_tools
     ):

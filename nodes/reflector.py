@@ -8,10 +8,9 @@ for the curator to say.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, NotRequired
+from typing import TYPE_CHECKING, Any, Final, NotRequired
 
 import numpy as np
-from langchain_core.language_models import BaseChatModel
 from typing_extensions import TypedDict
 
 from acegraph.nodes.agent import resolve_model
@@ -34,6 +33,9 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
 
 _PROBLEMS: Final[dict[str, str]] = {
     "location_fraud": "country vpn distance ip city state lat lng region travel address",
@@ -74,7 +76,7 @@ class Judged:
 class Reflector:
     """Writes heuristics. Used alone it remembers the cases it was given."""
 
-    def __init__(self, model: BaseChatModel | LanguageModel | str | None = None) -> None:
+    def __init__(self, model: "BaseChatModel | LanguageModel | str | None" = None) -> None:
         self._model = model
         self._memory: dict[str, CaseTable] = {}
         self._proposed: dict[str, list[Condition]] = {}

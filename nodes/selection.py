@@ -1,19 +1,27 @@
 """The mathematics of the five stages: arrays in, order out. No I/O, no clock, no logger.
 
-River's rule holds here: chance comes in as a parameter.
+River's rule holds here: chance comes in as a parameter. Products are computed in single precision,
+as fast as memory allows, with a bound on what rounding can have changed; whoever is too close to
+call is computed again in double precision. So the result is exact, on any machine.
 """
 
 import hashlib
-from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
+Bools = NDArray[np.bool_]
+Rows = NDArray[np.intp]
 
-RELAXATION = 0.8
+RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never
 lower."""
+DIGITS: Final = 9
+"""Scores that agree to so many digits are equal: beyond is rounding, which must decide nothing."""
+_AT_ONCE: Final = 1024
 
 
 def decision_rng(seed: int, decision_id: str) -> np.random.Generator:
@@ -32,7 +40,7 @@ def success_rates(helpful: Floats, harmful: Floats) -> Floats:
     return np.where(judged > 0, helpful / np.maximum(judged, 1), 0.5)
 
 
-def pass_quality(rates: Floats, threshold: float, wanted: int) -> NDArray[np.bool_]:
+def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
     """Stage 2: at or above the threshold; with too few left, at or above 0.8 of it, never lower.
 
     >>> pass_quality(np.array([0.9, 0.25, 0.1]), 0.3, wanted=2).tolist()
@@ -43,32 +51,79 @@ def pass_quality(rates: Floats, threshold: float, wanted: int) -> NDArray[np.boo
     return passed if passed.sum() >= wanted else rates >= threshold * RELAXATION - 1e-12
 
 
-def cosines(matrix: Floats, query: Floats) -> Floats:
-    """Cosine of each row with the query; 0 for a zero vector."""
-    lengths = np.linalg.norm(matrix, axis=1) * np.linalg.norm(query)
-    return np.where(lengths > 0, matrix @ query / np.where(lengths > 0, lengths, 1), 0.0)
-
-
 def thompson_draws(helpful: Floats, harmful: Floats, rng: np.random.Generator) -> Floats:
     """Stage 4: one draw from Beta(helpful + 1, harmful + 1) for each bullet."""
     return rng.beta(helpful + 1, harmful + 1)
 
 
-def pick_diverse(
-    scores: Floats, vectors: Floats, tie_breaks: Sequence[int], n: int, diversity_weight: float
-) -> list[tuple[int, float]]:
-    """Stage 5: greedy; each pick maximises score + weight * (1 - mean cosine to those picked).
+def rounding(dimensions: int) -> float:
+    """What single precision can have changed in a cosine of unit vectors, in any order of summing.
 
-    Gives the picks with their bonus; equal totals go to the smaller tie break.
+    The bound n u of the textbooks (Higham 2002, section 3.1), twice: for the product, and for unit
+    vectors whose length is 1 but for their own rounding.
     """
-    unit = vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1e-12)
-    left = list(range(len(scores)))
-    similarity = np.zeros(len(scores))
-    picked: list[tuple[int, float]] = []
-    while left and len(picked) < n:
-        bonus = diversity_weight * (1 - similarity / len(picked)) if picked else similarity
-        best = max(left, key=lambda i: (scores[i] + bonus[i], -tie_breaks[i]))
-        picked.append((best, float(bonus[best])))
-        left.remove(best)
-        similarity = similarity + unit @ unit[best]
-    return picked
+    return 2 * (dimensions + 2) * 2.0**-24
+
+
+def cosines(matrix: Floats, rows: Rows, vector: Floats) -> Floats:
+    """The cosines of some rows with a unit vector, or several, in double precision."""
+    wide = np.asarray(vector, np.float64).T
+    found = np.empty((len(rows), *wide.shape[1:]))
+    for start in range(0, len(rows), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        found[part] = matrix[rows[part]].astype(np.float64) @ wide
+    return np.round(found, DIGITS)
+
+
+def pass_semantic(
+    products: Floats, rows: Rows, matrix: Floats, query: Floats, threshold: float
+) -> Bools:
+    """Stage 3 for bullets without a rule to go by: cosine at or above the threshold."""
+    passed = products >= threshold
+    close = np.flatnonzero(np.abs(products - threshold) <= rounding(matrix.shape[1]))
+    if len(close):
+        passed[close] = cosines(matrix, rows[close], query) >= threshold
+    return passed
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The bullets that came as far as stage 4, in the order of their ids."""
+
+    matrix: Floats
+    """Unit vectors in single precision, of these and other bullets."""
+    rows: Rows
+    """Which rows of the matrix they are."""
+    query: Floats
+    """The unit vector of the transaction."""
+    products: Floats
+    """Their cosines with the query, in single precision."""
+    floors: Floats
+    """What their semantic score is at least: the threshold for a rule that holds."""
+    fixed: Floats
+    """What they score apart from that: weighted quality and draw."""
+    semantic_weight: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def semantic(self, which: Rows) -> Floats:
+        """The semantic scores of some, exactly."""
+        return np.maximum(cosines(self.matrix, self.rows[which], self.query), self.floors[which])
+
+    def combined(self, which: Rows) -> Floats:
+        """The scores of stage 4 of some, exactly."""
+        return self.fixed[which] + self.semantic_weight * self.semantic(which)
+
+    def similarity(self, which: Rows, others: Rows) -> Floats:
+        """The mean cosine of some to others, exactly."""
+        vectors = self.matrix[self.rows[others]]
+        found: Floats = cosines(self.matrix, self.rows[which], vectors).mean(axis=1)
+        return found
+
+
+def best_of(values: Floats, n: int) -> Rows:
+    """Where the n largest values are, in no order."""
+    if n >= len(values):
+        return np.arange(len(values))
+    return np.argpartition(values, len(values) - n)[len(values) - n :]

@@ -1,12 +1,12 @@
 """The selector: five stages from all bullets of a node to the few that the agent sees.
 
 Context, quality, semantics, score, diversity. It reads the playbook and writes nothing but missing
-vectors; the mathematics is in selection.py.
+vectors; the stages are in stages.py, their mathematics in selection.py and diversity.py.
 """
 
 import uuid
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,39 +15,20 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes import providers, selection
 from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.nodes.reader import read_fields
+from acegraph.nodes.stages import Asked, Pool, Selection, Settings, choose
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import (
     Bullet,
     BulletPlaybook,
-    Clock,
-    Fields,
     InvalidSettings,
     ModelAnswerInvalid,
     ModelError,
     Transaction,
-    View,
 )
-from acegraph.state.vectors import Vector
+from acegraph.state.vectors import Vector, unit
 
 _ENOUGH_TO_WARN = 20
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
-
-
-@dataclass(frozen=True)
-class Selection:
-    """The chosen bullets, best first, and why."""
-
-    bullets: tuple[Bullet, ...]
-    scores: dict[str, dict[str, float]]
-    """Per bullet id: quality, semantic, thompson, combined, diversity_bonus, final."""
-    funnel: dict[str, int]
-    """How many bullets were left after each stage."""
-    warnings: tuple[str, ...] = ()
-    shadow: tuple[Bullet, ...] = ()
-    """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
-    that one unlucky first firing is not for life."""
-    clock: Clock | None = None
-    """The moment whose bullets and counters were looked at."""
 
 
 class HybridSelector:
@@ -69,6 +50,8 @@ class HybridSelector:
             raise InvalidSettings(
                 f"weights are quality, semantic and thompson; found {sorted(given)}"
             )
+        if diversity_weight < 0:
+            raise InvalidSettings(f"diversity_weight is 0 or more, not {diversity_weight}")
         self.quality_threshold = quality_threshold
         self.semantic_threshold = semantic_threshold
         self.diversity_weight = diversity_weight
@@ -126,6 +109,28 @@ class HybridSelector:
         )
         return list(chosen.bullets), chosen.scores
 
+    def select_many(
+        self,
+        queries: Sequence[str | Mapping[str, Any]],
+        node: str,
+        playbook: BulletPlaybook,
+        n_bullets: int = 5,
+        source: str | None = None,
+        *,
+        decision_ids: Sequence[str] | None = None,
+    ) -> list[tuple[list[Bullet], dict[str, dict[str, float]]]]:
+        """`select_bullets` for many transactions, with one matrix product for all of them."""
+        transactions = [Transaction.of(query) for query in queries]
+        ids = list(decision_ids) if decision_ids else [uuid.uuid4().hex for _ in queries]
+        if len(ids) != len(transactions):
+            raise InvalidSettings(
+                f"{len(transactions)} queries want as many decision_ids; found {len(ids)}"
+            )
+        found = finish(
+            self.select_each(transactions, node, playbook, n_bullets, source, ids, BLOCKING)
+        )
+        return [(list(chosen.bullets), chosen.scores) for chosen in found]
+
     async def select(
         self,
         transaction: Transaction,
@@ -136,130 +141,81 @@ class HybridSelector:
         decision_id: str,
         wait: Wait,
     ) -> Selection:
-        """The five stages, with the funnel; both calls above and the graph's node run this."""
-        view: View = await wait.work(playbook.view, node, source)
-        in_context = view.bullets
-        good = self._of_quality(in_context, n_bullets)
-        fields = read_fields(transaction)
-        held_back = {b.id for b in in_context} - {b.id for b in good}
-        shadow = tuple(
-            b for b in in_context if b.id in held_back and b.condition and b.condition.holds(fields)
+        """The five stages, with the funnel: what the graph's node runs."""
+        (chosen,) = await self.select_each(
+            [transaction], node, playbook, n_bullets, source, [decision_id], wait
         )
-        funnel = {"context": len(in_context), "quality": len(good)}
-        if not good or n_bullets < 1:
-            funnel |= {"semantic": 0, "score": 0, "diversity": 0}
-            return Selection((), {}, funnel, shadow=shadow, clock=view.clock)
+        return chosen
+
+    async def select_each(
+        self,
+        transactions: Sequence[Transaction],
+        node: str,
+        playbook: BulletPlaybook,
+        n_bullets: int,
+        source: str | None,
+        decision_ids: Sequence[str],
+        wait: Wait,
+    ) -> list[Selection]:
+        """The five stages for some transactions; all calls above run this."""
+        view = await wait.work(playbook.view, node)
+        pool = Pool.of(view, source, self.quality_threshold, n_bullets)
+        asked = [
+            Asked.of(pool, read_fields(transaction), selection.decision_rng(self.seed, decision_id))
+            for transaction, decision_id in zip(transactions, decision_ids, strict=True)
+        ]
+        if not pool.is_good.any() or n_bullets < 1:
+            return [one.chosen() for one in asked]
         warnings: tuple[str, ...] = ()
         try:
-            query, vectors = await self._embed(transaction.text, good, playbook, wait)
+            texts = [transaction.text for transaction in transactions]
+            queries, matrix = await self._embed(texts, pool, playbook, wait)
         except ModelError as error:
             # Without vectors only a rule that holds is known to be relevant.
-            good = [b for b in good if b.condition and b.condition.holds(fields)]
-            query, vectors = np.ones(1, np.float32), [np.zeros(1, np.float32)] * len(good)
+            asked = [one.without_vectors() for one in asked]
+            queries, matrix = (np.zeros((n, 1), np.float32) for n in (len(asked), view.size))
             warnings = (f"selection without embeddings: {error}",)
-        relevant, semantic = self._relevant(good, query, vectors, fields)
-        funnel["semantic"] = len(relevant)
-        if any(b.condition is None for b in good):  # rules need no threshold
-            warnings += self._often_empty(not relevant)
-        chosen = self._choose(
-            [good[i] for i in relevant],
-            semantic[relevant],
-            [vectors[i] for i in relevant],
-            n_bullets,
-            selection.decision_rng(self.seed, decision_id),
-        )
-        funnel |= {"score": len(relevant), "diversity": len(chosen.bullets)}
-        return Selection(chosen.bullets, chosen.scores, funnel, warnings, shadow, view.clock)
-
-    def _of_quality(self, bullets: Sequence[Bullet], wanted: int) -> list[Bullet]:
-        rates = np.array([b.get_success_rate() for b in bullets])
-        passed = selection.pass_quality(rates, self.quality_threshold, wanted)
-        return [b for b, ok in zip(bullets, passed, strict=True) if ok]
+        settings = Settings(n_bullets, self._threshold(), self.weights, self.diversity_weight)
+        found = await wait.work(choose, asked, queries, matrix, settings)
+        if not warnings and pool.has_prose:  # rules need no threshold
+            return [replace(one, warnings=self._often_empty(one)) for one in found]
+        return [replace(one, warnings=warnings) for one in found]
 
     async def _embed(
-        self, text: str, bullets: Sequence[Bullet], playbook: BulletPlaybook, wait: Wait
-    ) -> tuple[Vector, list[Vector]]:
-        """The query's vector and the bullets', buying in one batch what is not stored yet."""
-        model = self.embedding
-        known = await wait.work(playbook.vectors, model.name, [b.id for b in bullets])
-        lacking = [b for b in bullets if b.id not in known]
-        query, *bought = await model.vectors([text, *(b.content for b in lacking)], wait)
-        if any(vector.shape != query.shape for vector in known.values()):
-            raise ModelAnswerInvalid(
-                f"{model.name} gave vectors of {len(query)} dimensions; others are stored"
-            )
+        self, texts: Sequence[str], pool: Pool, playbook: BulletPlaybook, wait: Wait
+    ) -> tuple[Vector, Vector]:
+        """The unit vectors of the queries and of the bullets; what is not stored yet is bought in
+        one batch.
+        """
+        model, view = self.embedding, pool.view
+        matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
+        lacking = view.bullets(view.lacking(model.name, pool.is_good))
+        vectors = await model.vectors([*texts, *(b.content for b in lacking)], wait)
+        queries, bought = np.stack(vectors[: len(texts)]), vectors[len(texts) :]
         if lacking:
             fresh = {b.id: vector for b, vector in zip(lacking, bought, strict=True)}
             await wait.work(playbook.store_vectors, model.name, fresh)
-            known |= fresh
-        return query, [known[b.id] for b in bullets]
+            matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
+        assert matrix is not None
+        if matrix.rows.shape[1] != queries.shape[1]:
+            raise ModelAnswerInvalid(
+                f"{model.name} gave vectors of {queries.shape[1]} dimensions; others are stored"
+            )
+        return unit(queries), matrix.rows[: view.size]
 
-    def _relevant(
-        self, bullets: Sequence[Bullet], query: Vector, vectors: Sequence[Vector], fields: Fields
-    ) -> tuple[list[int], selection.Floats]:
-        """Stage 3: a rule that can be evaluated passes if and only if it holds; others by
-        cosine.
-        """
-        threshold = self.semantic_threshold
-        if threshold is None:
-            threshold = self.embedding.threshold
-        if not bullets:
-            return [], np.zeros(0)
-        semantic = selection.cosines(np.stack(vectors), query)
-        kept = []
-        for i, bullet in enumerate(bullets):
-            holds = bullet.condition.holds(fields) if bullet.condition else None
-            if holds:
-                semantic[i] = max(semantic[i], threshold)
-            if holds or (holds is None and semantic[i] >= threshold):
-                kept.append(i)
-        return kept, semantic
+    def _threshold(self) -> float:
+        given = self.semantic_threshold
+        return self.embedding.threshold if given is None else given
 
-    def _often_empty(self, is_empty: bool) -> tuple[str, ...]:
+    def _often_empty(self, found: Selection) -> tuple[str, ...]:
         """Say so when stage 3 leaves nothing most of the time: the threshold does not fit the
         model.
         """
         self._selections += 1
-        self._emptied += is_empty
+        self._emptied += not found.funnel["semantic"]
         if self._selections < _ENOUGH_TO_WARN or 2 * self._emptied <= self._selections:
             return ()
         return (
             f"stage 3 left no bullet in {self._emptied} of {self._selections} selections; "
             "lower semantic_threshold if these bullets should apply",
         )
-
-    def _choose(
-        self,
-        bullets: Sequence[Bullet],
-        semantic: selection.Floats,
-        vectors: Sequence[Vector],
-        n: int,
-        rng: np.random.Generator,
-    ) -> Selection:
-        """Stages 4 and 5."""
-        if not bullets:
-            return Selection((), {}, {})
-        helpful = np.array([b.helpful_count for b in bullets], dtype=float)
-        harmful = np.array([b.harmful_count for b in bullets], dtype=float)
-        quality = selection.success_rates(helpful, harmful)
-        thompson = selection.thompson_draws(helpful, harmful, rng)
-        combined = (
-            self.weights["quality"] * quality
-            + self.weights["semantic"] * semantic
-            + self.weights["thompson"] * thompson
-        )
-        picks = selection.pick_diverse(
-            combined, np.stack(vectors), [b.number for b in bullets], n, self.diversity_weight
-        )
-        scores = {
-            bullets[i].id: {
-                "quality": float(quality[i]),
-                "semantic": float(semantic[i]),
-                "thompson": float(thompson[i]),
-                "combined": float(combined[i]),
-                "diversity_bonus": bonus,
-                "final": float(combined[i]) + bonus,
-            }
-            for i, bonus in picks
-        }
-        return Selection(tuple(bullets[i] for i, _ in picks), scores, {})

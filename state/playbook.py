@@ -7,7 +7,7 @@ read, and only that is read. It knows nothing of selection, models or graphs.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from threading import RLock
 from typing import Any, Final, TypeVar, cast
 
@@ -26,11 +26,12 @@ from acegraph.state.errors import (
     UnknownDecision,
     WriteConflict,
 )
+from acegraph.state.index import Bools, Roster, View
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded, add_moves
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
-from acegraph.state.vectors import Vector, VectorShelf
+from acegraph.state.vectors import Vector, VectorMatrix, VectorShelf
 from acegraph.state.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
@@ -41,14 +42,6 @@ forget."""
 _STALE: Final = -1
 _ATTEMPTS: Final = 5
 _Method = TypeVar("_Method", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True)
-class View:
-    """The bullets of a node at one moment, and which moment that was."""
-
-    bullets: list[Bullet]
-    clock: Clock
 
 
 def _retried(method: _Method) -> _Method:
@@ -77,7 +70,7 @@ class BulletPlaybook:
         """For the ledger's own operations; a user has no need of it."""
         self._ledger = Ledger(self.database)
         self._lock = RLock()
-        self._bullets: dict[int, Bullet] = {}
+        self._bullets = Roster()
         self._hashes: dict[int, tuple[int, int]] = {}
         """Per bullet: the lasting part of its hash, and the whole."""
         self._vectors = VectorShelf(self.database)
@@ -173,16 +166,26 @@ class BulletPlaybook:
         with self._fresh():
             return [
                 b
-                for b in self
-                if b.node == node
+                for b in self._bullets.shelf(node).bullets
+                if b.status != "removed"
                 and (source is None or b.source == source)
                 and (status is None or b.status == status)
             ]
 
-    def view(self, node: str, source: str | None = None) -> View:
-        """The node's active bullets and the moment at which they are what they are."""
+    def view(self, node: str) -> View:
+        """A node's bullets as arrays, and the moment at which they are what they are."""
         with self._fresh():
-            return View(self.get_bullets_for_node(node, source), self._clock)
+            return View.of(self._bullets.shelf(node), self._clock)
+
+    def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
+        """A view's unit vectors; those wanted are read from the database where memory lacks
+        them.
+        """
+        with self._lock:
+            lacking = view.shelf.numbers[view.lacking(model, wanted)].tolist()
+            if lacking:
+                view.shelf.put_vectors(model, self._vectors.read(model, lacking))
+            return view.shelf.matrix(model)
 
     @_retried
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
@@ -229,16 +232,17 @@ class BulletPlaybook:
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of one embedding model, for those of the bullets that have one."""
-        with self._fresh():
-            known = self._vectors.of_model(model)
-            return {i: known[n] for i in bullet_ids if (n := self._number(i)) in known}
+        wanted = {self._number(i): i for i in bullet_ids}
+        return {wanted[n]: v for n, v in self._vectors.read(model, list(wanted))}
 
     @_retried
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of one embedding model; vectors of two models are never mixed."""
         if vectors:
             with self.writing():
-                self._vectors.store(model, {self._number(i): v for i, v in vectors.items()})
+                numbered = {self._number(i): v for i, v in vectors.items()}
+                self._vectors.store(model, numbered)
+                self._bullets.put_vectors(model, numbered)
 
     @_retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
@@ -485,17 +489,17 @@ class BulletPlaybook:
         found = connection.execute(READ_CLOCK).one()
         if found.position == since:
             return
-        known = len(self._bullets)
+        gone = set(self._bullets) if since == _STALE else set()
         if since == _STALE:
-            self._bullets, self._hashes = {}, {}
             self._cases.clear()
         for bullet in connection.execute(sql.BULLETS_SINCE, {"since": since}):
             self._keep(bullet._asdict())
+            gone.discard(bullet.number)
+        for number in gone:
+            del self._bullets[number], self._hashes[number]
         if self._cases:
             for case in connection.execute(sql.LABELLED_SINCE, {"since": since}):
                 self._take_in(case)
-        if since == _STALE or len(self._bullets) != known:
-            self._vectors.forget()
         self._clock = Clock(found.position, found.version)
 
     def _take_in(self, row: Any) -> None:

@@ -5,7 +5,8 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selection import decision_rng, pass_quality, pick_diverse, thompson_draws
+from acegraph.nodes.diversity import pick_diverse
+from acegraph.nodes.selection import Candidates, decision_rng, pass_quality, thompson_draws
 from acegraph.state import BulletPlaybook, InvalidSettings
 
 NODE = "fraud_detection"
@@ -25,6 +26,16 @@ PLACES = [
     "by recurring payment",
     "after a password reset",
 ]
+
+
+def picks(scores: np.ndarray, vectors: np.ndarray, n: int, weight: float) -> list[int]:
+    """Stage 5 for given scores."""
+    everybody = np.arange(len(scores))
+    nothing = np.zeros(len(scores))
+    rows = np.asarray(vectors, np.float32)
+    query = np.zeros(rows.shape[1], np.float32)
+    candidates = Candidates(rows, everybody, query, nothing, nothing, scores, 0.0)
+    return pick_diverse(candidates, n, weight)
 
 
 def irrelevant(n: int) -> list[str]:
@@ -108,8 +119,8 @@ def test_only_the_source_asked_for_is_selected() -> None:
 def test_the_diversity_stage_changes_the_choice() -> None:
     scores = np.array([0.90, 0.89, 0.80])
     vectors = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])
-    assert [i for i, _ in pick_diverse(scores, vectors, [1, 2, 3], 2, 0.0)] == [0, 1]
-    assert [i for i, _ in pick_diverse(scores, vectors, [1, 2, 3], 2, 0.15)] == [0, 2]
+    assert picks(scores, vectors, 2, 0.0) == [0, 1]
+    assert picks(scores, vectors, 2, 0.15) == [0, 2]
 
 
 def test_the_diversity_stage_lowers_the_mean_similarity_of_what_is_shown() -> None:
@@ -119,10 +130,8 @@ def test_the_diversity_stage_lowers_the_mean_similarity_of_what_is_shown() -> No
             rng = np.random.default_rng(trial)
             vectors = rng.standard_normal((40, 6))
             vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            picks = [
-                i for i, _ in pick_diverse(rng.uniform(0.5, 0.6, 40), vectors, range(40), 5, weight)
-            ]
-            cosines = vectors[picks] @ vectors[picks].T
+            shown = picks(rng.uniform(0.5, 0.6, 40), vectors, 5, weight)
+            cosines = vectors[shown] @ vectors[shown].T
             found.append(cosines[np.triu_indices(5, 1)].mean())
         return float(np.mean(found))
 
@@ -130,8 +139,7 @@ def test_the_diversity_stage_lowers_the_mean_similarity_of_what_is_shown() -> No
 
 
 def test_equal_scores_go_to_the_older_bullet() -> None:
-    scores, vectors = np.array([0.5, 0.5, 0.5]), np.eye(3)
-    assert pick_diverse(scores, vectors, [30, 10, 20], 1, 0.15)[0][0] == 1
+    assert picks(np.array([0.4, 0.5, 0.5]), np.eye(3), 3, 0.15) == [1, 2, 0]
 
 
 @pytest.mark.parametrize(("helpful", "harmful"), [(0, 0), (7, 2), (1, 30)])

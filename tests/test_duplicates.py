@@ -1,0 +1,110 @@
+"""Duplicates, exactly as a full scan finds them; contradictions and revisions told apart."""
+
+import json
+from difflib import SequenceMatcher
+from pathlib import Path
+
+import pytest
+from data.build_pairs import build
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from acegraph.nodes import Curator
+from acegraph.nodes.difference import difference
+from acegraph.nodes.duplicates import alike
+from acegraph.state import BulletPlaybook
+
+NODE = "fraud_detection"
+PAIRS = Path(__file__).parent / "data" / "pairs.jsonl"
+SENTENCE = "Decline any card payment over $1,000 when the account is less than 30 days old"
+
+words = st.sampled_from(
+    [*SENTENCE.split(), "İstanbul", "ß", "naïve", "DECLINE", "支払い", "\u0130"]
+)
+texts = st.lists(words, min_size=1, max_size=60).map(" ".join)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> tuple[str, str]:
+    """Two texts a few edits apart: those that a bound has to tell from one another."""
+    text = draw(texts)
+    other = text
+    for _ in range(draw(st.integers(0, 6))):
+        at, cut = draw(st.integers(0, len(other))), draw(st.integers(0, 12))
+        other = (
+            other[:at] + draw(st.sampled_from(["", "x", " not ", "eeee", "Ω"])) + other[at + cut :]
+        )
+    return text, other
+
+
+def full_scan(candidate: str, existing: list[str], threshold: float) -> list[int]:
+    return [
+        i
+        for i, text in enumerate(existing)
+        if SequenceMatcher(None, candidate.lower(), text.lower()).ratio() > threshold
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(edited(), st.lists(texts, max_size=3), st.sampled_from([0.0, 0.5, 0.85, 0.9, 1.0]))
+@example(("ab" * 150, "ab" * 150), [], 0.85)  # autojunk: all characters are popular
+@example(("a" * 17 + "b" * 3, "a" * 17), ["a" * 17 + "c" * 3], 0.85)  # exactly at the threshold
+def test_the_text_test_answers_as_the_full_scan(
+    pair: tuple[str, str], others: list[str], threshold: float
+) -> None:
+    candidate, existing = pair
+    everybody = [existing, *others, candidate]
+    assert alike(candidate, everybody, threshold) == full_scan(candidate, everybody, threshold)
+
+
+def test_the_pairs_are_what_their_builder_builds() -> None:
+    assert [json.loads(line) for line in PAIRS.read_text().splitlines()] == build()
+
+
+def test_held_out_contradictions_are_kept_and_near_duplicates_caught() -> None:
+    counts: dict[str, list[int]] = {}
+    for pair in map(json.loads, PAIRS.read_text().splitlines()):
+        if pair["half"] == "held out":
+            is_duplicate = bool(
+                alike(pair["right"], [pair["left"]], 0.85)
+                and difference(pair["right"], pair["left"]) is None
+            )
+            counts.setdefault(pair["kind"], []).append(is_duplicate)
+    different = counts["contradiction"] + counts["threshold"]
+    assert sum(different) <= 0.02 * len(different)
+    assert sum(counts["duplicate"]) >= 0.8 * len(counts["duplicate"])
+    assert not any(counts["unrelated"])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "what"),
+    [
+        ("Decline above $1,000", "Decline above 1000 dollars", None),
+        ("Decline above $1,000", "Decline above 1k", None),
+        ("Decline above $1,000", "Decline above $10,000", "bound"),
+        ("Decline two in 24 hours", "Decline 2 in 1 day", None),
+        ("Decline within 10 minutes", "Decline within 10 hours", "bound"),
+        ("Decline when use is above 80%", "Decline when use is above 90%", "bound"),
+        ("Decline, 80% of these are fraud", "Decline, 90% of these are fraud", None),
+        ("Decline over 5 in 100 days", "Decline over 100 in 5 days", "bound"),
+        ("Decline at night but approve at noon", "Approve at night but decline at noon", "verdict"),
+        ("Do not approve gift cards", "Decline gift cards", None),
+        ("Decline no more than 5 tries", "Decline more than 5 tries", "direction"),
+        ("Decline verified cards", "Decline unverified cards", "field"),
+        ("Decline transfers to Oslo", "Decline transfers from Oslo", "field"),
+        ("Decline unless a PIN was used", "Decline if a PIN was used", "field"),
+    ],
+)
+def test_what_two_sentences_say_differently(left: str, right: str, what: str | None) -> None:
+    assert difference(left, right) == difference(right, left) == what
+
+
+def test_equal_conditions_in_other_words_are_duplicates_whatever_their_texts() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    rule = 'DECLINE when amount >= 1000 and vpn is true and country is not "US"'
+    assert curator.merge_bullet(rule, NODE, playbook) == "b1"
+    again = 'decline if country != "US" and amount >= 1,000 and vpn = true'
+    assert curator.merge_bullet(again, NODE, playbook) is None
+    other = 'DECLINE when amount > 1000 and vpn is true and country is not "US"'
+    assert curator.merge_bullet(other, NODE, playbook) == "b2"
+    assert playbook.get_bullet("b2").related == ("b1",)
