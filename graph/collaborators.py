@@ -14,9 +14,11 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from acegraph.nodes.agent import Decision, SimpleFraudAgent
+from acegraph.nodes.embeddings import EmbeddingModel
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
-from acegraph.nodes.models import as_client_errors
+from acegraph.nodes.models import LanguageModel, as_client_errors
 from acegraph.nodes.reflector import Judged, Reflection, Reflector
+from acegraph.nodes.selector import Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     Bullet,
@@ -45,8 +47,31 @@ class Agent(Protocol):
         bullets: Iterable[Bullet],
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Decision:
         """Decide."""
+        ...
+
+
+class Selecting(Protocol):
+    """What the selector node calls."""
+
+    @property
+    def embedding(self) -> EmbeddingModel:
+        """The embedding model in use."""
+        ...
+
+    async def select(
+        self,
+        transaction: Transaction,
+        node: str,
+        playbook: Any,
+        n_bullets: int,
+        source: str | None,
+        decision_id: str,
+        wait: Wait,
+    ) -> Selection:
+        """Select."""
         ...
 
 
@@ -66,7 +91,7 @@ def as_agent(given: Any) -> Agent:
         if given.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str | BaseChatModel | LanguageModel):
         return SimpleFraudAgent(model=given)
     return _ForeignAgent(_Call(given, "agent"))
 
@@ -75,7 +100,7 @@ def as_judge(given: Any) -> SimpleJudge:
     """Bring a judge to the form the node calls."""
     if isinstance(given, SimpleJudge):
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str | BaseChatModel | LanguageModel):
         return LLMJudge(given, model_is_optional=True)
     return _ForeignJudge(_Call(given, "judge"))
 
@@ -84,7 +109,7 @@ def as_reflector(given: Any) -> Reflecting:
     """Bring a reflector to the form the node calls."""
     if isinstance(given, Reflector):
         return given
-    if given is None or isinstance(given, str | BaseChatModel):
+    if given is None or isinstance(given, str | BaseChatModel | LanguageModel):
         return Reflector(given)
     return _ForeignReflector(_Call(given, "reflector"))
 
@@ -130,6 +155,7 @@ class _ForeignAgent:
         bullets: Iterable[Bullet],
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Decision:
         answer = await self._call(
             {
@@ -155,7 +181,7 @@ class _ForeignJudge(SimpleJudge):
         self._call = call
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
     ) -> Judgement:
         answer = await self._call({"transaction": input_text, "decision": output}, wait)
         if isinstance(answer, tuple) and len(answer) == 2:

@@ -57,7 +57,7 @@ class HybridSelector:
         weights: Mapping[str, float] | None = None,
         embedding_model: str | None = None,
         *,
-        embeddings: Embeddings | None = None,
+        embeddings: Embeddings | EmbeddingModel | None = None,
         seed: int = 0,
     ) -> None:
         given: dict[str, float] = {**_DEFAULT_WEIGHTS, **(weights or {})}
@@ -178,7 +178,7 @@ class HybridSelector:
         model = self.embedding
         known = await wait.work(playbook.vectors, model.name, [b.id for b in bullets])
         lacking = [b for b in bullets if b.id not in known]
-        query, *bought = await model.vectors([text, *(b.content for b in lacking)], wait)
+        query, *bought = await model.vectors([text, *(b.content for b in lacking)], wait, playbook)
         if any(vector.shape != query.shape for vector in known.values()):
             raise ModelAnswerInvalid(
                 f"{model.name} gave vectors of {len(query)} dimensions; others are stored"

@@ -8,6 +8,7 @@ from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Comparison, Condition, parse_condition
 from acegraph.state.errors import (
     AceError,
+    BudgetSpent,
     DecisionConflict,
     InvalidCondition,
     InvalidDataset,
@@ -37,6 +38,7 @@ __all__ = [
     "AceInput",
     "AceOutput",
     "AceState",
+    "BudgetSpent",
     "Bullet",
     "BulletPlaybook",
     "Case",

@@ -16,7 +16,7 @@ from acegraph.state import tables
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
-from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
+from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded
 from acegraph.state.rows import from_row, to_row
 from acegraph.state.transaction import clean_text
@@ -193,16 +193,55 @@ class BulletPlaybook:
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of one embedding model, for those of the bullets that have one."""
+        """The stored vectors of one embedding model, for those of the bullets that have one.
+
+        Refused where the bullets have those of another model: see `rebind_vectors`.
+        """
         with self._fresh():
-            known = self._vectors.of_model(model)
-            return {i: known[n] for i in bullet_ids if (n := self._number(i)) in known}
+            self._check_model(model)
+            contents = {i: self.get_bullet(i).content for i in bullet_ids}
+            known = self._vectors.of_texts(model, contents.values())
+            return {i: known[text] for i, text in contents.items() if text in known}
 
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of one embedding model; vectors of two models are never mixed."""
+        """Keep vectors of bullets; those of two models are never mixed."""
         if vectors:
             with self.writing():
-                self._vectors.store(model, {self._number(i): v for i, v in vectors.items()})
+                self._check_model(model)
+                self._vectors.store(
+                    model, {self.get_bullet(i).content: v for i, v in vectors.items()}
+                )
+                if self._vectors.bound_model() is None:
+                    self._vectors.bind(model)
+
+    def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
+        """The stored vectors of any texts, for those that have one."""
+        with self._fresh():
+            return self._vectors.of_texts(model, texts, keep=False)
+
+    def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors of any texts, so that none is bought twice."""
+        if vectors:
+            with self.writing():
+                self._vectors.store(model, vectors, keep=False)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The model whose vectors the bullets have; None while they have none."""
+        return self._vectors.bound_model()
+
+    def rebind_vectors(self, model: str) -> None:
+        """Let the bullets have the vectors of another model from now on."""
+        with self.writing():
+            self._vectors.bind(model)
+
+    def _check_model(self, model: str) -> None:
+        bound = self._vectors.bound_model()
+        if bound not in (None, model):
+            raise InvalidSettings(
+                f"the bullets of this playbook have vectors of {bound!r}, not of {model!r}; to "
+                f"switch, run: acegraph reembed --model {model} --playbook {self.url}"
+            )
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""

@@ -64,11 +64,12 @@ history = sa.Table(
     sa.Column("status", sa.String, nullable=False),
     sqlite_autoincrement=True,
 )
+# Of any text, bullet or transaction: what a model was once paid for is never bought again.
 embeddings = sa.Table(
-    "embeddings",
+    "text_embeddings",
     metadata,
-    sa.Column("bullet", sa.Integer, primary_key=True),
     sa.Column("model", sa.String, primary_key=True),
+    sa.Column("text_hash", sa.String, primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
 )
 # What was asked. A case may be known before it is decided: labelled history is.

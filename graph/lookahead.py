@@ -1,0 +1,202 @@
+"""Model answers fetched ahead of their turn, so that many are under way at once.
+
+Case i is foreseen on the playbook as it stood after the learning of case i - lag: bullets are
+selected, the agent decides, and the reflector writes from a mistake. Then, when its turn comes, it
+runs through the compiled graph, which finds these answers there instead of asking. Recording and
+curation therefore happen in the order of the cases, and the same cases with the same lag give the
+same run, however long each answer takes.
+"""
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Generic, TypeVar
+
+from acegraph.graph.collaborators import Selecting
+from acegraph.graph.dataset import Item
+from acegraph.graph.lesson import Lesson
+from acegraph.graph.modes import settle_settings
+from acegraph.graph.steps import NO_BULLETS, Parts
+from acegraph.nodes.agent import Decision
+from acegraph.nodes.embeddings import EmbeddingModel
+from acegraph.nodes.reflector import Reflection
+from acegraph.nodes.selector import Selection
+from acegraph.nodes.usage import Meter, innermost, metered
+from acegraph.nodes.waiting import OWN_LOOP
+from acegraph.state import AceContext, ModelError, Transaction, clean_text
+from acegraph.state.view import PlaybookView
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True)
+class Answer(Generic[T]):
+    """What was said ahead of time, or the failure, and what it cost."""
+
+    meter: Meter
+    value: T | None = None
+    error: ModelError | None = None
+
+    def give(self) -> T:
+        """Say it now, and let the cost count where it is said."""
+        innermost().absorb(self.meter)
+        if self.error is not None:
+            raise self.error
+        return self.value  # type: ignore[return-value]
+
+
+@dataclass(frozen=True)
+class Foreseen:
+    """Everything the models said about one case before its turn."""
+
+    view: PlaybookView
+    selection: Answer[Selection]
+    decision: Answer[Decision]
+    reflection: Answer[Reflection | None] | None = None
+    """None where there was nothing to reflect on."""
+
+
+class Lookahead:
+    """Foresees cases with some parts, and gives the parts for the graph that takes the turns."""
+
+    def __init__(self, parts: Parts, context: AceContext) -> None:
+        self.inner = parts
+        self._context = context
+        self._settings = settle_settings(context)
+        self._turn: Foreseen | None = None
+
+    @property
+    def parts(self) -> Parts:
+        """The same parts, which say what was foreseen where something was."""
+        return replace(
+            self.inner,
+            agent=_Agent(self),
+            reflector=_Reflector(self),
+            selector_for=lambda settings: _Selector(self, self.inner.selector_for(settings)),
+            sight=lambda: self.turn.view,
+        )
+
+    @property
+    def turn(self) -> Foreseen:
+        """The case whose turn it is: there is never more than one."""
+        assert self._turn is not None
+        return self._turn
+
+    async def results(
+        self,
+        cases: Sequence[tuple[Item, str]],
+        lag: int,
+        take_turn: Callable[[Item, str], T],
+        go_on: Callable[[], bool],
+    ) -> AsyncGenerator[tuple[str, T]]:
+        """The results of all cases in their order, at most `lag` of them under way.
+
+        `take_turn` runs the graph on one case; while `go_on` says no, none is begun.
+        """
+        loop = asyncio.get_running_loop()
+        waiting = list(cases)
+        under_way: list[tuple[Item, str, asyncio.Task[Foreseen]]] = []
+        try:
+            while True:
+                while waiting and len(under_way) < lag and go_on():
+                    item, case_id = waiting.pop(0)
+                    view = PlaybookView(self.inner.playbook, self._settings["node"])
+                    task = loop.create_task(self._foresee(item, case_id, view))
+                    under_way.append((item, case_id, task))
+                if not under_way:
+                    return
+                item, case_id, task = under_way.pop(0)
+                self._turn = await task
+                # In a thread: should the graph still have to ask a model, the others go on.
+                yield case_id, await asyncio.to_thread(take_turn, item, case_id)
+        finally:
+            for _, _, task in under_way:
+                task.cancel()
+            await asyncio.gather(*(task for _, _, task in under_way), return_exceptions=True)
+
+    async def _foresee(self, item: Item, case_id: str, view: PlaybookView) -> Foreseen:
+        settings, transaction = self._settings, Transaction.of(item["query"])
+        selection = Answer(Meter(), NO_BULLETS)
+        if settings["selects"]:
+            selector = self.inner.selector_for(settings)
+            selection = await _ask(
+                selector.select(
+                    transaction,
+                    settings["node"],
+                    view,
+                    settings["n_bullets"],
+                    settings["source"],
+                    case_id,
+                    OWN_LOOP,
+                )
+            )
+        assert selection.value is not None
+        decision = await _ask(
+            self.inner.agent.settle(
+                transaction, selection.value.bullets, OWN_LOOP, settings["agent_model"], case_id
+            )
+        )
+        found = Foreseen(view, selection, decision)
+        if not settings["learn"] or decision.value is None:
+            return found
+        if decision.value.decision == item["answer"]:
+            return found
+        lesson = Lesson(
+            decision_id=case_id,
+            transaction=transaction,
+            decision=decision.value.decision,
+            correct=item["answer"],
+            reasons=list(decision.value.reasons),
+            settings=settings,
+        )
+        return replace(found, reflection=await _ask(self._reflect(lesson, view)))
+
+    async def _reflect(self, lesson: Lesson, view: PlaybookView) -> Reflection | None:
+        """The heuristic, and its vector: bought in its turn it would hold up all who follow."""
+        found = await lesson.reflect(self.inner.reflector, view, OWN_LOOP)  # type: ignore[arg-type]
+        embedding = self.inner.selector_for(self._settings).embedding
+        if found and not embedding.is_free:
+            try:
+                await embedding.vectors([clean_text(found["new_bullet"])], OWN_LOOP, view)
+            except ModelError:
+                return found  # the curator tries again, and says so
+        return found
+
+
+async def _ask(question: Coroutine[Any, Any, T]) -> Answer[T]:
+    with metered(Meter()) as meter:
+        try:
+            return Answer(meter, await question)
+        except ModelError as error:
+            return Answer(meter, error=error)
+
+
+class _Selector:
+    def __init__(self, ahead: Lookahead, inner: Selecting) -> None:
+        self._ahead, self._inner = ahead, inner
+
+    @property
+    def embedding(self) -> EmbeddingModel:
+        return self._inner.embedding
+
+    async def select(self, *_: Any) -> Selection:
+        return self._ahead.turn.selection.give()
+
+
+class _Agent:
+    def __init__(self, ahead: Lookahead) -> None:
+        self._ahead = ahead
+
+    async def settle(self, *_: Any, **__: Any) -> Decision:
+        return self._ahead.turn.decision.give()
+
+
+class _Reflector:
+    def __init__(self, ahead: Lookahead) -> None:
+        self._ahead = ahead
+
+    async def settle(self, *given: Any, **named: Any) -> Reflection | None:
+        said = self._ahead.turn.reflection
+        if said is None:  # an every-k-th right decision: only its turn tells that it is one
+            return await self._ahead.inner.reflector.settle(*given, **named)
+        return said.give()
