@@ -6,6 +6,7 @@ from acegraph.graph.evaluation import Estimate, PairedTest, Run, estimate, mcnem
 from acegraph.graph.feedback import Feedback, feedback
 from acegraph.graph.generator import Example, generate_transactions
 from acegraph.graph.modes import MODES, ModePlan
+from acegraph.graph.reembed import reembed
 from acegraph.graph.training import TrainingPipeline, TrainingReport
 
 __all__ = [
@@ -24,4 +25,5 @@ __all__ = [
     "generate_transactions",
     "load_dataset",
     "mcnemar",
+    "reembed",
 ]

@@ -4,11 +4,13 @@ Case i is foreseen on the playbook as it stood after the learning of case i - la
 selected, the agent decides, and the reflector writes from a mistake. Then, when its turn comes, it
 runs through the compiled graph, which finds these answers there instead of asking. Recording and
 curation therefore happen in the order of the cases, and the same cases with the same lag give the
-same run, however long each answer takes.
+same run, however long each answer takes. The vector of a new bullet is bought meanwhile: nobody but
+the first who needs it waits for it.
 """
 
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
@@ -23,7 +25,7 @@ from acegraph.nodes.reflector import Reflection
 from acegraph.nodes.selector import Selection
 from acegraph.nodes.usage import Meter, innermost, metered
 from acegraph.nodes.waiting import OWN_LOOP
-from acegraph.state import AceContext, ModelError, Transaction, clean_text
+from acegraph.state import AceContext, ModelError, Transaction
 from acegraph.state.view import PlaybookView
 
 T = TypeVar("T")
@@ -64,6 +66,9 @@ class Lookahead:
         self._context = context
         self._settings = settle_settings(context)
         self._turn: Foreseen | None = None
+        self._buying: set[asyncio.Task[None]] = set()
+        self.bought = Meter()
+        """What the vectors of new bullets cost."""
 
     @property
     def parts(self) -> Parts:
@@ -74,6 +79,7 @@ class Lookahead:
             reflector=_Reflector(self),
             selector_for=lambda settings: _Selector(self, self.inner.selector_for(settings)),
             sight=lambda: self.turn.view,
+            buys_vectors=False,
         )
 
     @property
@@ -86,9 +92,9 @@ class Lookahead:
         self,
         cases: Sequence[tuple[Item, str]],
         lag: int,
-        take_turn: Callable[[Item, str], T],
+        take_turn: Callable[[Item, str], dict[str, Any]],
         go_on: Callable[[], bool],
-    ) -> AsyncGenerator[tuple[str, T]]:
+    ) -> AsyncGenerator[tuple[str, dict[str, Any]]]:
         """The results of all cases in their order, at most `lag` of them under way.
 
         `take_turn` runs the graph on one case; while `go_on` says no, none is begun.
@@ -108,11 +114,15 @@ class Lookahead:
                 item, case_id, task = under_way.pop(0)
                 self._turn = await task
                 # In a thread: should the graph still have to ask a model, the others go on.
-                yield case_id, await asyncio.to_thread(take_turn, item, case_id)
+                result = await asyncio.to_thread(take_turn, item, case_id)
+                if bullet_id := result["new_bullet"]:
+                    self._buying.add(loop.create_task(self._buy_vector(bullet_id)))
+                yield case_id, result
         finally:
             for _, _, task in under_way:
                 task.cancel()
-            await asyncio.gather(*(task for _, _, task in under_way), return_exceptions=True)
+            left = [*(task for _, _, task in under_way), *self._buying]
+            await asyncio.gather(*left, return_exceptions=True)
 
     async def _foresee(self, item: Item, case_id: str, view: PlaybookView) -> Foreseen:
         settings, transaction = self._settings, Transaction.of(item["query"])
@@ -149,18 +159,17 @@ class Lookahead:
             reasons=list(decision.value.reasons),
             settings=settings,
         )
-        return replace(found, reflection=await _ask(self._reflect(lesson, view)))
+        asked = lesson.reflect(self.inner.reflector, view, OWN_LOOP)  # type: ignore[arg-type]
+        return replace(found, reflection=await _ask(asked))
 
-    async def _reflect(self, lesson: Lesson, view: PlaybookView) -> Reflection | None:
-        """The heuristic, and its vector: bought in its turn it would hold up all who follow."""
-        found = await lesson.reflect(self.inner.reflector, view, OWN_LOOP)  # type: ignore[arg-type]
+    async def _buy_vector(self, bullet_id: str) -> None:
+        """Should it fail, the selector buys it when it is needed."""
+        playbook = self.inner.playbook
         embedding = self.inner.selector_for(self._settings).embedding
-        if found and not embedding.is_free:
-            try:
-                await embedding.vectors([clean_text(found["new_bullet"])], OWN_LOOP, view)
-            except ModelError:
-                return found  # the curator tries again, and says so
-        return found
+        content = playbook.get_bullet(bullet_id).content
+        with metered(self.bought), suppress(ModelError):
+            (vector,) = await embedding.vectors([content], OWN_LOOP, playbook)
+            playbook.store_vectors(embedding.name, {bullet_id: vector})
 
 
 async def _ask(question: Coroutine[Any, Any, T]) -> Answer[T]:

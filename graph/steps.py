@@ -56,6 +56,8 @@ class Parts:
     """The selector that a run's settings ask for."""
     context: AceContext = field(default_factory=AceContext)
     """The settings of a run that brings none."""
+    buys_vectors: bool = True
+    """Whether the curator buys the vector of a new bullet; False where somebody else does."""
     sight: Callable[[], Any] | None = None
     """The playbook as the selector sees it, where that is not as it is now (lookahead.py)."""
 
@@ -170,7 +172,7 @@ class Parts:
             _lesson(state).curate, state["reflection"], self.curator, self.playbook
         )
         warnings = list(state["warnings"])
-        if found.bullet_id is not None:
+        if found.bullet_id is not None and self.buys_vectors:
             warnings += await self._embed(found.bullet_id, state["settings"], wait)
         return {
             "decision_id": state["case"]["id"],

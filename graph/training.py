@@ -218,9 +218,10 @@ class TrainingPipeline:
     ) -> dict[str, Any]:
         """The results by id, in order; without those that the budget left nothing for."""
         found: dict[str, Any] = {}
+        spendings = [self.spending, spent] if spent else [self.spending]
 
         def note(case_id: str, result: dict[str, Any]) -> None:
-            for spending in filter(None, (self.spending, spent)):
+            for spending in spendings:
                 spending.add(result["usage"])
             if result["decision"] != UNDECIDED or not self.budget.spent:
                 found[case_id] = result
@@ -236,11 +237,17 @@ class TrainingPipeline:
                         break
                     note(case_id, turn(item, case_id))
             else:
-                run_to_end(self._overlapping(Lookahead(parts, context), context, cases, note))
+                ahead = Lookahead(parts, context)
+                run_to_end(self._overlapping(ahead, context, cases, note, spendings))
         return found
 
     async def _overlapping(
-        self, ahead: Lookahead, context: AceContext, cases: Sequence[tuple[Item, str]], note: Any
+        self,
+        ahead: Lookahead,
+        context: AceContext,
+        cases: Sequence[tuple[Item, str]],
+        note: Callable[[str, dict[str, Any]], None],
+        spendings: Sequence[Spending],
     ) -> None:
         turn = _turns(build_graph(ahead.parts), context)
         async with aclosing(
@@ -248,6 +255,8 @@ class TrainingPipeline:
         ) as results:
             async for case_id, result in results:
                 note(case_id, result)
+        for spending in spendings:
+            spending.add({"curator": ahead.bought.to_json()})
 
     def _given(self, context: AceContext) -> dict[str, Any]:
         """The collaborators; copies of the playbook share one memory of bought vectors."""

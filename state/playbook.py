@@ -238,9 +238,12 @@ class BulletPlaybook:
     def _check_model(self, model: str) -> None:
         bound = self._vectors.bound_model()
         if bound not in (None, model):
+            how = f"run: acegraph reembed --model {model} --playbook {self.url}"
+            if self._database.in_memory:
+                how = f"call acegraph.graph.reembed(playbook, {model!r})"
             raise InvalidSettings(
                 f"the bullets of this playbook have vectors of {bound!r}, not of {model!r}; to "
-                f"switch, run: acegraph reembed --model {model} --playbook {self.url}"
+                f"switch, {how}"
             )
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
