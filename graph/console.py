@@ -18,7 +18,6 @@ from rich.progress import (
 )
 from rich.text import Text as RichText
 
-from acegraph.nodes.usage import PROCESS
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.tables import file_of
 
@@ -59,6 +58,8 @@ class _Rate(ProgressColumn):
     """Cases a second, and the tokens that this process has spent."""
 
     def render(self, task: Task) -> RichText:
+        from acegraph.nodes.usage import PROCESS
+
         speed = f"{task.speed:.1f}/s" if task.speed else ""
         tokens = PROCESS.total.tokens
         return RichText(f"{speed} {tokens:,} tokens" if tokens else speed)
@@ -130,6 +131,7 @@ def print_usage() -> None:
     """What language models cost so far, where some were asked."""
     from acegraph.graph.spending import in_words
     from acegraph.nodes.providers import prices
+    from acegraph.nodes.usage import PROCESS
 
     for line in in_words(PROCESS.by_model, prices()):
         say(line)

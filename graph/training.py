@@ -5,17 +5,12 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 (lookahead.py); a budget ends a pass cleanly.
 """
 
-import asyncio
-from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
-from contextvars import copy_context
 from copy import copy
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
-
-from langgraph.graph import StateGraph
 
 from acegraph.graph.ace import build_graph, gather_parts
 from acegraph.graph.dataset import Item, as_items
@@ -24,11 +19,12 @@ from acegraph.graph.generator import Example
 from acegraph.graph.lookahead import Lookahead
 from acegraph.graph.modes import MODES
 from acegraph.graph.spending import Spending
-from acegraph.graph.steps import UNDECIDED
+from acegraph.graph.steps import UNDECIDED, Parts
 from acegraph.nodes import providers
 from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.usage import Budget, Prices, metered
+from acegraph.nodes.waiting import run_to_end
 from acegraph.state import (
     AceContext,
     BudgetSpent,
@@ -231,7 +227,7 @@ class TrainingPipeline:
         parts = gather_parts(playbook, **self._given(context))
         with metered(self.budget):
             if self.concurrency == 1:
-                turn = _turns(build_graph(parts), context)
+                turn = turns(parts, context)
                 for item, case_id in cases:
                     if self.budget.spent:
                         break
@@ -249,7 +245,7 @@ class TrainingPipeline:
         note: Callable[[str, dict[str, Any]], None],
         spendings: Sequence[Spending],
     ) -> None:
-        turn = _turns(build_graph(ahead.parts), context)
+        turn = turns(ahead.parts, context)
         async with aclosing(
             ahead.results(cases, self.concurrency, turn, lambda: not self.budget.spent)
         ) as results:
@@ -275,10 +271,9 @@ class TrainingPipeline:
         return model if model.is_free else model.remembering()
 
 
-def _turns(
-    builder: StateGraph[Any, Any, Any, Any], context: AceContext
-) -> Callable[[Item, str], dict[str, Any]]:
-    graph = builder.compile()
+def turns(parts: Parts, context: AceContext) -> Callable[[Item, str], dict[str, Any]]:
+    """The compiled graph as a function of one labelled case and its id."""
+    graph = build_graph(parts).compile()
 
     def turn(item: Item, case_id: str) -> dict[str, Any]:
         return graph.invoke(
@@ -291,19 +286,6 @@ def _turns(
         )
 
     return turn
-
-
-def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run asynchronous work from a plain function, be it called inside an event loop (a notebook)
-    or not.
-    """
-    try:
-        asyncio.get_running_loop()
-    except RuntimeError:
-        asyncio.run(work)
-        return
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(copy_context().run, asyncio.run, work).result()
 
 
 def _as_case(item: Item, kind: str) -> Case:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, TypeVar
 from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
 from acegraph.nodes.fence import Fence
@@ -130,11 +131,10 @@ class LanguageModel:
             schema = json.dumps(form.model_json_schema())
             return self.model, [*messages, HumanMessage(PLAIN_JSON.format(schema=schema))]
         if (form, method) not in self._structured:
-            # LangChain's own implementation knows one method, and refuses to be told which.
-            own = type(self.model).with_structured_output is BaseChatModel.with_structured_output
-            how = {} if own else {"method": method}
-            self._structured[form, method] = self.model.with_structured_output(
-                form, include_raw=True, **how
+            self._structured[form, method] = (
+                self.model.bind(**_openai_options(form, method))
+                if self._on_line
+                else _structured(self.model, form, method)
             )
         return self._structured[form, method], messages
 
@@ -143,8 +143,10 @@ class LanguageModel:
         if isinstance(raw, AIMessage):
             self._refuse_what_is_no_answer(raw)
         try:
-            if isinstance(answer.get("parsed"), form):
-                parsed: F = answer["parsed"]
+            parsed: Any = answer.get("parsed")
+            if parsed is None and isinstance(raw, AIMessage) and raw.tool_calls:
+                parsed = form.model_validate(raw.tool_calls[0]["args"])
+            if isinstance(parsed, form):
                 parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
                 return parsed
             if found := _JSON.search(_text(raw)):
@@ -203,6 +205,30 @@ def _method_of(model: BaseChatModel, name: str) -> Method:
     ):
         return "prompt"
     return "function_calling" if _BEFORE_SCHEMAS.search(name) else "json_schema"
+
+
+def _structured(model: BaseChatModel, form: type[Form], method: Method) -> Any:
+    """A runnable that asks for the form, for any chat model."""
+    # LangChain's own implementation knows one method, and refuses to be told which.
+    own = type(model).with_structured_output is BaseChatModel.with_structured_output
+    how = {} if own else {"method": method}
+    return model.with_structured_output(form, include_raw=True, **how)
+
+
+def _openai_options(form: type[Form], method: Method) -> dict[str, Any]:
+    """The options that ask for the form in OpenAI's protocol: what `with_structured_output` would
+    send, made once and not at every call.
+    """
+    import openai
+
+    name = form.__name__
+    if method == "function_calling":
+        tool = convert_to_openai_tool(form)
+        choice = {"type": "function", "function": {"name": name}}
+        return {"tools": [tool], "tool_choice": choice, "parallel_tool_calls": False}
+    strict = openai.pydantic_function_tool(form)["function"]["parameters"]
+    schema = {"name": name, "schema": strict, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
 
 
 def _is_about_the_request(error: BaseException) -> bool:

@@ -9,6 +9,8 @@ such work on the spot: for whoever runs a loop of his own, where a thread costs 
 import asyncio
 import time
 from collections.abc import Awaitable, Callable, Coroutine
+from concurrent.futures import ThreadPoolExecutor
+from contextvars import copy_context
 from typing import Any, Protocol, TypeVar
 
 T = TypeVar("T")
@@ -77,3 +79,16 @@ def finish(coroutine: Coroutine[Any, Any, T]) -> T:
         return result
     coroutine.close()
     raise TypeError("this part only works asynchronously: use ainvoke, abatch or astream")
+
+
+def run_to_end(work: Coroutine[Any, Any, None]) -> None:
+    """Run asynchronous work from a plain function, be it called inside an event loop (a notebook)
+    or not.
+    """
+    try:
+        asyncio.get_running_loop()
+    except RuntimeError:
+        asyncio.run(work)
+        return
+    with ThreadPoolExecutor(1) as beside:
+        beside.submit(copy_context().run, asyncio.run, work).result()
