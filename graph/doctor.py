@@ -15,6 +15,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import Field
 
 from acegraph.nodes import providers
+from acegraph.nodes.embedder import EMBEDDED_MODEL
 from acegraph.nodes.embeddings import DEFAULT_THRESHOLD, THRESHOLDS
 from acegraph.nodes.models import LanguageModel
 from acegraph.nodes.usage import Meter, metered
@@ -135,7 +136,7 @@ def _embedder(name: str, why: str, ask: bool) -> Finding:
 
 def _vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
     try:
-        playbook.vectors(name or providers.EMBEDDED_MODEL, [])
+        playbook.vectors(name or EMBEDDED_MODEL, [])
     except InvalidSettings as error:
         return Finding("vectors", "problem", str(error))
     kept = playbook.embedding_model

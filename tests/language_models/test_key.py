@@ -1,9 +1,12 @@
 """The key is in the header and nowhere else."""
 
 import json
+import logging
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import HybridSelector, SimpleFraudAgent
@@ -26,6 +29,7 @@ from tests.language_models.samples import (
 )
 from tests.openai_server import (
     OpenAIServer,
+    failed,
     filled,
 )
 
@@ -44,6 +48,25 @@ def test_the_key_is_in_the_header_and_nowhere_else(
     assert CANARY not in json.dumps(found)
     assert CANARY not in json.dumps([r.body for r in server.requests])
     assert CANARY not in json.dumps(playbook.decision(found["decision_id"]), default=str)
+
+
+def test_the_key_is_in_no_log_and_no_checkpoint(
+    server: OpenAIServer, caplog: pytest.LogCaptureFixture, tmp_path: Path
+) -> None:
+    server.on_all(failed(401, f"Incorrect API key: {CANARY}"))
+    with (
+        caplog.at_level(logging.DEBUG),
+        SqliteSaver.from_conn_string(str(tmp_path / "checkpoints.db")) as saver,
+    ):
+        graph = create_ace_graph().compile(checkpointer=saver)
+        given = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
+        found = graph.invoke(given, {"configurable": {"thread_id": "1"}})
+        saver.conn.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    assert found["undecided"] == f"agent: {FUNCTIONS}: the server refused the key (401)"
+    assert b"refused the key" in (tmp_path / "checkpoints.db").read_bytes()
+    assert CANARY.encode() not in (tmp_path / "checkpoints.db").read_bytes()
+    assert caplog.records
+    assert CANARY not in "".join(record.getMessage() for record in caplog.records)
 
 
 def test_a_changed_key_is_used_at_once(
