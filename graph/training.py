@@ -251,8 +251,9 @@ class TrainingPipeline:
         ) as results:
             async for case_id, result in results:
                 note(case_id, result)
-        for spending in spendings:
-            spending.add({"curator": ahead.bought.to_json()})
+        if ahead.bought.by_model:
+            for spending in spendings:
+                spending.add({"curator": ahead.bought.to_json()})
 
     def _given(self, context: AceContext) -> dict[str, Any]:
         """The collaborators; copies of the playbook share one memory of bought vectors."""

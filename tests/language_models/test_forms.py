@@ -86,6 +86,26 @@ def test_the_reflector_fills_in_a_reflection(
     assert asked_for(request, "ReflectionForm")
 
 
+@pytest.mark.parametrize(
+    ("change", "believed"),
+    [
+        pytest.param({}, True, id="holds and argues for the right answer"),
+        pytest.param({"verdict": "APPROVE"}, False, id="argues for the wrong one"),
+        pytest.param({"all": [{"field": "amount", "op": "<", "value": 9}]}, False, id="not here"),
+        pytest.param({"all": [{"field": "vpn", "op": ">", "value": "x"}]}, False, id="no sense"),
+    ],
+)
+def test_a_condition_is_checked_before_it_is_believed(
+    server: OpenAIServer, change: dict[str, Any], believed: bool
+) -> None:
+    condition = {**LESSON["condition"], **change}
+    prose = "young accounts want a second look"
+    server.on("ReflectionForm", filled(**{**LESSON, "new_bullet": prose, "condition": condition}))
+    found = asyncio.run(Reflector().reflect(SUSPICIOUS, "APPROVE", "DECLINE", NODE))
+    assert found is not None
+    assert (found["new_bullet"], found["condition"] is not None) == (prose, believed)
+
+
 def test_each_role_has_its_default_model(server: OpenAIServer, playbook: BulletPlaybook) -> None:
     playbook.add_bullet(PROSE, NODE)
     server.on("DecisionForm", filled(**APPROVAL))

@@ -37,7 +37,7 @@ def address() -> Iterator[str]:
     [model] = Path(found.origin).parent.glob("*.gguf")
     params.model.path = str(model)
     params.n_ctx, params.n_parallel, params.n_predict = 8192, 2, _LONGEST_ANSWER
-    params.sampling.penalty_repeat = 1.15
+    params.sampling.penalty_repeat = 1.3  # else it says the same thing until it is cut off
     # Two threads on a busy two-core machine wait for each other.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
