@@ -9,11 +9,13 @@ the first who needs it waits for it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncGenerator, Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
+from acegraph.graph.ace import build_graph
 from acegraph.graph.collaborators import Selecting
 from acegraph.graph.dataset import Item
 from acegraph.graph.lesson import Lesson
@@ -100,18 +102,18 @@ class Lookahead:
         `take_turn` runs the graph on one case; while `go_on` says no, none is begun.
         """
         loop = asyncio.get_running_loop()
-        waiting = list(cases)
-        under_way: list[tuple[Item, str, asyncio.Task[Foreseen]]] = []
+        waiting = deque(cases)
+        under_way: deque[tuple[Item, str, asyncio.Task[Foreseen]]] = deque()
         try:
             while True:
                 while waiting and len(under_way) < lag and go_on():
-                    item, case_id = waiting.pop(0)
+                    item, case_id = waiting.popleft()
                     view = PlaybookView(self.inner.playbook, self._settings["node"])
                     task = loop.create_task(self._foresee(item, case_id, view))
                     under_way.append((item, case_id, task))
                 if not under_way:
                     return
-                item, case_id, task = under_way.pop(0)
+                item, case_id, task = under_way.popleft()
                 self._turn = await task
                 # In a thread: should the graph still have to ask a model, the others go on.
                 result = await asyncio.to_thread(take_turn, item, case_id)
@@ -170,6 +172,23 @@ class Lookahead:
         with metered(self.bought), suppress(ModelError):
             (vector,) = await embedding.vectors([content], OWN_LOOP, playbook)
             playbook.store_vectors(embedding.name, {bullet_id: vector})
+
+
+def turns(parts: Parts, context: AceContext) -> Callable[[Item, str], dict[str, Any]]:
+    """The compiled graph as a function of one labelled case and its id."""
+    graph = build_graph(parts).compile()
+
+    def turn(item: Item, case_id: str) -> dict[str, Any]:
+        return graph.invoke(
+            {
+                "transaction": item["query"],
+                "ground_truth": item["answer"],
+                "decision_id": case_id,
+            },
+            context=context,
+        )
+
+    return turn
 
 
 async def _ask(question: Coroutine[Any, Any, T]) -> Answer[T]:

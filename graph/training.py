@@ -12,14 +12,14 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
-from acegraph.graph.ace import build_graph, gather_parts
+from acegraph.graph.ace import gather_parts
 from acegraph.graph.dataset import Item, as_items
 from acegraph.graph.evaluation import Run
 from acegraph.graph.generator import Example
-from acegraph.graph.lookahead import Lookahead
+from acegraph.graph.lookahead import Lookahead, turns
 from acegraph.graph.modes import MODES
 from acegraph.graph.spending import Spending
-from acegraph.graph.steps import UNDECIDED, Parts
+from acegraph.graph.steps import UNDECIDED
 from acegraph.nodes import providers
 from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.nodes.reader import read_fields
@@ -189,8 +189,15 @@ class TrainingPipeline:
             tokens=spent.total.tokens,
             cost=spent.cost(self.prices),
             usage=spent.to_json(),
-            stopped=self.budget.spent if len(found) < len(set(ids)) else "",
+            stopped=self.budget.spent if self._was_cut_short(found, ids) else "",
         )
+
+    def _was_cut_short(self, found: Mapping[str, Any], ids: Sequence[str]) -> bool:
+        """Whether a case was not decided, or not learned from, because of the budget."""
+        if len(found) < len(set(ids)):
+            return True
+        reasons = [str(told.get("undecided")) for told in found.values()]
+        return bool(self.budget.spent) and any(r.endswith(self.budget.spent) for r in reasons)
 
     def _told_before(self, item: Item, case_id: str) -> Mapping[str, Any] | None:
         """What an earlier pass said and learned, so that an interrupted one is not paid twice."""
@@ -270,23 +277,6 @@ class TrainingPipeline:
             else providers.embedding_model(self.context.embedding_model)
         )
         return model if model.is_free else model.remembering()
-
-
-def turns(parts: Parts, context: AceContext) -> Callable[[Item, str], dict[str, Any]]:
-    """The compiled graph as a function of one labelled case and its id."""
-    graph = build_graph(parts).compile()
-
-    def turn(item: Item, case_id: str) -> dict[str, Any]:
-        return graph.invoke(
-            {
-                "transaction": item["query"],
-                "ground_truth": item["answer"],
-                "decision_id": case_id,
-            },
-            context=context,
-        )
-
-    return turn
 
 
 def _as_case(item: Item, kind: str) -> Case:

@@ -44,7 +44,7 @@ class Line:
         while True:
             number += 1
             usage.begin_call(model)
-            found = await self._attempt(request, attempt, over)
+            found = await self._attempt(request, attempt, over, wait)
             said = _read(found.received)
             used = _mapping(said.get("usage"))
             usage.end_call(model, used.get("prompt_tokens"), used.get("completion_tokens"))
@@ -55,7 +55,7 @@ class Line:
                 await wait.sleep(pause)
 
     async def _attempt(
-        self, request: Any, attempt: Callable[[float], Awaitable[Exchange]], over: float
+        self, request: Any, attempt: Callable[[float], Awaitable[Exchange]], over: float, wait: Wait
     ) -> Exchange:
         if isinstance(self.tape, Player):
             return self.tape.answer(request.url.path, request.content)
@@ -64,7 +64,7 @@ class Line:
         request.extensions["timeout"] = dict.fromkeys(("connect", "read", "write", "pool"), allowed)
         found = await attempt(time.monotonic() + allowed)
         if self.tape:
-            self.tape.note(found)
+            await wait.work(self.tape.note, found)
         return found
 
     def _pause(self, found: Exchange, said: dict[str, Any], number: int) -> float | None:

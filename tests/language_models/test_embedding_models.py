@@ -144,6 +144,22 @@ def test_a_switch_on_the_command_line_is_one_line_and_exit_code_two(
     assert "acegraph reembed --model text-embedding-3-small --playbook" in line
 
 
+def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: BulletPlaybook) -> None:
+    playbook.add_bullet("gift cards at night", NODE)
+    graph = create_ace_graph(playbook=playbook)
+    warned = [
+        run_once(graph, {"transaction": f"pays {n} at a bakery"}, semantic_threshold=0.99)[
+            "warnings"
+        ]
+        for n in range(20)
+    ]
+    assert not any(warned[:19])
+    assert warned[19] == [
+        "stage 3 left no bullet in 20 of 20 selections; "
+        "lower semantic_threshold if these bullets should apply"
+    ]
+
+
 def test_a_learned_bullet_is_refused_a_vector_of_another_model(
     server: OpenAIServer, playbook: BulletPlaybook
 ) -> None:
