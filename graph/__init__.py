@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from acegraph.graph.ace import create_ace_graph
 from acegraph.graph.feedback import Feedback, FeedbackReport, feedback, feedback_many, read_labels
 from acegraph.graph.modes import MODES, ModePlan
+from acegraph.graph.reembed import reembed
 from acegraph.graph.replay import Replay, replay
 
 if TYPE_CHECKING:
@@ -57,5 +58,6 @@ __all__ = [
     "load_dataset",
     "mcnemar",
     "read_labels",
+    "reembed",
     "replay",
 ]

@@ -16,6 +16,7 @@ from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
 from acegraph.graph.step import Step
 from acegraph.graph.steps import Parts
 from acegraph.nodes.curator import Curator
+from acegraph.nodes.embeddings import EmbeddingModel
 from acegraph.nodes.selector import HybridSelector
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 
@@ -38,8 +39,26 @@ def create_ace_graph(
     analyst. `playbook` may also be a database URL. `context` holds the settings of runs that bring
     none.
     """
-    parts = Parts(
-        playbook=playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook),
+    book = playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook)
+    parts = gather_parts(
+        book, agent, judge, reflector, curator=curator, embeddings=embeddings, context=context
+    )
+    return build_graph(parts)
+
+
+def gather_parts(
+    playbook: BulletPlaybook,
+    agent: Any = None,
+    judge: Any = None,
+    reflector: Any = None,
+    *,
+    curator: Curator | None = None,
+    embeddings: Embeddings | EmbeddingModel | None = None,
+    context: AceContext | None = None,
+) -> Parts:
+    """The collaborators of a graph, brought to the form its nodes call."""
+    return Parts(
+        playbook=playbook,
         agent=as_agent(agent),
         judge=as_judge(judge),
         reflector=as_reflector(reflector),
@@ -47,14 +66,18 @@ def create_ace_graph(
         selector_for=selectors(embeddings),
         context=context or AceContext(),
     )
+
+
+def build_graph(parts: Parts) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
+    """The five nodes in their order."""
     builder = StateGraph(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
-    builder.add_node("selector", Step(parts.select))
-    builder.add_node("agent", Step(parts.decide))
-    builder.add_node("judge", Step(parts.judge_decision))
-    builder.add_node("reflector", Step(parts.reflect))
-    builder.add_node("curator", Step(parts.curate))
+    builder.add_node("selector", Step(parts.select, "selector"))
+    builder.add_node("agent", Step(parts.decide, "agent"))
+    builder.add_node("judge", Step(parts.judge_decision, "judge"))
+    builder.add_node("reflector", Step(parts.reflect, "reflector"))
+    builder.add_node("curator", Step(parts.curate, "curator"))
     builder.add_edge(START, "selector")
     builder.add_edge("selector", "agent")
     builder.add_edge("agent", "judge")
@@ -69,7 +92,7 @@ def after_judge(state: AceState) -> Literal["reflector", "__end__"]:
     return "reflector" if state["learning"] else "__end__"
 
 
-def selectors(embeddings: Embeddings | None) -> Any:
+def selectors(embeddings: Embeddings | EmbeddingModel | None) -> Any:
     """Selectors by the settings that make them, so that each is built once."""
 
     @lru_cache(maxsize=64)

@@ -14,10 +14,12 @@ from typing import Annotated, Any
 import typer
 
 from acegraph.graph import cli_ledger
+from acegraph.graph.cli_doctor import doctor, reembed
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
     AsJson,
+    Concurrency,
     Label,
     PlaybookUrl,
     Positive,
@@ -27,6 +29,7 @@ from acegraph.graph.console import (
     print_experiment,
     print_json,
     print_table,
+    print_usage,
     progress_bar,
     say,
 )
@@ -49,11 +52,13 @@ app = typer.Typer(
 )
 app.add_typer(playbook_app, name="playbook")
 for command in (
+    doctor,
     cli_ledger.verify,
     cli_ledger.replay,
     cli_ledger.prune,
     cli_ledger.backup,
     cli_ledger.restore,
+    reembed,
 ):
     app.command()(command)
 
@@ -69,6 +74,7 @@ def demo(
     model: Annotated[
         str | None, typer.Option(help="A chat model instead of the embedded analyst (needs a key).")
     ] = None,
+    concurrency: Concurrency = 1,
     picture: Annotated[Path, typer.Option(help="Where to write the learning curves.")] = Path(
         "out/learning_curves.png"
     ),
@@ -94,7 +100,13 @@ def demo(
     check_picture(picture)
     with progress_bar() as told:
         found, attainable = run_demonstration(
-            seeds, train, test, shuffle_labels=shuffle_labels, context=context, progress=told
+            seeds,
+            train,
+            test,
+            shuffle_labels=shuffle_labels,
+            context=context,
+            progress=told,
+            concurrency=concurrency,
         )
     if as_json:
         print_json(found.to_json())
@@ -192,6 +204,13 @@ def train(
     text: Text = None,
     positive: Positive = None,
     online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
+    concurrency: Concurrency = 1,
+    max_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
+    ] = None,
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
+    ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -201,7 +220,13 @@ def train(
 
     items = _load(file, label, text, positive)
     with lasting(playbook) as book, progress_bar() as told:
-        pipeline = TrainingPipeline(book, progress=told(None))
+        pipeline = TrainingPipeline(
+            book,
+            progress=told(None),
+            concurrency=concurrency,
+            max_calls=max_calls,
+            max_tokens=max_tokens,
+        )
         try:
             report = pipeline.train_online(items) if online else pipeline.train_offline(items)
         except KeyboardInterrupt:
@@ -217,6 +242,9 @@ def train(
         f"{report.cases} case(s), {report.mistakes} mistake(s), {report.bullets_added} bullet(s) "
         f"added, {report.bullets_active} active in {playbook}"
     )
+    if report.stopped:
+        say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
+    print_usage()
     if bullets:
         print_table(bullet_table(bullets, "Active bullets"))
     else:
@@ -239,6 +267,7 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 1,
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
+    concurrency: Concurrency = 1,
     picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -265,7 +294,7 @@ def compare(
         case _:
             raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
     with progress_bar() as told:
-        found = run_experiment(splits, progress=told, baselines=baselines)
+        found = run_experiment(splits, progress=told, baselines=baselines, concurrency=concurrency)
     if as_json:
         print_json(found.to_json())
     else:

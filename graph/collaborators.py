@@ -13,9 +13,11 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
 from acegraph.nodes.agent import Decision, SimpleFraudAgent
+from acegraph.nodes.embeddings import EmbeddingModel
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
-from acegraph.nodes.models import as_client_errors, is_chat_model
+from acegraph.nodes.models import LanguageModel, as_client_errors, is_chat_model
 from acegraph.nodes.reflector import Judged, Reflection, Reflector
+from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     Bullet,
@@ -42,8 +44,31 @@ class Agent(Protocol):
         bullets: Iterable[Bullet],
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Decision:
         """Decide."""
+        ...
+
+
+class Selecting(Protocol):
+    """What the selector node calls."""
+
+    @property
+    def embedding(self) -> EmbeddingModel:
+        """The embedding model in use."""
+        ...
+
+    async def select(
+        self,
+        transaction: Transaction,
+        node: str,
+        playbook: Any,
+        n_bullets: int,
+        source: str | None,
+        decision_id: str,
+        wait: Wait,
+    ) -> Selection:
+        """Select."""
         ...
 
 
@@ -63,7 +88,7 @@ def as_agent(given: Any) -> Agent:
         if given.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return given
-    if given is None or isinstance(given, str) or is_chat_model(given):
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return SimpleFraudAgent(model=given)
     return _ForeignAgent(_Call(given, "agent"))
 
@@ -72,7 +97,7 @@ def as_judge(given: Any) -> SimpleJudge:
     """Bring a judge to the form the node calls."""
     if isinstance(given, SimpleJudge):
         return given
-    if given is None or isinstance(given, str) or is_chat_model(given):
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return LLMJudge(given, model_is_optional=True)
     return _ForeignJudge(_Call(given, "judge"))
 
@@ -81,7 +106,7 @@ def as_reflector(given: Any) -> Reflecting:
     """Bring a reflector to the form the node calls."""
     if isinstance(given, Reflector):
         return given
-    if given is None or isinstance(given, str) or is_chat_model(given):
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return Reflector(given)
     return _ForeignReflector(_Call(given, "reflector"))
 
@@ -127,6 +152,7 @@ class _ForeignAgent:
         bullets: Iterable[Bullet],
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Decision:
         answer = await self._call(
             {
@@ -152,7 +178,7 @@ class _ForeignJudge(SimpleJudge):
         self._call = call
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
     ) -> Judgement:
         answer = await self._call({"transaction": input_text, "decision": output}, wait)
         if isinstance(answer, tuple) and len(answer) == 2:

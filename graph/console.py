@@ -7,7 +7,16 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeElapsedColumn,
+)
+from rich.text import Text as RichText
 
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.sqlite import file_of
@@ -37,8 +46,23 @@ Text = Annotated[
 Positive = Annotated[
     str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
 ]
+Concurrency = Annotated[
+    int,
+    typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
+]
 DEFAULT_URL = "sqlite:///ace.db"
 _PAGE = 100
+
+
+class _Rate(ProgressColumn):
+    """Cases a second, and the tokens that this process has spent."""
+
+    def render(self, task: Task) -> RichText:
+        from acegraph.nodes.usage import PROCESS
+
+        speed = f"{task.speed:.1f}/s" if task.speed else ""
+        tokens = PROCESS.total.tokens
+        return RichText(f"{speed} {tokens:,} tokens" if tokens else speed)
 
 
 @contextmanager
@@ -49,6 +73,7 @@ def progress_bar() -> Iterator[Any]:
         BarColumn(),
         MofNCompleteColumn(),
         TimeElapsedColumn(),
+        _Rate(),
     )
     with Progress(*columns, console=err, transient=True) as bar:
         tasks: dict[str, Any] = {}
@@ -110,6 +135,17 @@ def print_experiment(found: Any, model: str | None, *, expected: bool = False) -
         print_table(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
     by = model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
+    print_usage()
+
+
+def print_usage() -> None:
+    """What language models cost so far, where some were asked."""
+    from acegraph.graph.spending import in_words
+    from acegraph.nodes.providers import prices
+    from acegraph.nodes.usage import PROCESS
+
+    for line in in_words(PROCESS.by_model, prices()):
+        say(line)
 
 
 def print_json(data: Any) -> None:

@@ -73,6 +73,7 @@ def run_experiment(
     context: AceContext | None = None,
     progress: Callable[[int], Progress] | None = None,
     baselines: bool = True,
+    concurrency: int = 1,
 ) -> Experiment:
     """Train and compare on each split; `progress` gives the reporter of a seed."""
     found = Experiment()
@@ -80,7 +81,9 @@ def run_experiment(
         settings = (context or AceContext()).with_changes(seed=seed)
         playbook = BulletPlaybook()
         told = progress(seed) if progress else None
-        pipeline = TrainingPipeline(playbook, context=settings, progress=told)
+        pipeline = TrainingPipeline(
+            playbook, context=settings, progress=told, concurrency=concurrency
+        )
         found.training.append(pipeline.train_offline(train))
         for name, run in pipeline.compare(test).items():
             found.modes.setdefault(name, []).append(run)
@@ -100,6 +103,7 @@ def run_demonstration(
     shuffle_labels: bool,
     context: AceContext,
     progress: Callable[[int], Progress] | None = None,
+    concurrency: int = 1,
 ) -> tuple[Experiment, float | None]:
     """An experiment on generated transactions, and the accuracy of whoever knows their causes.
 
@@ -113,7 +117,7 @@ def run_demonstration(
         for seed in range(seeds)
     ]
     splits = [(as_items(past), as_items(stream)) for past, stream in worlds]
-    found = run_experiment(splits, context=context, progress=progress)
+    found = run_experiment(splits, context=context, progress=progress, concurrency=concurrency)
     if shuffle_labels:
         return found, None
     best = [

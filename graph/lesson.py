@@ -43,6 +43,7 @@ class Lesson:
             "\n".join(self.reasons),
             table,
             bullets,
+            self.decision_id,
         )
         return await reflector.settle(judged, wait, self.settings["reflector_model"])
 

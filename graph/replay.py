@@ -11,7 +11,7 @@ from typing import Any
 from acegraph.graph.ace import selectors
 from acegraph.graph.collaborators import as_agent
 from acegraph.graph.steps import UNDECIDED
-from acegraph.nodes.selector import Selection
+from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import BLOCKING, finish
 from acegraph.state import (
     Bullet,

@@ -10,6 +10,7 @@ from typing import Any
 from langchain_core.runnables import Runnable, RunnableConfig
 from langgraph.runtime import Runtime, get_runtime
 
+from acegraph.nodes.usage import Meter, metered
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import AceState
 
@@ -18,11 +19,11 @@ Body = Callable[[AceState, Runtime[Any], Wait], Coroutine[Any, Any, Update]]
 
 
 class Step(Runnable[AceState, Update]):
-    """A body as a node."""
+    """A body as a node; what its models cost is noted in the state under the node's name."""
 
-    def __init__(self, body: Body) -> None:
+    def __init__(self, body: Body, name: str) -> None:
         self._body = body
-        self.name = body.__name__
+        self.name = name
 
     def invoke(
         self,
@@ -31,7 +32,7 @@ class Step(Runnable[AceState, Update]):
         **kwargs: Any,
     ) -> Update:
         """Run the body, waiting on the spot."""
-        return finish(self._body(input, get_runtime(), BLOCKING))
+        return finish(self._run(input, BLOCKING))
 
     async def ainvoke(
         self,
@@ -40,4 +41,15 @@ class Step(Runnable[AceState, Update]):
         **kwargs: Any,
     ) -> Update:
         """Run the body without blocking the loop."""
-        return await self._body(input, get_runtime(), AWAITING)
+        return await self._run(input, AWAITING)
+
+    async def _run(self, state: AceState, wait: Wait) -> Update:
+        with metered(Meter()) as meter:
+            update = await self._body(state, get_runtime(), wait)
+        if meter.by_model:
+            before = update["usage"] if "usage" in update else state["usage"]
+            update["usage"] = {**before, self.name: meter.to_json()}
+        if meter.notes:
+            before = update["warnings"] if "warnings" in update else state["warnings"]
+            update["warnings"] = [*before, *(f"{self.name}: {note}" for note in meter.notes)]
+        return update

@@ -11,14 +11,13 @@ from typing import Any, Final
 
 from langgraph.runtime import Runtime
 
-from acegraph.graph.collaborators import Agent, Reflecting
+from acegraph.graph.collaborators import Agent, Reflecting, Selecting
 from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
 from acegraph.graph.step import Update
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
-from acegraph.nodes.selector import HybridSelector
 from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
@@ -26,6 +25,7 @@ from acegraph.state import (
     AceState,
     Bullet,
     BulletPlaybook,
+    Clock,
     DecisionRecord,
     InvalidTransaction,
     Label,
@@ -39,7 +39,7 @@ from acegraph.state import (
 
 UNDECIDED: Final = "UNDECIDED"
 _MAX_ID: Final = 200
-_NO_BULLETS: Final = Selection(
+NO_BULLETS: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
 
@@ -53,30 +53,33 @@ class Parts:
     judge: SimpleJudge
     reflector: Reflecting
     curator: Curator
-    selector_for: Callable[[dict[str, Any]], HybridSelector]
+    selector_for: Callable[[dict[str, Any]], Selecting]
     """The selector that a run's settings ask for."""
     context: AceContext = field(default_factory=AceContext)
     """The settings of a run that brings none."""
+    buys_vectors: bool = True
+    """Whether the curator buys the vector of a new bullet; False where somebody else does."""
+    sight: Callable[[], Any] | None = None
+    """The playbook as the selector sees it, where that is not as it is now (lookahead.py)."""
 
     async def select(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Take the transaction in, forget the run before, choose bullets in five stages."""
         settings = settle_settings(AceContext.of(runtime.context, self.context))
         transaction = Transaction.of(state.get("transaction"))
         case = _new_case(state, transaction)
-        chosen = _NO_BULLETS
+        seen = self.playbook if self.sight is None else self.sight()
+        chosen = NO_BULLETS
         if settings["selects"]:
             chosen = await self.selector_for(settings).select(
                 transaction,
                 settings["node"],
-                self.playbook,
+                seen,
                 settings["n_bullets"],
                 settings["source"],
                 case["id"],
                 wait,
             )
-        clock = chosen.clock
-        if clock is None:
-            clock = await wait.work(lambda: self.playbook.clock)
+        clock = await wait.work(_clock_of, seen) if chosen.clock is None else chosen.clock
         return {
             "case": case,
             "settings": settings,
@@ -95,7 +98,7 @@ class Parts:
         transaction = _transaction(state)
         try:
             found = await self.agent.settle(
-                transaction, bullets, wait, state["settings"]["agent_model"]
+                transaction, bullets, wait, state["settings"]["agent_model"], state["case"]["id"]
             )
         except ModelError as error:
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
@@ -122,7 +125,12 @@ class Parts:
         undecided = None
         try:
             judged = await self.judge.settle(
-                case["text"], state["decision"], case["ground_truth"], wait, settings["judge_model"]
+                case["text"],
+                state["decision"],
+                case["ground_truth"],
+                wait,
+                settings["judge_model"],
+                case["id"],
             )
         except ModelError as error:
             undecided = f"judge: {error}"
@@ -170,7 +178,7 @@ class Parts:
             _lesson(state).curate, state["reflection"], self.curator, self.playbook
         )
         warnings = list(state["warnings"])
-        if found.bullet_id is not None:
+        if found.bullet_id is not None and self.buys_vectors:
             warnings += await self._embed(found.bullet_id, state["settings"], wait)
         return {
             "decision_id": state["case"]["id"],
@@ -186,7 +194,7 @@ class Parts:
         model = self.selector_for(settings).embedding
         (bullet,) = await wait.work(self._look_up, [bullet_id])
         try:
-            vectors = await model.vectors([bullet.content], wait)
+            vectors = await model.vectors([bullet.content], wait, self.playbook)
             await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
         except ModelError as error:
             return [f"no vector yet for {bullet_id}: {error}"]
@@ -244,8 +252,14 @@ _UNWRITTEN: Final[Update] = {
     "reflection": None,
     "curation": None,
     "new_bullet": None,
+    "usage": {},
 }
 """What the first node writes over whatever an earlier run left on the thread."""
+
+
+def _clock_of(playbook: Any) -> Clock:
+    clock: Clock = playbook.clock
+    return clock
 
 
 def _new_case(state: AceState, transaction: Transaction) -> dict[str, Any]:

@@ -1,19 +1,41 @@
 """The training pipeline: learn from history, learn from a stream, measure, compare.
 
 It runs the compiled graph and adds nothing to it but order: in a stream every case is predicted,
-scored, and only then learned from.
+scored, and only then learned from. With `concurrency` many model calls are under way at once
+(lookahead.py); a budget ends a pass cleanly.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import aclosing
+from copy import copy
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
-from acegraph.graph.ace import create_ace_graph
+from acegraph.graph.ace import gather_parts
 from acegraph.graph.dataset import Item, as_items
 from acegraph.graph.evaluation import Run
 from acegraph.graph.generator import Example
+from acegraph.graph.lookahead import Lookahead, turns
+from acegraph.graph.modes import MODES
+from acegraph.graph.spending import Spending
+from acegraph.graph.steps import UNDECIDED
+from acegraph.nodes import providers
+from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.nodes.reader import read_fields
-from acegraph.state import AceContext, BulletPlaybook, Case, Mode, Source, Transaction
+from acegraph.nodes.usage import Budget, Prices, metered
+from acegraph.nodes.waiting import run_to_end
+from acegraph.state import (
+    AceContext,
+    BudgetSpent,
+    BulletPlaybook,
+    Case,
+    InvalidSettings,
+    Mode,
+    Source,
+    Transaction,
+    UnknownDecision,
+)
 
 Dataset = Iterable[Mapping[str, Any] | Example]
 Progress = Callable[[str, int, int], None]
@@ -31,10 +53,18 @@ class TrainingReport:
     bullets_active: int
     run: Run = field(repr=False)
     """The decisions on the way, in order."""
+    calls: int = 0
+    tokens: int = 0
+    cost: float | None = None
+    """In the currency of the prices; None where a model has none."""
+    usage: dict[str, Any] = field(default_factory=dict, repr=False)
+    """Node, then model, then calls and tokens."""
+    stopped: str = ""
+    """Why it ended early: the budget is spent. What was learned is kept; run again to go on."""
 
-    def to_json(self) -> dict[str, int]:
-        """The counts, without the decisions."""
-        return {name: n for name, n in vars(self).items() if isinstance(n, int)}
+    def to_json(self) -> dict[str, Any]:
+        """Everything but the decisions."""
+        return {name: value for name, value in vars(self).items() if name != "run"}
 
 
 class TrainingPipeline:
@@ -46,13 +76,27 @@ class TrainingPipeline:
         *,
         context: AceContext | None = None,
         progress: Progress | None = None,
+        concurrency: int = 1,
+        max_calls: int | None = None,
+        max_tokens: int | None = None,
+        prices: Prices | Mapping[str, Any] | str | None = None,
         **collaborators: Any,
     ) -> None:
         """Collaborators are those of `create_ace_graph`: agent, judge, reflector, curator,
         embeddings.
+
+        With `concurrency` n case i is decided on the playbook as it stood after the learning of
+        case i - n. `max_calls` and `max_tokens` limit all that this pipeline asks of language
+        models; `prices` (else ACE_PRICES) are per million tokens sent and received, by model.
         """
+        if concurrency < 1:
+            raise InvalidSettings(f"concurrency is a number from 1 on, not {concurrency}")
         self.playbook = BulletPlaybook() if playbook is None else playbook
         self.context = context or AceContext()
+        self.concurrency = concurrency
+        self.budget = Budget(max_calls, max_tokens)
+        self.prices = providers.prices() if prices is None else Prices.of(prices)
+        self.spending = Spending()
         self._collaborators = collaborators
         self._progress = progress or (lambda what, done, total: None)
 
@@ -91,22 +135,14 @@ class TrainingPipeline:
         """
         items = as_items(dataset)
         run = Run()
-        with self.playbook.fork() as copy:
-            graph = create_ace_graph(playbook=copy, **self._collaborators).compile()
-            settings = {"mode": mode, "learn": learn, "source": source}
-            context = self.context.with_changes(**settings)
-            for done, item in enumerate(items):
-                self._progress(what or mode, done, len(items))
-                result = graph.invoke(
-                    {
-                        "transaction": item["query"],
-                        "ground_truth": item["answer"],
-                        "decision_id": f"{mode}:{done}",
-                    },
-                    context=context,
-                )
-                run.add(item["answer"], result["decision"], result["risk_score"])
-        self._progress(what or mode, len(items), len(items))
+        context = self.context.with_changes(mode=mode, learn=learn, source=source)
+        cases = [(item, f"{mode}:{number}") for number, item in enumerate(items)]
+        with self.playbook.fork() as fork:
+            found = self._decide(fork, context, cases, what or mode)
+        if len(found) < len(cases):  # a part of the cases is no measure of all
+            raise BudgetSpent(f"{self.budget.spent} after {len(found)} of {len(cases)} cases")
+        for item, case_id in cases:
+            run.add(item["answer"], found[case_id]["decision"], found[case_id]["risk_score"])
         return run
 
     def compare(self, test: Dataset) -> dict[str, Run]:
@@ -116,9 +152,8 @@ class TrainingPipeline:
         offline_online starts from it and goes on learning.
         """
         items = as_items(test)
-        fresh = TrainingPipeline(
-            context=self.context, progress=self._progress, **self._collaborators
-        )
+        fresh = copy(self)
+        fresh.playbook = BulletPlaybook()
         return {
             "vanilla": self.evaluate(items, "vanilla"),
             "offline": self.evaluate(
@@ -131,28 +166,117 @@ class TrainingPipeline:
     def _train(
         self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
     ) -> TrainingReport:
-        graph = create_ace_graph(playbook=self.playbook, **self._collaborators).compile()
+        before, spent = len(self.playbook), Spending()
+        cases = list(zip(items, ids, strict=True))
+        found = {i: told for item, i in cases if (told := self._told_before(item, i))}
+        still_open = [(item, case_id) for item, case_id in cases if case_id not in found]
         context = self.context.with_changes(**settings)
-        before = len(self.playbook)
-        mistakes = undecided = 0
+        found |= self._decide(self.playbook, context, still_open, what, spent)
         run = Run()
-        for done, (item, case_id) in enumerate(zip(items, ids, strict=True)):
-            self._progress(what, done, len(items))
-            result = graph.invoke(
-                {
-                    "transaction": item["query"],
-                    "ground_truth": item["answer"],
-                    "decision_id": case_id,
-                },
-                context=context,
-            )
-            run.add(item["answer"], result["decision"], result["risk_score"])
-            mistakes += result["verdict"] == "wrong"
-            undecided += result["verdict"] == "undecided"
-        self._progress(what, len(items), len(items))
-        active = len(self.playbook.get_bullets_for_node(self.context.node))
-        added = len(self.playbook) - before
-        return TrainingReport(len(items), mistakes, undecided, added, active, run)
+        verdicts = []
+        for item, case_id in cases:
+            if told := found.get(case_id):
+                run.add(item["answer"], told["decision"], told["risk_score"])
+                verdicts.append(told["verdict"])
+        return TrainingReport(
+            cases=len(verdicts),
+            mistakes=verdicts.count("wrong"),
+            undecided=verdicts.count("undecided"),
+            bullets_added=len(self.playbook) - before,
+            bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
+            run=run,
+            calls=spent.total.calls,
+            tokens=spent.total.tokens,
+            cost=spent.cost(self.prices),
+            usage=spent.to_json(),
+            stopped=self.budget.spent if self._was_cut_short(found, ids) else "",
+        )
+
+    def _was_cut_short(self, found: Mapping[str, Any], ids: Sequence[str]) -> bool:
+        """Whether a case was not decided, or not learned from, because of the budget."""
+        if len(found) < len(set(ids)):
+            return True
+        reasons = [str(told.get("undecided")) for told in found.values()]
+        return bool(self.budget.spent) and any(r.endswith(self.budget.spent) for r in reasons)
+
+    def _told_before(self, item: Item, case_id: str) -> Mapping[str, Any] | None:
+        """What an earlier pass said and learned, so that an interrupted one is not paid twice."""
+        try:
+            told = self.playbook.decision(case_id)
+        except UnknownDecision:
+            return None
+        if told["decision"] is None or told["label"] != item["answer"]:
+            return None
+        if told["decision"] == item["answer"]:
+            return {**told, "verdict": "right"}
+        return {**told, "verdict": "wrong"} if told["lesson"] is not None else None
+
+    def _decide(
+        self,
+        playbook: BulletPlaybook,
+        context: AceContext,
+        cases: Sequence[tuple[Item, str]],
+        what: str,
+        spent: Spending | None = None,
+    ) -> dict[str, Any]:
+        """The results by id, in order; without those that the budget left nothing for."""
+        found: dict[str, Any] = {}
+        spendings = [self.spending, spent] if spent else [self.spending]
+
+        def note(case_id: str, result: dict[str, Any]) -> None:
+            for spending in spendings:
+                spending.add(result["usage"])
+            if result["decision"] != UNDECIDED or not self.budget.spent:
+                found[case_id] = result
+            self._progress(what, len(found), len(cases))
+
+        self._progress(what, 0, len(cases))
+        parts = gather_parts(playbook, **self._given(context))
+        with metered(self.budget):
+            if self.concurrency == 1:
+                turn = turns(parts, context)
+                for item, case_id in cases:
+                    if self.budget.spent:
+                        break
+                    note(case_id, turn(item, case_id))
+            else:
+                ahead = Lookahead(parts, context)
+                run_to_end(self._overlapping(ahead, context, cases, note, spendings))
+        return found
+
+    async def _overlapping(
+        self,
+        ahead: Lookahead,
+        context: AceContext,
+        cases: Sequence[tuple[Item, str]],
+        note: Callable[[str, dict[str, Any]], None],
+        spendings: Sequence[Spending],
+    ) -> None:
+        turn = turns(ahead.parts, context)
+        async with aclosing(
+            ahead.results(cases, self.concurrency, turn, lambda: not self.budget.spent)
+        ) as results:
+            async for case_id, result in results:
+                note(case_id, result)
+        if ahead.bought.by_model:
+            for spending in spendings:
+                spending.add({"curator": ahead.bought.to_json()})
+
+    def _given(self, context: AceContext) -> dict[str, Any]:
+        """The collaborators; copies of the playbook share one memory of bought vectors."""
+        if not MODES[context.mode].selects or self._embedding.is_free:
+            return self._collaborators
+        return {**self._collaborators, "embeddings": self._embedding}
+
+    @cached_property
+    def _embedding(self) -> EmbeddingModel:
+        given = self._collaborators.get("embeddings")
+        model = (
+            named_embeddings(given)
+            if given
+            else providers.embedding_model(self.context.embedding_model)
+        )
+        return model if model.is_free else model.remembering()
 
 
 def _as_case(item: Item, kind: str) -> Case:

@@ -8,6 +8,8 @@ from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.embedder import ConceptEmbeddings
 from acegraph.nodes.evidence import Backtest, backtest, wilson_interval
 from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
+from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.providers import recording, replaying
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Reflection, Reflector
 from acegraph.nodes.selector import HybridSelector
@@ -22,6 +24,7 @@ __all__ = [
     "HybridSelector",
     "Judgement",
     "LLMJudge",
+    "LanguageModel",
     "Reflection",
     "Reflector",
     "Selection",
@@ -29,5 +32,7 @@ __all__ = [
     "SimpleJudge",
     "backtest",
     "read_fields",
+    "recording",
+    "replaying",
     "wilson_interval",
 ]

@@ -64,6 +64,7 @@ class SimpleFraudAgent:
         bullets: Iterable[Bullet],
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Decision:
         """Decide with these bullets; `name` asks for a model other than the default one."""
         shown = tuple(bullets)
@@ -71,7 +72,8 @@ class SimpleFraudAgent:
         if model is None:
             found = analyse(read_fields(transaction), shown)
             return Decision(found.decision, found.risk_score, found.reasons, found.fired)
-        form = await model.fill(DecisionForm, agent_messages(transaction.text, shown), wait)
+        fence = model.fence("agent", decision_id or transaction.digest())
+        form = await model.fill(DecisionForm, agent_messages(transaction.text, shown, fence), wait)
         known = {b.id for b in shown}
         used = tuple(dict.fromkeys(i for i in form.bullets_used if i in known))
         return Decision(form.decision, form.risk_score, tuple(form.reasons), used)

@@ -12,7 +12,16 @@ from acegraph.nodes.agent import resolve_model
 from acegraph.nodes.models import LanguageModel
 from acegraph.nodes.prompts import judge_messages
 from acegraph.nodes.waiting import AWAITING, Wait
-from acegraph.state import InvalidInput, InvalidSettings, Verdict, VerdictForm, other, parse_verdict
+from acegraph.state import (
+    InvalidInput,
+    InvalidSettings,
+    Verdict,
+    VerdictForm,
+    clean_text,
+    other,
+    parse_verdict,
+)
+from acegraph.state.vectors import text_hash
 from acegraph.state.verdict import JUDGE
 
 if TYPE_CHECKING:
@@ -60,16 +69,17 @@ class SimpleJudge:
         ground_truth: str | None,
         wait: Wait,
         name: str | None = None,
+        decision_id: str = "",
     ) -> Judgement:
         """Compare, or ask whoever can be asked; `name` asks for a model other than the default
         one.
         """
         if ground_truth is not None and str(ground_truth).strip():
             return compare(output, str(ground_truth))
-        return await self._opinion(input_text, output, wait, name)
+        return await self._opinion(input_text, output, wait, name, decision_id)
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
     ) -> Judgement:
         return PENDING
 
@@ -87,7 +97,7 @@ class LLMJudge(SimpleJudge):
         self._optional = model_is_optional
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
     ) -> Judgement:
         model = resolve_model("judge", self._model, name)
         if model is None:
@@ -97,7 +107,8 @@ class LLMJudge(SimpleJudge):
                 "LLMJudge without ground truth needs a model: set OPENAI_API_KEY or pass one"
             )
         decided = parse_verdict(output)
-        form = await model.fill(VerdictForm, judge_messages(input_text, output), wait)
+        fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
+        form = await model.fill(VerdictForm, judge_messages(input_text, output, fence), wait)
         right = decided if form.is_correct else other(decided)
         return Judgement(form.is_correct, form.confidence, form.reasoning, right, JUDGE)
 

@@ -1,19 +1,29 @@
 """Which model serves which role: the one named, the environment's, OpenAI's, or the embedded.
 
 The only module that reads the environment or builds a client, and it builds one when it is first
-needed.
+needed. An argument is stronger than a run's `AceContext`, and that than the environment.
 """
 
 import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, fields
 from functools import lru_cache
-from typing import Any, Final, Literal
+from pathlib import Path
+from typing import Any, Final, Literal, get_args
 
 from acegraph.nodes.embedder import EMBEDDED_MODEL
 from acegraph.nodes.embeddings import EMBEDDED, EmbeddingModel
-from acegraph.nodes.models import LanguageModel
+from acegraph.nodes.models import LanguageModel, Method
+from acegraph.nodes.retries import Retry
+from acegraph.nodes.tape import Player, Recorder
+from acegraph.nodes.usage import Prices
 from acegraph.state import InvalidSettings
 
 Role = Literal["agent", "judge", "reflector"]
+Tape = Recorder | Player | None
 
 DEFAULT_MODELS: Final = {
     "agent": "gpt-3.5-turbo",
@@ -23,88 +33,186 @@ DEFAULT_MODELS: Final = {
 }
 EMBEDDED_NAME: Final = "embedded"
 """The name that asks for the embedded analyst (or embedder) even where a key is set."""
-_TIMEOUT_SECONDS: Final = 60
-_MAX_RETRIES: Final = 2
+_REPLAYED_KEY: Final = "replayed"
+_WITHOUT_TEMPERATURE = re.compile(r"(?:^|/)(?:o\d|gpt-5)")
+"""Models that think before they answer refuse a temperature."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """How the server of the models is reached: what the environment says."""
+
+    key: str | None
+    base_url: str | None
+    method: Method | None
+    retry: Retry
+    record: Path | None = None
+    replay: Path | None = None
+
+    @classmethod
+    def configured(cls) -> "Server":
+        """As the environment, and `recording` or `replaying`, say."""
+        method = _env("ACE_METHOD")
+        if method is not None and method not in get_args(Method):
+            raise InvalidSettings(
+                f"ACE_METHOD is one of {', '.join(get_args(Method))}, not {method!r}"
+            )
+        record, replay = _tape.get() or (_path("ACE_RECORD"), _path("ACE_REPLAY"))
+        if record and replay:
+            raise InvalidSettings("ACE_RECORD and ACE_REPLAY exclude each other; unset one")
+        key = _env("OPENAI_API_KEY") or (_REPLAYED_KEY if replay else None)
+        return cls(key, _env("OPENAI_BASE_URL"), method, _retry(), record, replay)  # type: ignore[arg-type]
+
+
+_tape: ContextVar[tuple[Path | None, Path | None] | None] = ContextVar("tape", default=None)
+
+
+@contextmanager
+def recording(file: str | Path) -> Iterator[None]:
+    """Record to this file every exchange made inside, as ACE_RECORD does."""
+    token = _tape.set((Path(file), None))
+    try:
+        yield
+    finally:
+        _tape.reset(token)
+
+
+@contextmanager
+def replaying(file: str | Path) -> Iterator[None]:
+    """Answer from this recording, from its beginning, as ACE_REPLAY does; needs no key."""
+    _player.cache_clear()
+    token = _tape.set((None, Path(file)))
+    try:
+        yield
+    finally:
+        _tape.reset(token)
+        _player.cache_clear()
 
 
 def has_key() -> bool:
     """Whether a language model can be had at all."""
-    return bool(os.environ.get("OPENAI_API_KEY"))
+    return Server.configured().key is not None
+
+
+def model_name(role: str, name: str | None) -> str | None:
+    """The model of a role: named, the environment's or the default; None is embedded."""
+    wanted = name or _env(f"ACE_{role.upper()}_MODEL")
+    if wanted in (EMBEDDED_NAME, EMBEDDED_MODEL) or (wanted is None and not has_key()):
+        return None
+    return wanted or DEFAULT_MODELS[role]
 
 
 def chat_model(role: Role, name: str | None) -> LanguageModel | None:
-    """The model of a role: named, the environment's or the default; None is embedded."""
-    wanted = name or os.environ.get(f"ACE_{role.upper()}_MODEL")
-    if wanted == EMBEDDED_NAME or (wanted is None and not has_key()):
+    """The model of a role, ready to be asked; None is embedded."""
+    wanted = model_name(role, name)
+    if wanted is None:
         return None
-    wanted = wanted or DEFAULT_MODELS[role]
-    _need_key(wanted)
-    return _chat(wanted, os.environ["OPENAI_API_KEY"], os.environ.get("OPENAI_BASE_URL"))
+    server = _server_for(wanted)
+    return _chat(wanted, server, _tape_of(server))
 
 
 def embedding_model(name: str | None) -> EmbeddingModel:
     """The embedder: named, the environment's, or the default for what is configured."""
-    wanted = name or os.environ.get("ACE_EMBEDDING_MODEL")
-    if wanted in (EMBEDDED_NAME, EMBEDDED_MODEL) or (wanted is None and not has_key()):
+    wanted = model_name("embedding", name)
+    if wanted is None:
         return EMBEDDED
-    wanted = wanted or DEFAULT_MODELS["embedding"]
-    _need_key(wanted)
-    return _embeddings(wanted, os.environ["OPENAI_API_KEY"], os.environ.get("OPENAI_BASE_URL"))
+    server = _server_for(wanted)
+    return _embeddings(wanted, server, _tape_of(server))
 
 
-def _need_key(model: str) -> None:
-    if not has_key():
+def prices() -> Prices:
+    """What tokens cost, as ACE_PRICES says."""
+    return Prices.of(_env("ACE_PRICES"))
+
+
+def _server_for(model: str) -> Server:
+    server = Server.configured()
+    if server.key is None:
         raise InvalidSettings(
             f"model {model!r} needs OPENAI_API_KEY (and OPENAI_BASE_URL for another server); "
             "leave the model out to use the embedded default"
         )
+    return server
 
 
-# The key is part of the cache's key, so that a changed environment is never served by an old
+# Key and tape are part of the cache's key, so that a changed environment is never served by an old
 # client.
 @lru_cache(maxsize=32)
-def _chat(name: str, key: str, base_url: str | None) -> LanguageModel:
+def _chat(name: str, server: Server, tape: Tape) -> LanguageModel:
     from langchain_openai import ChatOpenAI  # over a second to import
     from pydantic import SecretStr
 
-    return LanguageModel(
-        ChatOpenAI(
-            model=name,
-            api_key=SecretStr(key),
-            base_url=base_url,
-            temperature=0,
-            timeout=_TIMEOUT_SECONDS,
-            max_retries=_MAX_RETRIES,
-            http_async_client=_async_client(),
-            # A form is read whole: LangChain completes a call that a stream broke off.
-            disable_streaming=True,
-        )
+    assert server.key is not None
+    model = ChatOpenAI(
+        model=name,
+        api_key=SecretStr(server.key),
+        base_url=server.base_url,
+        temperature=None if _WITHOUT_TEMPERATURE.search(name) else 0,
+        max_retries=0,  # ours are the only ones: nodes/retries.py
+        # A form is read whole: LangChain completes a call that a stream broke off.
+        disable_streaming=True,
+        **_clients(server.retry, tape),
+        # The clients are ours; asked for its own socket options LangChain warns of proxies.
+        **({"http_socket_options": ()} if "http_socket_options" in ChatOpenAI.model_fields else {}),
     )
+    return LanguageModel(model, server.method, secret=tape.secret if tape else None, on_line=True)
 
 
 @lru_cache(maxsize=8)
-def _embeddings(name: str, key: str, base_url: str | None) -> EmbeddingModel:
+def _embeddings(name: str, server: Server, tape: Tape) -> EmbeddingModel:
     from langchain_openai import OpenAIEmbeddings
     from pydantic import SecretStr
 
+    assert server.key is not None
     client = OpenAIEmbeddings(
         model=name,
-        openai_api_key=SecretStr(key),
-        openai_api_base=base_url,
-        request_timeout=_TIMEOUT_SECONDS,
-        max_retries=_MAX_RETRIES,
-        http_async_client=_async_client(),
+        openai_api_key=SecretStr(server.key),
+        openai_api_base=server.base_url,
+        max_retries=0,
         # The check wants to download a tokenizer, and compatible servers want text, not tokens.
         check_embedding_ctx_length=False,
+        **_clients(server.retry, tape),
     )
-    return EmbeddingModel(name, client)
+    return EmbeddingModel(name, client, on_line=True)
 
 
-@lru_cache(maxsize=1)
-def _async_client() -> Any:
-    """A client that keeps no connection: one that is kept belongs to the event loop it was opened
-    in, and a script that calls `asyncio.run` twice would find it dead.
-    """
-    import openai
+@lru_cache(maxsize=8)
+def _clients(retry: Retry, tape: Tape) -> dict[str, Any]:
+    from acegraph.nodes.line import AsyncClient, Client, Line
 
-    return openai.DefaultAsyncHttpxClient(headers={"Connection": "close"})
+    line = Line(retry, tape)
+    return {"http_client": Client(line), "http_async_client": AsyncClient(line)}
+
+
+def _tape_of(server: Server) -> Tape:
+    if server.replay:
+        return _player(server.replay)
+    return _recorder(server.record, server.key or "") if server.record else None
+
+
+_recorder = lru_cache(maxsize=8)(Recorder)
+_player = lru_cache(maxsize=8)(Player)
+
+
+def _retry() -> Retry:
+    """How often and how long, as ACE_ATTEMPTS, ACE_TIMEOUT and ACE_DEADLINE say."""
+    given: dict[str, Any] = {}
+    for setting in ("attempts", "timeout", "deadline"):
+        kind = next(f.type for f in fields(Retry) if f.name == setting)
+        if (text := _env(f"ACE_{setting.upper()}")) is None:
+            continue
+        try:
+            given[setting] = int(text) if kind is int else float(text)
+        except ValueError:
+            given[setting] = 0
+        if not given[setting] > 0:
+            raise InvalidSettings(f"ACE_{setting.upper()} is a number above 0, not {text!r}")
+    return Retry(**given)
+
+
+def _env(name: str) -> str | None:
+    return os.environ.get(name) or None
+
+
+def _path(name: str) -> Path | None:
+    return Path(text) if (text := _env(name)) else None

@@ -18,7 +18,8 @@ from acegraph.nodes.analyst import NO_LANGUAGE_MODEL, log_odds_over, scorecard_o
 from acegraph.nodes.evidence import Numbers, fit_weights
 from acegraph.nodes.induction import induce
 from acegraph.nodes.models import LanguageModel
-from acegraph.nodes.prompts import reflector_messages
+from acegraph.nodes.neighbours import similar_cases
+from acegraph.nodes.prompts import Mistake, reflector_messages
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.waiting import AWAITING, Wait
 from acegraph.state import (
@@ -27,6 +28,7 @@ from acegraph.state import (
     Case,
     CaseTable,
     Condition,
+    Fields,
     InvalidCondition,
     ReflectionForm,
     Transaction,
@@ -71,6 +73,7 @@ class Judged:
     """The labelled cases known at this time."""
     bullets: Sequence[Bullet] = ()
     """What the playbook already says."""
+    decision_id: str = ""
 
 
 class Reflector:
@@ -118,18 +121,24 @@ class Reflector:
         return await wait.work(_induce_beside, judged)
 
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
-        names = sorted(read_fields(judged.transaction))
-        messages = reflector_messages(
-            judged.transaction.text, judged.predicted, judged.correct, judged.reasoning, names
+        fields = read_fields(judged.transaction)
+        told = Mistake(
+            judged.transaction.text,
+            judged.predicted,
+            judged.correct,
+            judged.reasoning,
+            sorted(fields),
+            similar_cases(fields, judged.transaction.text, judged.table),
         )
-        form = await model.fill(ReflectionForm, messages, wait)
+        fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
+        form = await model.fill(ReflectionForm, reflector_messages(told, fence), wait)
         if not form.new_bullet.strip():
             return None
         return Reflection(
             new_bullet=form.new_bullet.strip(),
             problem_types=form.problem_types,
             confidence=form.confidence,
-            condition=_checked_condition(form, judged.transaction),
+            condition=_checked_condition(form, fields, judged.correct),
             author=model.name,
         )
 
@@ -177,12 +186,16 @@ def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
     return np.asarray(start + fit_weights(fired, signs, table.fraud, start) @ fired)
 
 
-def _checked_condition(form: ReflectionForm, transaction: Transaction) -> dict[str, Any] | None:
-    """A model's condition is believed only if it can be read and holds on the case it came from."""
+def _checked_condition(
+    form: ReflectionForm, fields: Fields, correct: Verdict
+) -> dict[str, Any] | None:
+    """A model's condition is believed only if it can be read, holds on the case it came from, and
+    argues for the right answer there.
+    """
     if form.condition is None:
         return None
     try:
         condition = Condition.from_json(form.condition.model_dump())
     except InvalidCondition:
         return None
-    return condition.to_json() if condition.holds(read_fields(transaction)) else None
+    return condition.to_json() if condition.verdict == correct and condition.holds(fields) else None

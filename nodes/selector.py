@@ -42,7 +42,7 @@ class HybridSelector:
         weights: Mapping[str, float] | None = None,
         embedding_model: str | None = None,
         *,
-        embeddings: Embeddings | None = None,
+        embeddings: Embeddings | EmbeddingModel | None = None,
         seed: int = 0,
     ) -> None:
         given: dict[str, float] = {**_DEFAULT_WEIGHTS, **(weights or {})}
@@ -190,7 +190,8 @@ class HybridSelector:
         model, view = self.embedding, pool.view
         matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         lacking = view.bullets(view.lacking(model.name, pool.is_good))
-        vectors = await model.vectors([*texts, *(b.content for b in lacking)], wait)
+        wanted = [*texts, *(b.content for b in lacking)]
+        vectors = await model.vectors(wanted, wait, playbook)
         queries, bought = np.stack(vectors[: len(texts)]), vectors[len(texts) :]
         if lacking:
             fresh = {b.id: vector for b, vector in zip(lacking, bought, strict=True)}

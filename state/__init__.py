@@ -11,6 +11,7 @@ from acegraph.state.copying import back_up
 from acegraph.state.database import Clock, Durability
 from acegraph.state.errors import (
     AceError,
+    BudgetSpent,
     DecisionConflict,
     InvalidCondition,
     InvalidDataset,
@@ -47,6 +48,7 @@ __all__ = [
     "AceInput",
     "AceOutput",
     "AceState",
+    "BudgetSpent",
     "Bullet",
     "BulletPlaybook",
     "Case",

@@ -15,6 +15,7 @@ from acegraph.state.ledger import add_moves
 from acegraph.state.page import row_hash
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.tally import adjusted, contents, count
+from acegraph.state.vectors import vector_hash
 
 _SOME: Final = 1_000
 
@@ -24,7 +25,7 @@ def verify(ledger: BulletPlaybook | Database) -> list[str]:
     database = ledger.database if isinstance(ledger, BulletPlaybook) else ledger
     findings: list[str] = list(_unless_unreadable(database.integrity))
     with database.snapshot() as connection:
-        for check in (_check_rows, _check_counters, _check_contents, _check_ties):
+        for check in (_check_rows, _check_vectors, _check_counters, _check_contents, _check_ties):
             findings += _unless_unreadable(lambda check=check: list(check(connection)))  # type: ignore[misc]
     return findings
 
@@ -60,6 +61,14 @@ def _check_rows(connection: sa.Connection) -> Iterator[str]:
             f"clock {clock.id} stands at position {clock.position}, version {clock.version}; "
             f"the rows reach {last} and {version}"
         )
+
+
+def _check_vectors(connection: sa.Connection) -> Iterator[str]:
+    """Vectors can be bought anew, and yet a changed one would change what is shown."""
+    table = tables.embeddings
+    for row in connection.execution_options(yield_per=_SOME).execute(sa.select(table)):
+        if row.hash != vector_hash(row.model, row.text_hash, bytes(row.vector)):
+            yield f"vector {row.text_hash[:12]} of {row.model}: changed outside the ledger"
 
 
 def _check_counters(connection: sa.Connection) -> Iterator[str]:

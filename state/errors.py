@@ -15,7 +15,8 @@ AceError
 └── ModelError                a model gave nothing that can be used; never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
     ├── ModelRefused          the model or its content filter declined to answer
-    └── ModelAnswerInvalid    an answer came, but not one of the form asked for
+    ├── ModelAnswerInvalid    an answer came, but not one of the form asked for
+    └── BudgetSpent           the model was not asked: the run may spend no more
 """
 
 
@@ -81,3 +82,7 @@ class ModelRefused(ModelError):
 
 class ModelAnswerInvalid(ModelError):
     """The model's answer does not have the form it was asked for."""
+
+
+class BudgetSpent(ModelError):
+    """The model was not asked, because the budget of the run is spent."""

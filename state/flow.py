@@ -49,6 +49,8 @@ class AceOutput(TypedDict, total=False):
     confidence: float | None
     new_bullet: str | None
     """Id of the bullet learned from this decision."""
+    usage: dict[str, Any]
+    """What language models cost: node, then model, then calls, input_tokens and output_tokens."""
 
 
 class AceState(TypedDict, total=False):
@@ -94,6 +96,7 @@ class AceState(TypedDict, total=False):
     curation: dict[str, Any] | None
     """What the curator did with the reflection, and why."""
     new_bullet: str | None
+    usage: dict[str, Any]
 
 
 class Weights(TypedDict):

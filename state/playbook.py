@@ -21,6 +21,7 @@ from acegraph.state.condition import Condition, parse_condition
 from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
 from acegraph.state.errors import (
     InvalidInput,
+    InvalidSettings,
     PlaybookError,
     UnknownBullet,
     UnknownDecision,
@@ -41,6 +42,8 @@ forget."""
 
 _STALE: Final = -1
 _ATTEMPTS: Final = 5
+_VECTORS: Final = 500
+"""How many vectors are read at once: memory should not hold all of them twice."""
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -182,9 +185,14 @@ class BulletPlaybook:
         them.
         """
         with self._lock:
-            lacking = view.shelf.numbers[view.lacking(model, wanted)].tolist()
+            lacking = view.bullets(view.lacking(model, wanted))
             if lacking:
-                view.shelf.put_vectors(model, self._vectors.read(model, lacking))
+                self._check_model(model, self._vectors.bound_model())
+            for start in range(0, len(lacking), _VECTORS):
+                some = lacking[start : start + _VECTORS]
+                known = self._vectors.read(model, [b.content for b in some])
+                found = ((b.number, known[b.content]) for b in some if b.content in known)
+                view.shelf.put_vectors(model, found)
             return view.shelf.matrix(model)
 
     @_retried
@@ -231,18 +239,59 @@ class BulletPlaybook:
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of one embedding model, for those of the bullets that have one."""
-        wanted = {self._number(i): i for i in bullet_ids}
-        return {wanted[n]: v for n, v in self._vectors.read(model, list(wanted))}
+        """The stored vectors of one embedding model, for those of the bullets that have one.
+
+        Refused where the bullets have those of another model: see `rebind_vectors`.
+        """
+        self._check_model(model, self._vectors.bound_model())
+        contents = {i: self.get_bullet(i).content for i in bullet_ids}
+        known = self._vectors.read(model, contents.values())
+        return {i: known[text] for i, text in contents.items() if text in known}
 
     @_retried
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of one embedding model; vectors of two models are never mixed."""
+        """Keep vectors of bullets; those of two models are never mixed."""
         if vectors:
             with self.writing():
-                numbered = {self._number(i): v for i, v in vectors.items()}
-                self._vectors.store(model, numbered)
-                self._bullets.put_vectors(model, numbered)
+                self._check_model(model, self._vectors.bound_model())
+                self._vectors.store(
+                    model, {self.get_bullet(i).content: v for i, v in vectors.items()}
+                )
+                if self._vectors.bound_model() is None:
+                    self._vectors.bind(model)
+                self._bullets.put_vectors(model, {self._number(i): v for i, v in vectors.items()})
+
+    def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
+        """The stored vectors of any texts, for those that have one."""
+        return self._vectors.read(model, texts)
+
+    @_retried
+    def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors of any texts, so that none is bought twice."""
+        if vectors:
+            with self.writing():
+                self._vectors.store(model, vectors)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The model whose vectors the bullets have; None while they have none."""
+        return self._vectors.bound_model()
+
+    @_retried
+    def rebind_vectors(self, model: str) -> None:
+        """Let the bullets have the vectors of another model from now on."""
+        with self.writing():
+            self._vectors.bind(model)
+
+    def _check_model(self, model: str, bound: str | None) -> None:
+        if bound not in (None, model):
+            how = f"run: acegraph reembed --model {model} --playbook {self.url}"
+            if self.database.in_memory:
+                how = f"call acegraph.graph.reembed(playbook, {model!r})"
+            raise InvalidSettings(
+                f"the bullets of this playbook have vectors of {bound!r}, not of {model!r}; to "
+                f"switch, {how}"
+            )
 
     @_retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:

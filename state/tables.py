@@ -98,12 +98,14 @@ history = _ledger(
     _text("condition", nullable=True),
     _text("status"),
 )
+# Of any text, bullet or transaction: what a model was once paid for is never bought again.
 embeddings = sa.Table(
-    "embeddings",
+    "text_embeddings",
     metadata,
-    _count("bullet", primary_key=True, autoincrement=False),
     _text("model", primary_key=True),
+    _text("text_hash", primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
+    sa.Column("hash", sa.BigInteger, nullable=False),
 )
 # What was asked. A case may be known before it is decided: labelled history is.
 cases = _ledger(

@@ -1,24 +1,31 @@
-"""Vectors of bullets, kept per embedding model: those of two models are never compared.
+"""Vectors of texts, kept per embedding model: those of two models are never compared.
 
-The shelf keeps them in the database as they were given; the matrix holds them in memory as one
-block of unit vectors, a row for each bullet of a node, for selection to compute on.
+The shelf keeps them in the database under the model and a hash of the text, so that no text is
+bought twice; the matrix holds those of a node's bullets in memory as one block of unit vectors, for
+selection to compute on.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+import hashlib
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
+from sqlalchemy.dialects import postgresql, sqlite
 
 from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.grown import grown
-from acegraph.state.tables import embeddings
+from acegraph.state.page import hash_values
+from acegraph.state.tables import embeddings, meta
 
 Vector = NDArray[np.float32]
 
-_AT_ONCE = 500
-"""How many bullets one statement may name; for more, all vectors of the model are read."""
+_AT_ONCE: Final = 500
+"""How many hashes one statement asks for: databases limit the number of parameters."""
+_MODEL_KEY: Final = "embedding_model"
+_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
 
 def unit(vectors: Vector) -> Vector:
@@ -30,6 +37,16 @@ def unit(vectors: Vector) -> Vector:
     wide = vectors.astype(np.float64)
     lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
     return np.asarray(wide / np.where(lengths > 0, lengths, 1), np.float32)
+
+
+def text_hash(text: str) -> str:
+    """The name under which a text's vector is kept."""
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def vector_hash(model: str, name: str, vector: bytes) -> int:
+    """The hash that a stored vector must have."""
+    return hash_values((model, name, vector))
 
 
 class VectorMatrix:
@@ -52,26 +69,32 @@ class VectorMatrix:
 
 
 class VectorShelf:
-    """The stored vectors of one playbook, by model and bullet number."""
+    """The stored vectors of one playbook, by model and text."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def read(self, model: str, numbers: Sequence[int]) -> Iterator[tuple[int, Vector]]:
-        """The stored vectors of these bullets, one after the other."""
-        wanted = sa.select(embeddings.c.bullet, embeddings.c.vector).where(
-            embeddings.c.model == model
-        )
-        if len(numbers) <= _AT_ONCE:
-            wanted = wanted.where(embeddings.c.bullet.in_(numbers))
-        asked = set(numbers)
+    def read(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
+        """The vectors of those of the texts that have one."""
+        names = {text_hash(text): text for text in texts}
+        found: dict[str, Vector] = {}
         with self._database.reading() as connection:
-            for number, vector in connection.execute(wanted):
-                if number in asked:
-                    yield number, np.frombuffer(vector, dtype="<f4")
+            for some in _in_parts(list(names)):
+                rows = connection.execute(
+                    sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
+                        embeddings.c.model == model, embeddings.c.text_hash.in_(some)
+                    )
+                )
+                found |= {names[name]: np.frombuffer(v, dtype="<f4") for name, v in rows}
+        return found
 
-    def store(self, model: str, vectors: Mapping[int, Vector]) -> None:
-        """Keep vectors of one model; all of them have the same size."""
+    def store(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors of one model, by text; all of them have the same size."""
+        rows = []
+        for text, vector in vectors.items():
+            name, data = text_hash(text), np.asarray(vector, dtype="<f4").tobytes()
+            kept = {"model": model, "text_hash": name, "vector": data}
+            rows.append({**kept, "hash": vector_hash(model, name, data)})
         with self._database.writing() as page:
             one = page.connection.scalar(
                 sa.select(sa.func.length(embeddings.c.vector))
@@ -81,14 +104,27 @@ class VectorShelf:
             sizes = {len(vector) for vector in vectors.values()} | ({one // 4} if one else set())
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
-            rows = [
-                {"bullet": n, "model": model, "vector": np.asarray(vector, dtype="<f4").tobytes()}
-                for n, vector in vectors.items()
-            ]
-            page.connection.execute(
-                embeddings.delete().where(
-                    embeddings.c.model == model, embeddings.c.bullet == sa.bindparam("number")
-                ),
-                [{"number": n} for n in vectors],
+            insert = _INSERT[page.connection.dialect.name](embeddings)
+            page.connection.execute(insert.on_conflict_do_nothing(), rows)
+
+    def bound_model(self) -> str | None:
+        """The model whose vectors the bullets of this playbook have."""
+        with self._database.reading() as connection:
+            found: str | None = connection.scalar(
+                sa.select(meta.c.value).where(meta.c.key == _MODEL_KEY)
             )
-            page.connection.execute(embeddings.insert(), rows)
+        return found
+
+    def bind(self, model: str) -> None:
+        """Say whose vectors the bullets have from now on."""
+        with self._database.writing() as page:
+            insert = _INSERT[page.connection.dialect.name](meta)
+            page.connection.execute(
+                insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
+                {"key": _MODEL_KEY, "value": model},
+            )
+
+
+def _in_parts(names: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(names), _AT_ONCE):
+        yield names[start : start + _AT_ONCE]

@@ -8,6 +8,7 @@ nothing of fraud.
 import base64
 import json
 import sys
+import time
 import zlib
 from array import array
 from collections.abc import Callable, Mapping
@@ -45,6 +46,8 @@ class Response:
     headers: Mapping[str, str] = field(default_factory=lambda: {"retry-after-ms": "1"})
     broken_off: bool = False
     """Whether the connection closes halfway through the content."""
+    drips: float = 0.0
+    """Seconds between one byte of the content and the next."""
 
 
 Reply = Callable[[Body], Response | None]
@@ -87,11 +90,15 @@ class OpenAIServer:
         """
         self._scripts[asked] = list(replies)
 
+    def on_all(self, *replies: Reply) -> None:
+        """What to say to every question for a form, or for plain text, whatever it is."""
+        self._scripts = {"embeddings": self._scripts["embeddings"], "anything": list(replies)}
+
     def answer(self, request: Request) -> Response | None:
         """Note the request and give the reply that is due."""
         with self._lock:
             self.requests.append(request)
-            script = self._scripts.get(_asked(request))
+            script = self._scripts.get(_asked(request), self._scripts.get("anything"))
             if script is None:
                 return failed(404, f"nothing is scripted for {_asked(request)}")(request.body)
             reply = script.pop(0) if len(script) > 1 else script[0]
@@ -154,6 +161,36 @@ def broken_off(reply: Reply) -> Reply:
         return response and replace(response, broken_off=True)
 
     return half
+
+
+def waiting_for(reply: Reply, seconds: str) -> Reply:
+    """A reply that asks to come back after so many seconds."""
+
+    def later(body: Body) -> Response | None:
+        response = reply(body)
+        return response and replace(response, headers={"retry-after": seconds})
+
+    return later
+
+
+def dripped(reply: Reply, seconds: float) -> Reply:
+    """A reply sent byte by byte."""
+
+    def slow(body: Body) -> Response | None:
+        response = reply(body)
+        return response and replace(response, drips=seconds)
+
+    return slow
+
+
+def delayed(reply: Reply, seconds: Callable[[Body], float]) -> Reply:
+    """A reply that takes its time."""
+
+    def late(body: Body) -> Response | None:
+        time.sleep(seconds(body))
+        return reply(body)
+
+    return late
 
 
 def held(release: Event, reply: Reply) -> Reply:
@@ -283,7 +320,11 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
                 self.send_header(name, value)
             self.end_headers()
             length = len(response.content)
-            self.wfile.write(response.content[: length // 2 if response.broken_off else length])
+            whole = response.content[: length // 2 if response.broken_off else length]
+            step = 1 if response.drips else max(length, 1)
+            for start in range(0, len(whole), step):
+                time.sleep(response.drips)
+                self.wfile.write(whole[start : start + step])
             self.close_connection |= response.broken_off
 
         def log_message(self, *_: object) -> None:

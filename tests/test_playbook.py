@@ -14,6 +14,7 @@ from acegraph.state import (
     InvalidInput,
     InvalidSettings,
     Label,
+    ModelAnswerInvalid,
     PlaybookError,
     UnknownBullet,
     UnknownDecision,
@@ -145,8 +146,29 @@ def test_eight_threads_lose_nothing(playbook: BulletPlaybook) -> None:
 def test_vectors_of_two_models_are_kept_apart(playbook: BulletPlaybook) -> None:
     bullet_id = playbook.add_bullet("one", NODE)
     playbook.store_vectors("small", {bullet_id: np.array([1, 2], np.float32)})
-    assert playbook.vectors("large", [bullet_id]) == {}
+    with pytest.raises(InvalidSettings, match="have vectors of 'small', not of 'large'"):
+        playbook.vectors("large", [bullet_id])
+    playbook.store_text_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
     assert playbook.vectors("small", [bullet_id])[bullet_id].tolist() == [1, 2]
+    playbook.rebind_vectors("large")
+    assert playbook.vectors("large", [bullet_id])[bullet_id].tolist() == [3, 4, 5]
+
+
+def test_a_vector_is_found_again_by_model_and_text(playbook: BulletPlaybook) -> None:
+    playbook.store_text_vectors("small", {"a": np.ones(2, np.float32)})
+    assert list(playbook.text_vectors("small", ["a", "b"])) == ["a"]
+    assert playbook.text_vectors("large", ["a"]) == {}
+    bullet_id = playbook.add_bullet("a", NODE)
+    assert list(playbook.vectors("small", [bullet_id])) == [bullet_id]
+    many = [f"text {n}" for n in range(1_200)]
+    playbook.store_text_vectors("small", dict.fromkeys(many, np.ones(2, np.float32)))
+    assert len(playbook.text_vectors("small", many)) == 1_200
+
+
+def test_vectors_of_one_model_have_one_size(playbook: BulletPlaybook) -> None:
+    playbook.store_text_vectors("small", {"a": np.ones(2, np.float32)})
+    with pytest.raises(ModelAnswerInvalid, match=r"vectors of \[2, 3\] dimensions"):
+        playbook.store_text_vectors("small", {"b": np.ones(3, np.float32)})
 
 
 def test_a_retired_bullet_is_out_of_sight_and_in_the_history(playbook: BulletPlaybook) -> None:
