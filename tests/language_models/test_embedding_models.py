@@ -147,12 +147,8 @@ def test_a_switch_on_the_command_line_is_one_line_and_exit_code_two(
 def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: BulletPlaybook) -> None:
     playbook.add_bullet("gift cards at night", NODE)
     graph = create_ace_graph(playbook=playbook)
-    warned = [
-        run_once(graph, {"transaction": f"pays {n} at a bakery"}, semantic_threshold=0.99)[
-            "warnings"
-        ]
-        for n in range(20)
-    ]
+    given = [{"transaction": f"pays {n} at a bakery"} for n in range(20)]
+    warned = [run_once(graph, g, semantic_threshold=0.99)["warnings"] for g in given]
     assert not any(warned[:19])
     assert warned[19] == [
         "stage 3 left no bullet in 20 of 20 selections; "
