@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo test lint format types check clean
+.PHONY: help install demo test bench lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -25,6 +25,9 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -q
+
+bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
+	$(BIN)/python benchmarks/run.py
 
 lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
