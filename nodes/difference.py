@@ -8,12 +8,13 @@ would have said. It reads sentences taken apart (wording.py) and knows nothing o
 
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from functools import cache, lru_cache
 from typing import Final, Literal
 
 from rapidfuzz.distance import OSA
 
-from acegraph.nodes.lexicon import mentions
-from acegraph.nodes.wording import VERDICT, take_apart
+from acegraph.nodes.lexicon import FLAGS, OPPOSITES, mentions
+from acegraph.nodes.wording import VERDICT, stem, take_apart
 from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
@@ -32,19 +33,25 @@ def difference(left: str, right: str) -> Difference | None:
     >>> difference("Risky at 90% confidence", "Risky at 95% confidence") is None
     True
     """
+    if left == right:
+        return None
     a, b = parse_condition(left), parse_condition(right)
     if a is not None and b is not None:
         return between_conditions(a, b)
-    one, other = take_apart(_without_flags(left)), take_apart(_without_flags(right))
+    one, other = _read(left), _read(right)
     if one.verdicts != other.verdicts:
         return "verdict"
     if one.directions != other.directions:
         return "direction"
-    if _subjects(left) != _subjects(right):
-        return "field"
     if one.bounds != other.bounds:
         return "bound"
-    return None if _same_words(one.words, other.words) else "field"
+    if _same_words(one.words, other.words):
+        return None
+    changed = {word for pair in _changes(one.words, other.words) for part in pair for word in part}
+    if changed & _flag_words() and _flags(left) == _flags(right):
+        one, other = _read(_without_flags(left)), _read(_without_flags(right))
+        return None if _same_words(one.words, other.words) else "field"
+    return "field"
 
 
 def between_conditions(a: Condition, b: Condition) -> Difference | None:
@@ -60,21 +67,30 @@ def between_conditions(a: Condition, b: Condition) -> Difference | None:
     return "bound"
 
 
-def _subjects(text: str) -> set[tuple[str, bool]]:
-    """Flags, kinds of merchants and channels; topics are too broad to tell rules apart."""
-    # "Do not approve gift cards" denies no gift cards.
+_read = lru_cache(maxsize=4096)(take_apart)
+
+
+@cache
+def _flag_words() -> frozenset[str]:
+    phrases = (phrase for group in (FLAGS, OPPOSITES) for many in group.values() for phrase in many)
+    return frozenset(stem(word) for phrase in phrases for word in phrase.replace("-", " ").split())
+
+
+def _flags(text: str) -> frozenset[tuple[str, bool]]:
+    """The flags of the lexicon that a text names: they have many names each."""
+    # "Do not approve new devices" denies no new devices.
     found = mentions(VERDICT.sub(" ", text))
-    return {(m.concept, m.negated) for m in found if m.group != "topic"}
+    return frozenset((m.concept, m.negated) for m in found if m.group == "flag")
 
 
 def _without_flags(text: str) -> str:
-    """The text without the phrases that the lexicon knows as one flag: they are compared as such.
+    """The text without the phrases that name flags.
 
     >>> _without_flags("Decline via proxy at night")
-    'Decline via       at night'
+    'decline via       at night'
     """
-    lowered = text.lower()
-    for found in mentions(text) if len(lowered) == len(text) else ():
+    text = text.lower()
+    for found in mentions(text):
         if found.group == "flag":
             end = found.start + len(found.phrase)
             text = text[: found.start] + " " * len(found.phrase) + text[end:]

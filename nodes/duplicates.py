@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from acegraph.nodes.difference import Difference
 
 _ROUNDING: Final = 1e-9
+_AUTOJUNK: Final = 200
 
 
 @dataclass(frozen=True)
@@ -33,15 +34,19 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
     """Which texts pass the text test, in order.
 
     The blocks that `SequenceMatcher` matches form a common subsequence, so its ratio is never above
-    the indel similarity, which rapidfuzz computes for all texts in one call (and not at all where
-    the lengths rule it out). The true ratio is computed for those that this bound lets through.
+    the indel similarity, which rapidfuzz computes in one call for all texts that their lengths do
+    not rule out. The true ratio is computed for the few that this bound lets through. Only texts in
+    ASCII are ruled out unlowered: elsewhere lower case may be longer.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    if not texts:
+    candidate = candidate.lower()
+    low, high = lengths_of(candidate, threshold)
+    rows = [i for i, text in enumerate(texts) if not text.isascii() or low <= len(text) <= high]
+    if not rows:
         return []
-    candidate, lowered = candidate.lower(), [text.lower() for text in texts]
+    lowered = [texts[i].lower() for i in rows]
     bounds = process.cdist(
         [candidate],
         lowered,
@@ -50,10 +55,48 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
         dtype=np.float64,
     )[0]
     return [
-        i
+        rows[i]
         for i in np.flatnonzero(bounds >= threshold - _ROUNDING).tolist()
-        if SequenceMatcher(None, candidate, lowered[i]).ratio() > threshold
+        if _ratio(candidate, lowered[i]) > threshold
     ]
+
+
+def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
+    """How short and how long a text can be whose ratio may reach the threshold.
+
+    No more can match than the shorter of the two has: ratio <= 2 min(m, n) / (m + n).
+    """
+    share = threshold / (2 - threshold) - _ROUNDING
+    return len(candidate) * share, len(candidate) / share if share > 0 else float("inf")
+
+
+def _ratio(candidate: str, existing: str) -> float:
+    """`SequenceMatcher(None, candidate, existing).ratio()`.
+
+    From 200 characters on it leaves popular ones out; below that its blocks are easily found.
+
+    >>> _ratio("abcd", "bcde")
+    0.75
+    """
+    if len(existing) >= _AUTOJUNK or not existing or not candidate:
+        return SequenceMatcher(None, candidate, existing).ratio()
+    return 2.0 * _matched(candidate, existing) / (len(candidate) + len(existing))
+
+
+def _matched(a: str, b: str) -> int:
+    """How many characters lie in matching blocks: the longest, and those to its left and right.
+
+    Of equally long blocks the earliest in `a` counts, then the earliest in `b`.
+    """
+    start = length = 0
+    for i in range(len(a)):
+        while i + length < len(a) and a[i : i + length + 1] in b:
+            start, length = i, length + 1
+    if not length:
+        return 0
+    at = b.find(a[start : start + length])
+    left = _matched(a[:start], b[:at])
+    return length + left + _matched(a[start + length :], b[at + length :])
 
 
 def likenesses(

@@ -200,6 +200,7 @@ def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
     return re.compile(rf"(?<![\w-])({joined})s?(?!\w)")
 
 
+@cache
 def _index() -> dict[str, tuple[str, str, bool]]:
     """Phrase -> group, concept, whether it says the opposite; the first group that has it wins."""
     found: dict[str, tuple[str, str, bool]] = {}
@@ -217,13 +218,10 @@ def _index() -> dict[str, tuple[str, str, bool]]:
     return found
 
 
-_PHRASES = _index()
-
-
 @cache
 def _pattern() -> re.Pattern[str]:
     """Made when first needed: it is most of what importing this module would cost."""
-    return _any_of(_PHRASES)
+    return _any_of(_index())
 
 
 def mentions(text: str) -> Iterator[Mention]:
@@ -234,7 +232,7 @@ def mentions(text: str) -> Iterator[Mention]:
     """
     lowered = text.lower()
     for found in _pattern().finditer(lowered):
-        group, concept, opposite = _PHRASES[_joined(found[1])]
+        group, concept, opposite = _index()[_joined(found[1])]
         before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
         clause = _CLAUSE.split(before)[-1]
         denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, found.end()))

@@ -24,7 +24,7 @@ DIGITS: Final = 9
 _AT_ONCE: Final = 1024
 
 
-def decision_rng(seed: int, decision_id: str) -> np.random.Generator:
+def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     """The generator of one decision: the same whatever runs beside it, so it can be replayed."""
     digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
@@ -51,7 +51,7 @@ def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
     return passed if passed.sum() >= wanted else rates >= threshold * RELAXATION - 1e-12
 
 
-def thompson_draws(helpful: Floats, harmful: Floats, rng: np.random.Generator) -> Floats:
+def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:
     """Stage 4: one draw from Beta(helpful + 1, harmful + 1) for each bullet."""
     return rng.beta(helpful + 1, harmful + 1)
 

@@ -80,11 +80,11 @@ class Asked:
     pool: Pool
     answers: Answers
     """What the rules say of it."""
-    rng: np.random.Generator
+    rng: "np.random.Generator"
     funnel: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pool: Pool, fields: Fields, rng: np.random.Generator) -> "Asked":
+    def of(cls, pool: Pool, fields: Fields, rng: "np.random.Generator") -> "Asked":
         """Ask every rule."""
         counts = {"context": int(pool.in_context.sum()), "quality": int(pool.is_good.sum())}
         return cls(pool, pool.view.holds(fields), rng, counts)

@@ -129,7 +129,6 @@ class Said:
     """The other words that carry meaning, in order."""
 
 
-@lru_cache(maxsize=4096)
 def take_apart(text: str) -> Said:
     """What a sentence says.
 
@@ -137,20 +136,37 @@ def take_apart(text: str) -> Said:
     >>> said.verdicts, said.directions, said.bounds, said.words
     ((1,), ('up', 'down'), (('', 1000.0), ('days', 1.0)), ('card',))
     """
-    text = _CLAIM.sub(_keep_bound, " ".join(text.lower().replace("’", "'").split()))
-    text = re.sub(r"[a-z]+", lambda word: str(_WORDS_FOR.get(word[0], word[0])), text)
+    text = " ".join(text.lower().replace("’", "'").split())
+    if re.search(r"%|cent|\.\d", text):
+        text = _CLAIM.sub(_keep_bound, text)
+    text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
     text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
-    text = re.sub(r"\b[a-z]{6,8}\b", _spell, text)
-    directions = tuple(str(f.lastgroup).rstrip("2") for f in _DIRECTION.finditer(text))
-    directions += tuple("up" for found in _NUMBER.finditer(text) if found["plus"])
-    text = _DIRECTION.sub(" ", text)
-    bounds = tuple(_bound(found) for found in _NUMBER.finditer(text))
-    text = _TOPIC.sub(" ", _NUMBER.sub(" ", text))
-    verdicts = _turns(text)
-    words = (stem(word) for word in _WORD.findall(VERDICT.sub(" ", text)))
-    return Said(verdicts, directions, bounds, tuple(w for w in words if w and w not in _EMPTY))
+    directions: list[str] = []
+    bounds: list[tuple[str, float]] = []
+    turns: list[int] = []
+
+    def direct(found: re.Match[str]) -> str:
+        directions.append(str(found.lastgroup).rstrip("2"))
+        return " "
+
+    def bind(found: re.Match[str]) -> str:
+        bounds.append(_bound(found))
+        if found["plus"]:
+            directions.append("up")
+        return " "
+
+    def turn(found: re.Match[str]) -> str:
+        turns.append((1 if found["decline"] else -1) * (-1 if found["negated"] else 1))
+        return " "
+
+    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, text))
+    text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
+    verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
+    words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
+    return Said(verdicts, tuple(directions), tuple(bounds), words)
 
 
+@lru_cache(maxsize=8192)
 def stem(word: str) -> str:
     """A word without its ending, one of its synonyms, or nothing where it carries no meaning.
 
@@ -174,9 +190,11 @@ def _is_slip(word: str, meant: str) -> bool:
     )
 
 
-def _spell(found: re.Match[str]) -> str:
-    """The verb that was meant: a verdict must not be lost to a slip of the pen."""
-    word = found[0]
+@lru_cache(maxsize=8192)
+def _meant(word: str) -> str:
+    """A number for its word, and the verb that was meant: a slip must not cost the verdict."""
+    if word in _WORDS_FOR:
+        return str(_WORDS_FOR[word])
     return next((verb for verb in _VERBS if _is_slip(word, verb)), word)
 
 
@@ -186,15 +204,6 @@ def _keep_bound(found: re.Match[str]) -> str:
     if is_alone and _BOUNDING.search(found.string, 0, found.start()):
         return re.sub(r"\s*(?:%|percent|per cent)", " pct", found[0])
     return " "
-
-
-def _turns(text: str) -> tuple[int, ...]:
-    turns: list[int] = []
-    for found in VERDICT.finditer(text):
-        turn = (1 if found["decline"] else -1) * (-1 if found["negated"] else 1)
-        if turns[-1:] != [turn]:
-            turns.append(turn)
-    return tuple(turns)
 
 
 def _bound(found: re.Match[str]) -> tuple[str, float]:

@@ -239,6 +239,12 @@ class Ledger:
             "bullets_used": [f"b{row.bullet}" for row in shown if row.selected and row.credited],
         }
 
+    def lesson(self, case_id: str) -> dict[str, Any] | None:
+        """What was learned from a decision, where something was."""
+        with self._database.reading() as connection:
+            found = connection.scalar(sql.LESSON, {"id": case_id})
+        return json.loads(found) if found is not None else None
+
     def labelled(self, node: str, last: int) -> list[Case]:
         """The newest cases with a label that is more than an opinion, oldest first."""
         with self._database.reading() as connection:

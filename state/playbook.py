@@ -367,6 +367,10 @@ class BulletPlaybook:
         """A stored decision: what was asked, shown and said, and its label."""
         return self._ledger.decision(decision_id)
 
+    def lesson(self, decision_id: str) -> dict[str, Any] | None:
+        """What was learned from a decision, where the learning branch has run."""
+        return self._ledger.lesson(decision_id)
+
     def cases(self, node: str) -> CaseTable:
         """The newest labelled cases of a node, the evidence on which bullets are tested.
 

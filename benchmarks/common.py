@@ -1,0 +1,96 @@
+"""What the benchmarks share: a clock, a comparison with a baseline, a playbook of any size."""
+
+import statistics
+import time
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+
+from acegraph.state import Bullet, BulletPlaybook, Condition
+from acegraph.state.vectors import Vector
+
+NODE = "bench"
+DIMENSIONS = 1536
+REPEATS = 21
+Work = Callable[[], Any]
+
+
+def compare(*works: Work, repeats: int = REPEATS) -> list[float]:
+    """The median CPU seconds of each; they take turns, so that all meet the same machine."""
+    times: list[list[float]] = [[] for _ in works]
+    for turn in range(repeats + 1):
+        for work, found in zip(works, times, strict=True):
+            start = time.process_time()
+            work()
+            if turn:  # the first turn warms up
+                found.append(time.process_time() - start)
+    return [statistics.median(found) for found in times]
+
+
+class Embedded(Embeddings):
+    """Queries that are embedded already."""
+
+    model = "bench"
+
+    def __init__(self, vectors: dict[str, Vector]) -> None:
+        self.vectors = vectors
+
+    def embed_query(self, text: str) -> list[float]:
+        """One query."""
+        return self.vectors[text]  # type: ignore[return-value]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """Several."""
+        return [self.embed_query(text) for text in texts]
+
+
+def bullets_of(size: int, seed: int = 0, *, rules: bool = False) -> Iterable[Bullet]:
+    """Bullets with records; with `rules` each carries a condition that holds for one in twenty."""
+    rng = np.random.default_rng(seed)
+    helpful, harmful = rng.integers(0, 20, size), rng.integers(0, 10, size)
+    for i in range(size):
+        rule = f"DECLINE when amount >= {100 * (i % 20)} and hour < {24 - i % 2} and vpn is true"
+        yield Bullet(
+            f"b{i + 1}",
+            f"Heuristic number {i}: payments of kind {i % 97} on channel {i % 13} deserve a look",
+            NODE,
+            helpful_count=int(helpful[i]) + 3,
+            harmful_count=int(harmful[i]),
+            condition=Condition.parse(rule) if rules else None,
+        )
+
+
+def around(query: Vector, size: int, seed: int = 0) -> Vector:
+    """Unit vectors whose cosines with the query are spread evenly from 0.1 to 0.9."""
+    rng = np.random.default_rng(seed)
+    found = rng.standard_normal((size, len(query)), dtype=np.float32)
+    found -= np.outer(found @ query, query)
+    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    cosines = rng.uniform(0.1, 0.9, size).astype(np.float32)[:, None]
+    found *= np.sqrt(1 - cosines**2)
+    found += cosines * query
+    return found
+
+
+def playbook_of(bullets: Iterable[Bullet], vectors: Vector) -> BulletPlaybook:
+    """A playbook filled past its database: 100,000 inserts would outlast everything measured."""
+    playbook = BulletPlaybook()
+    for bullet in bullets:
+        playbook._bullets[bullet.number] = bullet
+    shelf = playbook._bullets.shelf(NODE)
+    shelf.put_vectors(Embedded.model, enumerate(vectors, start=1))
+    return playbook
+
+
+def table(title: str, rows: list[list[str]]) -> None:
+    """Print rows in columns."""
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    print(f"\n{title}")
+    for row in rows:
+        first, *rest = (
+            cell.ljust(w) if not i else cell.rjust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        )
+        print("  ".join([first, *rest]))

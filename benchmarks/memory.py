@@ -1,0 +1,48 @@
+"""What 100,000 bullets hold in memory, and what growing by one copies."""
+
+import tracemalloc
+from typing import Any
+
+import numpy as np
+from common import DIMENSIONS, Embedded, bullets_of, table
+
+from acegraph.state.index import Roster
+
+SIZE = 100_000
+MORE = 10_000
+NODE = "bench"
+
+
+def main() -> dict[str, Any]:
+    """Fill a playbook's memory one bullet after the other and weigh it."""
+    rng = np.random.default_rng(0)
+    raw = copied = 0
+    tracemalloc.start()
+    roster = Roster()
+    shelf = roster.shelf(NODE)
+    matrix = None
+    for bullet in bullets_of(SIZE + MORE):
+        roster[bullet.number] = bullet
+        vector = rng.standard_normal(DIMENSIONS, dtype=np.float32)
+        shelf.put_vectors(Embedded.model, [(bullet.number, vector)])
+        grown = shelf.matrix(Embedded.model)
+        assert grown is not None
+        if bullet.number > SIZE and grown.rows is not matrix:
+            copied += bullet.number - 1
+        matrix = grown.rows
+        if bullet.number <= SIZE:
+            raw += vector.nbytes + len(bullet.content.encode())
+        if bullet.number == SIZE:
+            held = tracemalloc.get_traced_memory()[0]
+    tracemalloc.stop()
+    found = {
+        "bytes held / raw bytes of vectors and text": held / raw,
+        "bytes held per bullet": held / SIZE,
+        "rows copied per bullet added": copied / MORE,
+    }
+    table(f"Memory at {SIZE:,} bullets", [[name, f"{f:,.2f}"] for name, f in found.items()])
+    return found
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,112 @@
+"""What the graph costs beyond LangGraph itself: CPU of a run on the wrong path, and the import."""
+
+import statistics
+import subprocess
+import sys
+import tempfile
+from typing import Any
+
+from common import compare, table
+from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
+
+from acegraph.graph import create_ace_graph
+from acegraph.state import AceInput, AceOutput, AceState, BulletPlaybook
+
+RUNS = 20
+"""Runs per turn: one alone is too short to time."""
+IMPORTS = ("langgraph.graph", "acegraph.graph")
+TRANSACTION = {"amount": 40, "hour": 15}
+
+
+class Bare(TypedDict, total=False):
+    """The state of a graph that does nothing."""
+
+    transaction: dict[str, Any]
+    done: str
+
+
+def bare_graph(**schemas: Any) -> Any:
+    """Five nodes that do nothing, one of them with a conditional edge."""
+    builder = StateGraph(**schemas)
+    names = ("selector", "agent", "judge", "reflector", "curator")
+    for name in names:
+        builder.add_node(
+            name, lambda state: {"decision" if "output_schema" in schemas else "done": "x"}
+        )
+    builder.add_edge(START, names[0])
+    builder.add_edge(names[0], names[1])
+    builder.add_edge(names[1], names[2])
+    builder.add_conditional_edges("judge", lambda state: "reflector")
+    builder.add_edge("reflector", "curator")
+    builder.add_edge("curator", END)
+    return builder.compile()
+
+
+def running(graph: Any, given: dict[str, Any]) -> Any:
+    """Some runs in a row."""
+
+    def work() -> None:
+        for _ in range(RUNS):
+            graph.invoke(given)
+
+    return work
+
+
+def ace_graph(url: str | None) -> Any:
+    """Ours, with constants for agent and reflector."""
+    lesson = {
+        "new_bullet": "Gift cards bought at night deserve a decline",
+        "problem_types": [],
+        "confidence": 0.5,
+    }
+    playbook = BulletPlaybook(url)
+    return create_ace_graph(
+        playbook=playbook, agent=lambda _: "APPROVE", reflector=lambda _: lesson
+    ).compile()
+
+
+def import_seconds(module: str) -> float:
+    """The CPU time of an import in a process of its own."""
+    code = f"import time; t = time.process_time(); import {module}; print(time.process_time() - t)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
+
+
+def main() -> dict[str, Any]:
+    """Measure and print the table."""
+    wrong = {"transaction": TRANSACTION, "ground_truth": "DECLINE"}
+    with tempfile.TemporaryDirectory() as folder:
+        graphs = {
+            "memory": ace_graph(None),
+            "SQLite ledger": ace_graph(f"sqlite:///{folder}/ace.db"),
+        }
+        assert all(graph.invoke(wrong)["verdict"] == "wrong" for graph in graphs.values())
+        same_state = bare_graph(
+            state_schema=AceState, input_schema=AceInput, output_schema=AceOutput
+        )
+        bare, with_state, *ours = compare(
+            running(bare_graph(state_schema=Bare), {"transaction": TRANSACTION}),
+            running(same_state, wrong),
+            *(running(graph, wrong) for graph in graphs.values()),
+        )
+    found = {"bare ms": 1e3 * bare / RUNS, "bare with our state / bare": with_state / bare}
+    for name, seconds in zip(graphs, ours, strict=True):
+        found[f"{name} ms"], found[f"{name} / bare"] = 1e3 * seconds / RUNS, seconds / bare
+    times: dict[str, list[float]] = {module: [] for module in IMPORTS}
+    for _ in range(21):
+        for module, seconds in times.items():
+            seconds.append(import_seconds(module))
+    medians = [statistics.median(seconds) for seconds in times.values()]
+    found |= {
+        "import langgraph.graph ms": 1e3 * medians[0],
+        "import / import": medians[1] / medians[0],
+    }
+    table(
+        "A run on the wrong path, all five nodes, CPU", [[n, f"{f:.2f}"] for n, f in found.items()]
+    )
+    return found
+
+
+if __name__ == "__main__":
+    main()

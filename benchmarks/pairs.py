@@ -1,0 +1,53 @@
+"""Precision and recall of the curator on the labelled pairs, through `merge_bullet` itself."""
+
+import json
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from common import NODE, table
+
+from acegraph.nodes import Curator
+from acegraph.state import BulletPlaybook
+
+PAIRS = Path(__file__).parents[1] / "tests" / "data" / "pairs.jsonl"
+KINDS = ("duplicate", "paraphrase", "contradiction", "threshold", "unrelated")
+
+
+def is_refused(left: str, right: str) -> bool:
+    """Whether the second is refused after the first."""
+    with BulletPlaybook() as playbook:
+        curator = Curator()
+        curator.merge_bullet(left, NODE, playbook)
+        return curator.merge_bullet(right, NODE, playbook) is None
+
+
+def measure(half: str) -> dict[str, Any]:
+    """How many of each kind are called duplicates."""
+    every, called = Counter[str](), Counter[str]()
+    for pair in map(json.loads, PAIRS.read_text().splitlines()):
+        if pair["half"] == half:
+            every[pair["kind"]] += 1
+            called[pair["kind"]] += is_refused(pair["left"], pair["right"])
+    different = called["contradiction"] + called["threshold"]
+    return {
+        **{f"{kind} called duplicate": f"{called[kind]}/{every[kind]}" for kind in KINDS},
+        "precision": called["duplicate"] / max(1, sum(called.values()) - called["paraphrase"]),
+        "recall": called["duplicate"] / every["duplicate"],
+        "different called duplicate": different / (every["contradiction"] + every["threshold"]),
+    }
+
+
+def main() -> dict[str, Any]:
+    """Measure both halves and print the table."""
+    found = {half: measure(half) for half in ("tune", "held out")}
+    rows = [["", *found]]
+    for name, value in found["tune"].items():
+        figures = (value, found["held out"][name])
+        rows.append([name, *(f if isinstance(f, str) else f"{f:.3f}" for f in figures)])
+    table("Labelled pairs", rows)
+    return found
+
+
+if __name__ == "__main__":
+    main()
