@@ -15,6 +15,7 @@ from rapidfuzz.distance import Indel
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.difference import difference
 from acegraph.nodes.evidence import Backtest, backtest, fit_weights
+from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import MIN_CASES
 from acegraph.state import (
     DECLINE,
@@ -29,8 +30,6 @@ from acegraph.state import (
 
 Action = Literal["added", "revived", "duplicate", "refused"]
 _MIN_FIRES: Final = 3
-_MAX_CHANCE: Final = 0.05
-_MIN_GAIN: Final = 1.0
 _SAME_CASES: Final = 0.95
 _FIRES_TO_RETIRE: Final = 10
 
@@ -58,7 +57,7 @@ class Curator:
         self,
         similarity_threshold: float = 0.85,
         *,
-        gate: Literal["on", "off"] = "on",
+        gate: GateLevel = "standard",
         capacity: int = 25,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
@@ -66,7 +65,7 @@ class Curator:
         if capacity < 1:
             raise InvalidSettings(f"capacity is at least 1, not {capacity}")
         self.similarity_threshold = similarity_threshold
-        self.gate = gate
+        self.gate = gate_of(gate)
         self.capacity = capacity
 
     def merge_bullet(
@@ -193,17 +192,18 @@ class Curator:
         self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]
     ) -> tuple[Backtest | None, str]:
         """The backtest, where one is possible, and why it refuses, where it does."""
-        if self.gate == "off" or condition is None or not _can_prove(table):
+        gate = self.gate
+        if gate is None or condition is None or not _can_prove(table):
             return None, ""
         found = backtest(condition, table, log_odds_over(table, active))
         if found.fires < _MIN_FIRES:
             return found, f"fires on {found.fires} of {found.cases} labelled cases; too few to tell"
-        if found.p_chance > _MAX_CHANCE:
+        if found.p_chance > gate.max_chance:
             return found, (
                 f"right on {found.right} of {found.fires} labelled cases: chance does as well "
                 f"(p = {found.p_chance:.2f})"
             )
-        if found.gain < _MIN_GAIN:
+        if found.gain < gate.proposed_gain:
             return found, "adds nothing to what the playbook already says"
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"

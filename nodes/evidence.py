@@ -121,7 +121,29 @@ def case_weights(fraud: Mask) -> Numbers:
     return np.where(fraud, n / (2 * frauds), n / (2 * (n - frauds)))
 
 
-def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
+@dataclass(frozen=True)
+class Residuals:
+    """What the playbook leaves unexplained of each case: the slope of the likelihood."""
+
+    gradient: Numbers
+    variance: Numbers
+    information: Numbers
+
+    def towards(self, sign: float) -> "Residuals":
+        """Seen from the verdict that a rule argues for: 1 for fraud, -1 for honest."""
+        return Residuals(sign * self.gradient, self.variance, self.information)
+
+    def contrast(self, inside: Mask, outside: Mask, floor: float = 0.0) -> float:
+        """Rao's score test for telling two groups of cases apart: its z, towards the first."""
+        within, without = self.information[inside].sum(), self.information[outside].sum()
+        share = float(within / (within + without + 1e-9))
+        score = (1 - share) * self.gradient[inside].sum() - share * self.gradient[outside].sum()
+        spread = (1 - share) ** 2 * (self.variance[inside].sum() + floor)
+        spread += share**2 * self.variance[outside].sum()
+        return float(score / math.sqrt(spread + 1e-9))
+
+
+def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
     """What the log-odds leave unexplained of each case, weighted, and its variance.
 
     The log-odds are first shifted as a whole to fit best: a playbook that is too strict or too
@@ -133,7 +155,8 @@ def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
         shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
         shift = min(max(shift, -10.0), 10.0)
     p = _sigmoid(log_odds + shift)
-    return weights * (fraud - p), weights * weights * p * (1 - p)
+    information = weights * p * (1 - p)
+    return Residuals(weights * (fraud - p), weights * information, information)
 
 
 def _sigmoid(log_odds: Numbers) -> Numbers:
@@ -142,9 +165,9 @@ def _sigmoid(log_odds: Numbers) -> Numbers:
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
     """Rao's score test for adding a rule to what is said already: its z, towards fraud."""
-    gradient, variance = residuals(fraud, log_odds)
-    spread = math.sqrt(float(variance[fired].sum()) + 1e-9)
-    return float(gradient[fired].sum()) / spread if fired.any() else 0.0
+    rest = residuals(fraud, log_odds)
+    spread = math.sqrt(float(rest.variance[fired].sum()) + 1e-9)
+    return float(rest.gradient[fired].sum()) / spread if fired.any() else 0.0
 
 
 @one_blas_thread
