@@ -5,7 +5,7 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
 
@@ -14,7 +14,15 @@ from rapidfuzz.distance import Indel
 
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.difference import difference
-from acegraph.nodes.evidence import Backtest, backtest, fit_weights
+from acegraph.nodes.drift import since_change
+from acegraph.nodes.evidence import (
+    Backtest,
+    Numbers,
+    backtest,
+    chance,
+    fit_weights,
+    marginal_gain,
+)
 from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import MIN_CASES
 from acegraph.state import (
@@ -32,6 +40,8 @@ Action = Literal["added", "revived", "duplicate", "refused"]
 _MIN_FIRES: Final = 3
 _SAME_CASES: Final = 0.95
 _FIRES_TO_RETIRE: Final = 10
+_FIRES_TO_TELL: Final = 30
+_LIKELY_CHANCE: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -95,7 +105,7 @@ class Curator:
             twin = self._twin(content, condition, [b for b in everyone if b.status != "retired"])
             if twin:
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table = playbook.cases(node)
+            table = since_change(playbook.cases(node), everyone)
             active = [b for b in everyone if b.status == "active"]
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
@@ -140,15 +150,17 @@ class Curator:
             return retired
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
-        table = playbook.cases(node)
-        checkable = [b for b in playbook.get_bullets_for_node(node) if b.condition]
+        everyone = playbook.get_bullets_for_node(node, status=None)
+        table = since_change(playbook.cases(node), everyone)
+        checkable = [b for b in everyone if b.condition and b.status == "active"]
         if not checkable or not _can_prove(table):
             return []
         weights = fitted_weights(table, checkable)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
-        retired = []
+        weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
+        log_odds, retired = log_odds_over(table, weighed), []
         for bullet, weight in zip(checkable, weights, strict=True):
-            reason = _worn_out(bullet, weight, table) if bullet.id != keep else ""
+            reason = _worn_out(bullet, weight, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
@@ -218,18 +230,24 @@ def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
     return [round(float(w), 4) for w in weights]
 
 
-def _worn_out(bullet: Bullet, weight: float, table: CaseTable) -> str:
+def _worn_out(bullet: Bullet, weight: float, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet no longer earns its place, or nothing."""
     assert bullet.condition is not None
     fired = bullet.condition.holds_over(table)
     wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
-    fires, right = int(fired.sum()), int((fired & wanted).sum())
+    fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
     if fires < _FIRES_TO_RETIRE:
         return ""
-    if right * len(table) <= int(wanted.sum()) * fires:
-        return f"right on {right} of {fires} labelled cases: no better than chance"
+    record = f"right on {right} of {fires} labelled cases"
+    if right * len(table) <= total * fires:
+        return f"{record}: no better than chance"
     if weight == 0:
         return f"no weight left: on its {fires} labelled cases the other bullets say it all"
+    if fires >= _FIRES_TO_TELL and chance(right, fires, total, len(table)) > _LIKELY_CHANCE:
+        # An exception may be right no more often than chance and still mend what others say.
+        brings = marginal_gain(fired, table.fraud, log_odds - weight * fired)
+        if brings * (1 if bullet.verdict == DECLINE else -1) < 1:
+            return f"{record}: hardly better than chance, and the others do without it"
     return ""
 
 
