@@ -1,4 +1,4 @@
-"""The command line: demo, decide, feedback, train, compare, playbook, graph.
+"""The command line: demo, decide, feedback, train, compare, prove, read, playbook, graph.
 
 Errors are one line without a traceback; bad input exits with 2. `--json` prints one object for
 machines.
@@ -11,7 +11,14 @@ from typing import Annotated
 
 import typer
 
-from acegraph.graph.cli_learning import compare, demo, given_transaction, load_items, read
+from acegraph.graph.cli_learning import (
+    compare,
+    demo,
+    given_transaction,
+    load_items,
+    prove,
+    read,
+)
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -46,7 +53,7 @@ app = typer.Typer(
 app.add_typer(playbook_app, name="playbook")
 
 
-for command in (demo, compare, read):
+for command in (demo, compare, prove, read):
     app.command()(command)
 
 

@@ -141,6 +141,40 @@ def compare(
         draw_all(found, pictures)
 
 
+def prove(
+    file: Annotated[
+        Path | None, typer.Argument(help="Labelled cases; generated ones if not given.")
+    ] = None,
+    label: Label = None,
+    text: Text = None,
+    positive: Positive = None,
+    train: Annotated[int, typer.Option(min=20, help="Training rows per seed.")] = 500,
+    test: Annotated[int, typer.Option(min=20, help="Test rows per seed.")] = 1000,
+    seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 10,
+    only: Annotated[
+        str, typer.Option(help="Of noise, shuffles, credit, drift, growth, delay; else all.")
+    ] = "",
+) -> None:
+    """Prove learning where it is hard: wrong labels, no labels, drift, growth, late labels.
+
+    Takes minutes. Drift and growth use generated streams; the others also run on your file.
+    """
+    from acegraph.graph.proofs import proofs
+    from acegraph.graph.splits import random_splits
+
+    items = load_items(file, label, text, positive) if file else None
+    many = max(seeds, 20)
+    splits = list(random_splits(items, train, test, many)) if items else None
+    available = proofs(splits, items, train, test, seeds)
+    wanted = only.split(",") if only else list(available)
+    for name in wanted:
+        if name not in available:
+            raise InvalidSettings(f"a proof is one of {', '.join(available)}, not {name!r}")
+    for name in wanted:
+        for line in available[name]():
+            say(line)
+
+
 def read(
     given: Annotated[str, typer.Argument(help="A text, a JSON object, or a labelled file.")],
     label: Label = None,

@@ -16,13 +16,15 @@ _MIN_FIRES: Final = 10
 """On either side of a change."""
 _SURE: Final = 4.5
 """Standard errors of the fall: every rule is looked at after every mistake, at every place."""
-_NEWEST: Final = 60
-"""How many of the newest rules are watched, retired ones among them."""
+_NEWEST: Final = 20
+"""How many of the newest retired rules are watched beside the active ones."""
 
 
 def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
     """The cases since the last change that the record of these bullets shows; else all of them."""
-    rules = [b.condition for b in bullets if b.condition][-_NEWEST:]
+    retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
+    watched = [*(b for b in bullets if b.status == "active"), *retired]
+    rules = [b.condition for b in watched if b.condition]
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         if not start:

@@ -21,6 +21,8 @@ Numbers = NDArray[np.float64]
 _RIDGE: Final = 1.0
 _MAX_WEIGHT: Final = 4.0
 _NEWTON_STEPS: Final = 6
+_BITS: Final = 20
+"""How many rules make one number when cases are grouped by what fires on them."""
 
 
 @dataclass(frozen=True)
@@ -135,12 +137,19 @@ class Residuals:
 
     def contrast(self, inside: Mask, outside: Mask, floor: float = 0.0) -> float:
         """Rao's score test for telling two groups of cases apart: its z, towards the first."""
-        within, without = self.information[inside].sum(), self.information[outside].sum()
-        share = float(within / (within + without + 1e-9))
-        score = (1 - share) * self.gradient[inside].sum() - share * self.gradient[outside].sum()
-        spread = (1 - share) ** 2 * (self.variance[inside].sum() + floor)
-        spread += share**2 * self.variance[outside].sum()
-        return float(score / math.sqrt(spread + 1e-9))
+        gain, variance, within = self._sums(inside)
+        lost, beyond, without = self._sums(outside)
+        share = within / (within + without + 1e-9)
+        spread = (1 - share) ** 2 * (variance + floor) + share**2 * beyond
+        return ((1 - share) * gain - share * lost) / math.sqrt(spread + 1e-9)
+
+    def _sums(self, mask: Mask) -> tuple[float, float, float]:
+        chosen = mask.astype(np.float64)
+        return (
+            float(self.gradient @ chosen),
+            float(self.variance @ chosen),
+            float(self.information @ chosen),
+        )
 
 
 def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
@@ -179,16 +188,31 @@ def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Nu
     """
     from scipy.optimize import minimize  # half a second to import: only learning pays for it
 
-    matrix = fired.astype(np.float64)
-    weights = case_weights(fraud)
+    rows, frauds, honests = _grouped(fired, start, fraud)
+    matrix, start = fired[:, rows].astype(np.float64), start[rows]
+    total = frauds + honests
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
         log_odds = start + w @ matrix
         p = _sigmoid(log_odds)
-        likelihood = weights @ np.logaddexp(0, np.where(fraud, -log_odds, log_odds))
-        gradient = -matrix @ (weights * (fraud - p)) + _RIDGE * w
+        likelihood = frauds @ np.logaddexp(0, -log_odds) + honests @ np.logaddexp(0, log_odds)
+        gradient = -matrix @ (frauds - total * p) + _RIDGE * w
         return float(likelihood + 0.5 * _RIDGE * w @ w), gradient
 
     bounds = [(0, _MAX_WEIGHT) if s > 0 else (-_MAX_WEIGHT, 0) for s in signs]
     found = minimize(loss, np.zeros(len(signs)), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(found.x, dtype=np.float64)
+
+
+def _grouped(
+    fired: NDArray[np.bool_], start: Numbers, fraud: Mask
+) -> tuple[NDArray[np.int64], Numbers, Numbers]:
+    """One row for all cases that the model cannot tell apart, with their weight by label."""
+    weights = case_weights(fraud)
+    pattern = np.unique(start, return_inverse=True)[1].astype(np.int64)
+    for some in np.array_split(fired, range(_BITS, len(fired), _BITS)):  # any number fits
+        code = (1 << np.arange(len(some))) @ some
+        pattern = np.unique((pattern << _BITS) + code, return_inverse=True)[1]
+    _, rows, group = np.unique(pattern, return_index=True, return_inverse=True)
+    frauds = np.bincount(group, weights * fraud, len(rows))
+    return rows, frauds, np.bincount(group, weights * ~fraud, len(rows))
