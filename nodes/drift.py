@@ -50,7 +50,7 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     spread = np.sqrt(pooled * (1 - pooled) * (1 / before + 1 / (n - before)) + 1e-12)
     z = (earlier - later) / spread
     split = int(np.argmax(z))
-    row = int(rows[before[split]])
+    row = int(rows[before[split] - 1]) + 1  # right after its last case of the better time
     share = float(wanted[row:].mean())
     chance = share + 1.64 * float(np.sqrt(share * (1 - share) / (n - before[split])))
     return row if z[split] >= _SURE and later[split] <= chance else 0
