@@ -171,7 +171,7 @@ def _ranking_draws(
     for draw in range(_RANKING_BOOTSTRAPS):
         for run in rng.integers(0, len(runs), len(runs)):
             fraud, scores = known[run]
-            rows = rng.integers(0, len(fraud), len(fraud)) if len(fraud) else []
+            rows = rng.integers(0, max(len(fraud), 1), len(fraud))
             for name in metrics:
                 draws[name][draw] += RANKINGS[name](fraud[rows], scores[rows]) / len(runs)
     return draws

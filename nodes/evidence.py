@@ -214,5 +214,7 @@ def _grouped(
         code = (1 << np.arange(len(some))) @ some
         pattern = np.unique((pattern << _BITS) + code, return_inverse=True)[1]
     _, rows, group = np.unique(pattern, return_index=True, return_inverse=True)
-    frauds = np.bincount(group, weights * fraud, len(rows))
-    return rows, frauds, np.bincount(group, weights * ~fraud, len(rows))
+    frauds, honests = np.zeros(len(rows)), np.zeros(len(rows))
+    np.add.at(frauds, group, weights * fraud)
+    np.add.at(honests, group, weights * ~fraud)
+    return rows.astype(np.int64), frauds, honests

@@ -171,11 +171,11 @@ def _earned(
     """The rule without the comparisons that ride along: what remains earns its place."""
     kept = tuple(rule)
     while kept:
-        fired = masks[list(kept)].all(axis=0)
+        fired: Masks = np.logical_and.reduce(masks[list(kept)])
         margin = {}
         for i in kept:
             others = [j for j in kept if j != i]
-            barred = masks[others].all(axis=0) & ~fired
+            barred: Masks = np.logical_and.reduce(masks[others]) & ~fired
             margin[i] = rest.contrast(fired, barred, _FLOOR) - bars[tests[i].field]
         weakest = min(kept, key=margin.__getitem__)
         if margin[weakest] >= 0:
@@ -206,8 +206,8 @@ def _fine_cut(
         cuts = np.unique(column.numbers[~np.isnan(column.numbers)])
         z = _z_of_cuts(column.numbers, cuts, test.op, others, rest)
         marks = np.array([mark for mark in grid[test.field] if isinstance(mark, int | float)])
-        low = marks[marks < test.value].max(initial=cuts[0])  # type: ignore[operator]
-        high = marks[marks > test.value].min(initial=cuts[-1])  # type: ignore[operator]
+        low = marks[marks < test.value].max(initial=cuts[0])
+        high = marks[marks > test.value].min(initial=cuts[-1])
         includes = (value >= cuts) if test.op == ">=" else (value < cuts)
         allowed = np.where((cuts > low) & (cuts <= high) & includes, z, -np.inf)
         best = int(np.argmax(allowed))
