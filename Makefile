@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo test bench soak test-llm lint format types check clean
+.PHONY: help install demo prove test bench soak test-llm lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -22,6 +22,10 @@ $(STAMP): pyproject.toml
 
 demo: $(STAMP)  ## learn on generated transactions and print the comparison
 	$(BIN)/acegraph demo
+
+prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift, growth and others
+	$(BIN)/acegraph prove
+	$(BIN)/python benchmarks/learning.py
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadgroup -q

@@ -241,7 +241,7 @@ def main() -> None:
     _counts(url)
     for _ in range(2):
         figures = _measure(chosen, examples, list(zip(texts, wrong, strict=True)), url)
-    print(json.dumps(figures, indent=2))  # noqa: T201
+    print(json.dumps(figures, indent=2))
     server.terminate()
 
 

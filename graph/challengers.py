@@ -12,7 +12,7 @@ import numpy as np
 
 from acegraph.graph.dataset import Item
 from acegraph.graph.evaluation import Run
-from acegraph.nodes.induction import learnable_fields
+from acegraph.nodes.marks import learnable_fields
 from acegraph.nodes.reader import read_fields
 from acegraph.state import (
     APPROVE,

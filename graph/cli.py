@@ -1,20 +1,26 @@
-"""The command line: demo, decide, feedback, train, compare, playbook, graph.
+"""The command line: demo, decide, feedback, train, compare, prove, read, playbook, graph.
 
 Errors are one line without a traceback; bad input exits with 2. `--json` prints one object for
 machines.
 """
 
-import json
 import sys
-from functools import partial
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from acegraph.graph import cli_ledger
 from acegraph.graph.cli_doctor import doctor, reembed
+from acegraph.graph.cli_learning import (
+    compare,
+    demo,
+    given_transaction,
+    load_items,
+    prove,
+    read,
+)
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -26,7 +32,6 @@ from acegraph.graph.console import (
     Text,
     err,
     lasting,
-    print_experiment,
     print_json,
     print_table,
     print_usage,
@@ -52,6 +57,10 @@ app = typer.Typer(
 )
 app.add_typer(playbook_app, name="playbook")
 for command in (
+    demo,
+    compare,
+    prove,
+    read,
     doctor,
     cli_ledger.verify,
     cli_ledger.replay,
@@ -61,59 +70,6 @@ for command in (
     reembed,
 ):
     app.command()(command)
-
-
-@app.command()
-def demo(
-    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
-    train: Annotated[int, typer.Option(min=20, help="Labelled cases to learn from.")] = 400,
-    test: Annotated[int, typer.Option(min=20, help="Held-out cases in the stream.")] = 600,
-    shuffle_labels: Annotated[
-        bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
-    ] = False,
-    model: Annotated[
-        str | None, typer.Option(help="A chat model instead of the embedded analyst (needs a key).")
-    ] = None,
-    concurrency: Concurrency = 1,
-    picture: Annotated[Path, typer.Option(help="Where to write the learning curves.")] = Path(
-        "out/learning_curves.png"
-    ),
-    as_json: AsJson = False,
-) -> None:
-    """Learn on generated transactions, then decide a held-out stream in every mode.
-
-    Prints one table (all modes, plain learners on the same rows, the best attainable), the bullets
-    that were learned, and writes a picture. Needs no key and no network.
-    """
-    from acegraph.graph.challengers import check_challengers
-    from acegraph.graph.experiment import run_demonstration
-    from acegraph.graph.pictures import check_picture, draw_learning_curves
-    from acegraph.nodes.providers import EMBEDDED_NAME, chat_model
-
-    if model:
-        chat_model("agent", model)  # says at once what is missing
-        context = AceContext(agent_model=model)
-    else:  # whatever key is set: a demonstration costs nothing
-        embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
-        context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
-    check_challengers()
-    check_picture(picture)
-    with progress_bar() as told:
-        found, attainable = run_demonstration(
-            seeds,
-            train,
-            test,
-            shuffle_labels=shuffle_labels,
-            context=context,
-            progress=told,
-            concurrency=concurrency,
-        )
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_experiment(found, model, expected=True)
-        say(f"Learning curves: {picture}")
-    draw_learning_curves(found.modes, picture, best=attainable)
 
 
 @app.command()
@@ -137,7 +93,7 @@ def decide(
     from acegraph.graph.ace import create_ace_graph
 
     context = AceContext(mode=_mode(mode), learn=learn and None)
-    given = _transaction(sys.stdin.read() if transaction == "-" else transaction)
+    given = given_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(given)  # bad input must not even make a database
     if truth is not None:
         parse_verdict(truth)
@@ -218,7 +174,7 @@ def train(
     from acegraph.graph.report import bullet_table
     from acegraph.graph.training import TrainingPipeline
 
-    items = _load(file, label, text, positive)
+    items = load_items(file, label, text, positive)
     with lasting(playbook) as book, progress_bar() as told:
         pipeline = TrainingPipeline(
             book,
@@ -249,58 +205,6 @@ def train(
         print_table(bullet_table(bullets, "Active bullets"))
     else:
         say("Nothing was learned: no rule did better than chance explains.")
-
-
-@app.command()
-def compare(
-    file: Annotated[Path | None, typer.Argument(help="One labelled file, split at random.")] = None,
-    train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None,
-    test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None,
-    label: Label = None,
-    text: Text = None,
-    positive: Positive = None,
-    train: Annotated[
-        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
-    ] = None,
-    test: Annotated[
-        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
-    ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 1,
-    baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
-    concurrency: Concurrency = 1,
-    picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None,
-    as_json: AsJson = False,
-) -> None:
-    """Compare all modes, and plain learners, on your own labelled data.
-
-    Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
-    """
-    from acegraph.graph.challengers import check_challengers
-    from acegraph.graph.experiment import random_splits, run_experiment
-    from acegraph.graph.pictures import check_picture, draw_learning_curves
-    from acegraph.nodes.providers import chat_model
-
-    agent = chat_model("agent", None)
-    if picture:
-        check_picture(picture)
-    if baselines:
-        check_challengers()
-    load = partial(_load, label=label, text=text, positive=positive)
-    match file, train_file, test_file:
-        case Path(), None, None:
-            splits = list(random_splits(load(file), train, test, seeds))
-        case None, Path(), Path():
-            splits = [(load(train_file), load(test_file))]
-        case _:
-            raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
-    with progress_bar() as told:
-        found = run_experiment(splits, progress=told, baselines=baselines, concurrency=concurrency)
-    if as_json:
-        print_json(found.to_json())
-    else:
-        print_experiment(found, agent.name if agent else None)
-    if picture:
-        draw_learning_curves(found.modes, picture)
 
 
 @app.command("graph")
@@ -334,22 +238,6 @@ def main() -> None:
 
 def _mode(word: str) -> Mode:
     return AceContext().with_changes(mode=word).mode
-
-
-def _transaction(given: str) -> Any:
-    if not given.lstrip().startswith("{"):
-        return given
-    try:
-        return json.loads(given)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
-
-
-def _load(file: Path, label: str | None, text: str | None, positive: str | None) -> list[Any]:
-    from acegraph.graph.dataset import load_dataset
-
-    query = text or (None if label else "query")
-    return load_dataset(file, query=query, answer=label or "answer", positive=positive)
 
 
 if __name__ == "__main__":

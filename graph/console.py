@@ -128,11 +128,13 @@ def print_table(table: RenderableType) -> None:
 
 def print_experiment(found: Any, model: str | None, *, expected: bool = False) -> None:
     """The tables of an experiment."""
-    from acegraph.graph.report import bullet_table, experiment_table
+    from acegraph.graph.report import bullet_table, experiment_table, money_table, record_table
 
     print_table(experiment_table(found, expected=expected))
+    print_table(money_table(found))
     if found.bullets:
         print_table(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
+        print_table(record_table(found.records))
     by = model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()

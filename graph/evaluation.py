@@ -4,15 +4,19 @@ Undecided cases are counted and left out of the rates: a failure is not a score.
 for whoever fills a `Run`: predict, score, then learn.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.graph import ranking
 from acegraph.state import DECLINE
 
-_BOOTSTRAPS = 2000
+_BOOTSTRAPS: Final = 2000
+_RANKING_BOOTSTRAPS: Final = 100
 
 
 @dataclass(frozen=True)
@@ -35,6 +39,8 @@ class Run:
     truths: list[str] = field(default_factory=list)
     decisions: list[str] = field(default_factory=list)
     risks: list[float | None] = field(default_factory=list)
+    amounts: list[float | None] = field(default_factory=list)
+    """What was at stake in each case, where that is known."""
 
     def add(self, truth: str, decision: str, risk: float | None) -> None:
         """One more decision."""
@@ -45,7 +51,9 @@ class Run:
     def second_half(self) -> "Run":
         """What came after the middle of the stream."""
         start = len(self.truths) // 2
-        return Run(self.truths[start:], self.decisions[start:], self.risks[start:])
+        return Run(
+            self.truths[start:], self.decisions[start:], self.risks[start:], self.amounts[start:]
+        )
 
     @property
     def fraud(self) -> NDArray[np.bool_]:
@@ -65,6 +73,12 @@ class Run:
             for d, r in zip(self.decisions, self.risks, strict=True)
         ]
         return np.array(given)[self._decided()]
+
+    @property
+    def values(self) -> NDArray[np.float64]:
+        """What was at stake in the decided cases: the amount, or 1 where none is known."""
+        amounts = self.amounts or [None] * len(self.truths)
+        return np.array([1.0 if a is None else a for a in amounts])[self._decided()]
 
     @property
     def right(self) -> NDArray[np.bool_]:
@@ -101,25 +115,25 @@ def missed_fraud_rate(run: Run) -> float:
     return float(np.mean(~run.declined[run.fraud])) if run.fraud.any() else 0.0
 
 
-def average_precision(run: Run) -> float:
-    """Area under the precision-recall curve as a step function; ties share a threshold."""
-    order = np.argsort(-run.scores, kind="stable")
-    fraud, scores = run.fraud[order], run.scores[order]
-    if not fraud.any():
-        return 0.0
-    last_of_tie = np.append(scores[1:] != scores[:-1], True)
-    caught = np.cumsum(fraud)[last_of_tie]
-    shown = np.flatnonzero(last_of_tie) + 1
-    recall = caught / fraud.sum()
-    return float(np.sum(np.diff(recall, prepend=0.0) * caught / shown))
-
-
-METRICS = {
+RATES: Final = {
     "accuracy": accuracy,
     "balanced_accuracy": balanced_accuracy,
     "false_decline_rate": false_decline_rate,
     "missed_fraud_rate": missed_fraud_rate,
-    "average_precision": average_precision,
+}
+RANKINGS: Final[dict[str, Callable[[ranking.Labels, ranking.Scores], float]]] = {
+    "average_precision": ranking.average_precision,
+    "roc_auc": ranking.roc_auc,
+    "recall_at_1_percent": partial(ranking.recall_at, false_positive_rate=0.01),
+    "recall_at_5_percent": partial(ranking.recall_at, false_positive_rate=0.05),
+    "calibration_error": ranking.calibration_error,
+}
+METRICS: Final[dict[str, Callable[[Run], float]]] = {
+    **RATES,
+    **{
+        name: partial(lambda run, of: of(run.fraud, run.scores), of=of)
+        for name, of in RANKINGS.items()
+    },
 }
 
 
@@ -128,31 +142,39 @@ def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None =
     each.
     """
     rng = rng or np.random.default_rng(0)
-    measure = METRICS[metric]
-    if metric == "average_precision":
-        draws = np.array(
-            [
-                np.mean([measure(_resampled(runs[i], rng)) for i in _drawn(runs, rng)])
-                for _ in range(200)
-            ]
-        )
+    if metric in RANKINGS:
+        draws = _ranking_draws([metric], runs, rng)[metric]
     else:
         draws = _rate_draws(metric, runs, rng)
+    return _between(metric, runs, draws)
+
+
+def estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """Every metric; the rankings share their draws."""
+    ranked = _ranking_draws(list(RANKINGS), runs, np.random.default_rng(0))
+    return {name: estimate(name, runs) for name in RATES} | {
+        name: _between(name, runs, draws) for name, draws in ranked.items()
+    }
+
+
+def _between(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
     low, high = np.quantile(draws, [0.025, 0.975])
-    return Estimate(float(np.mean([measure(run) for run in runs])), float(low), float(high))
+    mean = float(np.mean([METRICS[metric](run) for run in runs]))
+    return Estimate(mean, float(low), float(high))
 
 
-def _drawn(runs: Sequence[Run], rng: np.random.Generator) -> NDArray[np.int64]:
-    return rng.integers(0, len(runs), len(runs))
-
-
-def _resampled(run: Run, rng: np.random.Generator) -> Run:
-    rows = rng.integers(0, len(run.truths), len(run.truths))
-    return Run(
-        [run.truths[i] for i in rows],
-        [run.decisions[i] for i in rows],
-        [run.risks[i] for i in rows],
-    )
+def _ranking_draws(
+    metrics: Sequence[str], runs: Sequence[Run], rng: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    known = [(run.fraud, run.scores) for run in runs]
+    draws = {name: np.zeros(_RANKING_BOOTSTRAPS) for name in metrics}
+    for draw in range(_RANKING_BOOTSTRAPS):
+        for run in rng.integers(0, len(runs), len(runs)):
+            fraud, scores = known[run]
+            rows = rng.integers(0, max(len(fraud), 1), len(fraud))
+            for name in metrics:
+                draws[name][draw] += RANKINGS[name](fraud[rows], scores[rows]) / len(runs)
+    return draws
 
 
 def _rate_draws(metric: str, runs: Sequence[Run], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -198,6 +220,31 @@ def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     gained, lost = int((a & ~b).sum()), int((b & ~a).sum())
     p = binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
     return PairedTest(gained, lost, float(p))
+
+
+def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Estimate:
+    """Balanced accuracy gained, with an interval by resampling seeds and pairs of decisions."""
+    rng = np.random.default_rng(0)
+    pairs = [_class_differences(a, b) for a, b in zip(ours, theirs, strict=True)]
+    draws = np.zeros(_BOOTSTRAPS)
+    for picks in rng.integers(0, len(pairs), (len(pairs), _BOOTSTRAPS)):
+        for i, classes in enumerate(pairs):
+            here = picks == i
+            for differences in classes:
+                n = max(len(differences), 1)
+                shares = np.bincount(differences + 1, minlength=3) / n
+                drawn = rng.multinomial(n, shares / max(shares.sum(), 1e-12), int(here.sum()))
+                draws[here] += (drawn[:, 2] - drawn[:, 0]) / n / 2
+    low, high = np.quantile(draws / len(pairs), [0.025, 0.975])
+    mean = np.mean([sum(float(np.mean(d)) if len(d) else 0.0 for d in c) / 2 for c in pairs])
+    return Estimate(float(mean), float(low), float(high))
+
+
+def _class_differences(ours: Run, theirs: Run) -> list[NDArray[np.int64]]:
+    """Per label and case: 1 where only ours was right, -1 where only theirs."""
+    difference = ours.right.astype(np.int64) - theirs.right.astype(np.int64)
+    fraud = np.array(ours.truths) == DECLINE
+    return [difference[fraud], difference[~fraud]]
 
 
 def rolling_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float64]:

@@ -4,20 +4,59 @@ It gathers runs and gives figures; how they look is for report.py and pictures.p
 """
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from acegraph.graph.bullet_report import BulletRecord, report_bullets
 from acegraph.graph.challengers import run_challengers
+from acegraph.graph.costs import CostMatrix, money
 from acegraph.graph.dataset import Item, as_items
-from acegraph.graph.evaluation import METRICS, Run, accuracy, estimate, mcnemar
+from acegraph.graph.delay import decide_delayed
+from acegraph.graph.evaluation import (
+    Run,
+    accuracy,
+    estimates,
+    mcnemar,
+    paired_difference,
+)
 from acegraph.graph.generator import generate_transactions
+from acegraph.graph.splits import Split, moments_of
 from acegraph.graph.training import Progress, TrainingPipeline, TrainingReport
-from acegraph.state import APPROVE, DECLINE, AceContext, Bullet, BulletPlaybook, InvalidDataset
+from acegraph.nodes.analyst import amount_of
+from acegraph.nodes.curator import Curator
+from acegraph.nodes.evidence import wilson_interval
+from acegraph.nodes.gate import GateLevel
+from acegraph.nodes.reader import read_fields
+from acegraph.nodes.reflector import Reflector
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Transaction
 
-Split = tuple[list[Item], list[Item]]
-"""Training and test items."""
+
+@dataclass(frozen=True)
+class Plan:
+    """What is done to the data and the learner before they meet."""
+
+    gate: GateLevel = "standard"
+    label_noise: float = 0.0
+    shuffle_labels: bool = False
+    delay_days: float | None = None
+    """Also decide with labels that come so many days later."""
+    time: str | None = None
+    """The field that says when a case happened; found where it is not named."""
+    costs: CostMatrix = field(default_factory=CostMatrix)
+
+    def prepared(self, given: Split | tuple[list[Item], list[Item]], seed: int) -> Split:
+        """A split as the experiment uses it."""
+        split = (given if isinstance(given, Split) else Split(*given)).without_duplicates()
+        if self.shuffle_labels:
+            split = split.with_shuffled_labels(seed)
+        if self.label_noise:
+            split = split.with_label_noise(self.label_noise, seed)
+        if self.delay_days is None:
+            return split
+        order = np.argsort(moments_of(split.test, self.time), kind="stable")
+        return replace(split, test=[split.test[i] for i in order])
 
 
 @dataclass
@@ -28,6 +67,21 @@ class Experiment:
     challengers: dict[str, list[Run]] = field(default_factory=dict)
     training: list[TrainingReport] = field(default_factory=list)
     bullets: list[Bullet] = field(default_factory=list)
+    records: list[BulletRecord] = field(default_factory=list)
+    """What these bullets did on the test cases of that seed."""
+    duplicates: int = 0
+    """Test rows left out because a training row is the same, over all seeds."""
+    plan: Plan = field(default_factory=Plan)
+
+    @property
+    def learned(self) -> bool:
+        """Whether any bullet became active in any seed."""
+        return any(report.bullets_active for report in self.training)
+
+    @property
+    def fraud_rate(self) -> float:
+        """The share of fraud among the test cases."""
+        return float(np.mean(np.concatenate([run.fraud for run in self.modes["vanilla"]])))
 
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as rows."""
@@ -40,59 +94,103 @@ class Experiment:
 
     def to_json(self) -> dict[str, Any]:
         """One object with every figure, for machines."""
-        first = next(iter(self.modes.values()))
-        fraud = float(np.mean(np.concatenate([run.fraud for run in first])))
+        first = self.modes["vanilla"]
+        by_bullet = {record.bullet.id: record.to_json() for record in self.records}
         return {
             "seeds": len(first),
             "test_cases": sum(len(run.truths) for run in first),
-            "fraud_rate": round(fraud, 4),
-            "approve_all_accuracy": round(1 - fraud, 4),
-            "learned": any(report.bullets_active for report in self.training),
+            "duplicates_left_out": self.duplicates,
+            "fraud_rate": round(self.fraud_rate, 4),
+            "approve_all_accuracy": round(1 - self.fraud_rate, 4),
+            "learned": self.learned,
+            "seeds_that_learned": sum(bool(r.bullets_active) for r in self.training),
+            "active_bullets": [report.bullets_active for report in self.training],
+            "plan": asdict(self.plan),
             "modes": {name: self._mode_json(name, runs) for name, runs in self.modes.items()},
-            "challengers": {name: _figures(runs) for name, runs in self.challengers.items()},
-            "bullets": [bullet_json(b) for b in self.bullets],
+            "challengers": {name: self._figures(runs) for name, runs in self.challengers.items()},
+            "bullets": [
+                {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
+            ],
         }
 
     def _mode_json(self, name: str, runs: list[Run]) -> dict[str, Any]:
-        paired = mcnemar(runs, self.rival_of(name))
-        undecided = float(np.mean([run.undecided_rate for run in runs]))
+        rival = self.rival_of(name)
+        paired = mcnemar(runs, rival)
         return {
-            **_figures(runs),
-            "undecided_rate": round(undecided, 4),
+            **self._figures(runs),
             "against_vanilla": {
                 "gained": paired.gained,
                 "lost": paired.lost,
                 "p_value": paired.p_value,
+                "balanced_accuracy": paired_difference(runs, rival).to_json(),
             },
+        }
+
+    def _figures(self, runs: list[Run]) -> dict[str, Any]:
+        undecided = float(np.mean([run.undecided_rate for run in runs]))
+        found = {metric: estimate.to_json() for metric, estimate in estimates(runs).items()}
+        in_money = asdict(money(runs, self.plan.costs))
+        return {
+            **found,
+            "undecided_rate": round(undecided, 4),
+            "wilson": _wilson(runs),
+            **{name: None if x is None else round(x, 4) for name, x in in_money.items()},
         }
 
 
 def run_experiment(
-    splits: Iterable[Split],
+    splits: Iterable[Split | tuple[list[Item], list[Item]]],
     *,
     context: AceContext | None = None,
     progress: Callable[[int], Progress] | None = None,
     baselines: bool = True,
+    plan: Plan | None = None,
     concurrency: int = 1,
 ) -> Experiment:
     """Train and compare on each split; `progress` gives the reporter of a seed."""
-    found = Experiment()
-    for seed, (train, test) in enumerate(splits):
+    plan = plan or Plan()
+    found = Experiment(plan=plan)
+    for seed, given in enumerate(splits):
+        split = plan.prepared(given, seed)
+        found.duplicates += split.duplicates
         settings = (context or AceContext()).with_changes(seed=seed)
-        playbook = BulletPlaybook()
+        parts: dict[str, Any] = {
+            "curator": Curator(gate=plan.gate),
+            "reflector": Reflector(gate=plan.gate),
+        }
         told = progress(seed) if progress else None
         pipeline = TrainingPipeline(
-            playbook, context=settings, progress=told, concurrency=concurrency
+            BulletPlaybook(), context=settings, progress=told, concurrency=concurrency, **parts
         )
-        found.training.append(pipeline.train_offline(train))
-        for name, run in pipeline.compare(test).items():
-            found.modes.setdefault(name, []).append(run)
-        if baselines:
-            for name, run in run_challengers(train, test, seed).items():
-                found.challengers.setdefault(name, []).append(run)
-        found.bullets = playbook.get_bullets_for_node(settings.node, status=None)
+        found.training.append(pipeline.train_offline(split.train))
+        runs = pipeline.compare(split.test)
+        if plan.delay_days is not None:
+            runs |= _delayed(pipeline.playbook, split.test, plan, settings, parts)
+        rivals = run_challengers(split.train, split.test, seed) if baselines else {}
+        amounts = [amount_of(read_fields(Transaction.of(item["query"]))) for item in split.test]
+        for runs_by_name, gathered in ((runs, found.modes), (rivals, found.challengers)):
+            for name, run in runs_by_name.items():
+                run.amounts = amounts
+                gathered.setdefault(name, []).append(run)
+        found.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
+        found.records = report_bullets(found.bullets, split.test)
     found.add_second_half()
     return found
+
+
+def _delayed(
+    trained: BulletPlaybook, test: list[Item], plan: Plan, context: AceContext, parts: Any
+) -> dict[str, Run]:
+    """The modes that learn from the stream, with labels that come later."""
+    moments, delay = moments_of(test, plan.time), plan.delay_days or 0.0
+    runs = {}
+    for mode in ("offline_online", "online"):
+        with trained.fork() if mode == "offline_online" else BulletPlaybook() as playbook:
+            settings = context.with_changes(mode=mode)
+            runs[f"{mode}_delayed"] = decide_delayed(
+                playbook, test, moments, delay, settings, **parts
+            )
+    return runs
 
 
 def run_demonstration(
@@ -116,7 +214,7 @@ def run_demonstration(
         ]
         for seed in range(seeds)
     ]
-    splits = [(as_items(past), as_items(stream)) for past, stream in worlds]
+    splits = [Split(as_items(past), as_items(stream)) for past, stream in worlds]
     found = run_experiment(splits, context=context, progress=progress, concurrency=concurrency)
     if shuffle_labels:
         return found, None
@@ -126,33 +224,6 @@ def run_demonstration(
     ]
     found.challengers["best_attainable"] = best
     return found, float(np.mean([accuracy(run) for run in best]))
-
-
-def random_splits(
-    items: Sequence[Item], train: int | None, test: int | None, seeds: int
-) -> Iterable[Split]:
-    """Random training and test rows, the same share of fraud in both, no row in both."""
-    train = train or round(0.4 * len(items))
-    test = test or len(items) - train
-    fraud = [item for item in items if item["answer"] == DECLINE]
-    honest = [item for item in items if item["answer"] == APPROVE]
-    if train + test > len(items) or not fraud or not honest:
-        raise InvalidDataset(
-            f"{train} training and {test} test rows wanted; the file has {len(items)}, "
-            f"{len(fraud)} of them fraud: choose --train and --test to fit"
-        )
-    learned = round(train * len(fraud) / len(items))
-    tested = min(round(test * len(fraud) / len(items)), len(fraud) - learned)
-    sizes = {"fraud": (learned, tested), "honest": (train - learned, test - tested)}
-    for seed in range(seeds):
-        rng = np.random.default_rng(seed)
-        chosen: Split = ([], [])
-        for pool, kind in ((fraud, "fraud"), (honest, "honest")):
-            order = rng.permutation(len(pool))
-            first, second = sizes[kind]
-            chosen[0].extend(pool[i] for i in order[:first])
-            chosen[1].extend(pool[i] for i in order[first : first + second])
-        yield tuple([part[i] for i in rng.permutation(len(part))] for part in chosen)  # type: ignore[misc]
 
 
 def bullet_json(bullet: Bullet) -> dict[str, Any]:
@@ -174,5 +245,16 @@ def bullet_json(bullet: Bullet) -> dict[str, Any]:
     }
 
 
-def _figures(runs: list[Run]) -> dict[str, Any]:
-    return {metric: estimate(metric, runs).to_json() for metric in METRICS}
+def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
+    """Intervals of the plain rates over all cases together (Wilson 1927)."""
+    fraud = np.concatenate([run.fraud for run in runs])
+    declined = np.concatenate([run.declined for run in runs])
+    counts = {
+        "accuracy": (int((fraud == declined).sum()), len(fraud)),
+        "false_decline_rate": (int((declined & ~fraud).sum()), int((~fraud).sum())),
+        "missed_fraud_rate": (int((fraud & ~declined).sum()), int(fraud.sum())),
+    }
+    return {
+        name: dict(zip(("low", "high"), (round(x, 4) for x in wilson_interval(*n)), strict=True))
+        for name, n in counts.items()
+    }

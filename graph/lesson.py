@@ -8,6 +8,7 @@ from typing import Any
 
 from acegraph.graph.collaborators import Reflecting
 from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.drift import since_change
 from acegraph.nodes.reflector import Judged, Reflection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import BulletPlaybook, Condition, Transaction, Verdict
@@ -35,13 +36,14 @@ class Lesson:
         """The heuristic that the reflector draws from it, with all the evidence there is."""
         node, source = self.settings["node"], self.settings["source"]
         table = await wait.work(playbook.cases, node)
-        bullets = await wait.work(playbook.get_bullets_for_node, node, source)
+        everyone = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
+        bullets = [b for b in everyone if b.status == "active" and source in (None, b.source)]
         judged = Judged(
             self.transaction,
             self.decision,
             self.correct,
             "\n".join(self.reasons),
-            table,
+            since_change(table, everyone),
             bullets,
             self.decision_id,
         )

@@ -4,7 +4,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from acegraph.graph.evaluation import Run, rolling_accuracy
+from acegraph.graph.experiment import Experiment
+from acegraph.graph.ranking import precision_recall, reliability
 from acegraph.state import Bullet, InvalidSettings
 
 _LABELS = {
@@ -12,6 +16,11 @@ _LABELS = {
     "offline": ("offline, frozen", "#1f77b4"),
     "offline_online": ("offline + online", "#2ca02c"),
     "online": ("online only", "#d95f02"),
+}
+_RIVALS = {
+    "logistic_regression": ("logistic regression", "#9467bd", "--"),
+    "depth_3_tree": ("depth-3 tree", "#8c564b", "--"),
+    "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
 }
 _WINDOW = 100
 
@@ -78,6 +87,52 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
     axes.set(xlim=(0, 1), xlabel="precision on the labelled cases, 95 % interval")
     axes.set_title("red: DECLINE, blue: APPROVE, faded: retired", fontsize=9, loc="right")
     return _finished(figure, path)
+
+
+def draw_precision_recall(found: Experiment, path: Path | None = None) -> Any:
+    """Precision against recall of every mode and rival, over all seeds together."""
+    figure, axes = _canvas((7, 5.5))
+    styles = {**{name: (*style, "-") for name, style in _LABELS.items()}, **_RIVALS}
+    for name, (label, colour, line) in styles.items():
+        runs = found.modes.get(name) or found.challengers.get(name)
+        if runs:
+            fraud, scores = _pooled(runs)
+            recall, precision = precision_recall(fraud, scores)
+            axes.plot(recall, precision, line, label=label, color=colour, drawstyle="steps-post")
+    axes.axhline(found.fraud_rate, color="black", linestyle=":", linewidth=1)
+    axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="share of fraud caught (recall)")
+    axes.set(ylabel="share of declines that are fraud (precision)", title="Precision and recall")
+    axes.grid(alpha=0.25)
+    axes.legend(loc="lower left", frameon=False, fontsize=9)
+    return _finished(figure, path)
+
+
+def draw_reliability(found: Experiment, path: Path | None = None) -> Any:
+    """The risk that was said against the fraud that was seen."""
+    figure, axes = _canvas((6, 5.5))
+    axes.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1)
+    for name, (label, colour) in _LABELS.items():
+        bins = reliability(*_pooled(found.modes[name]))
+        axes.plot([b.said for b in bins], [b.seen for b in bins], color=colour, alpha=0.6)
+        sizes = [8 + 120 * b.cases / sum(b.cases for b in bins) for b in bins]
+        axes.scatter([b.said for b in bins], [b.seen for b in bins], sizes, colour, label=label)
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="risk score", ylabel="share of fraud (weighed)")
+    axes.set_title("Can the risk score be taken at its word?")
+    axes.grid(alpha=0.25)
+    axes.legend(loc="upper left", frameon=False, fontsize=9)
+    return _finished(figure, path)
+
+
+def draw_all(found: Experiment, folder: Path) -> None:
+    """Every picture of an experiment into one folder."""
+    draw_learning_curves(found.modes, folder / "learning_curves.png")
+    draw_bullets(found.bullets, folder / "bullets.png")
+    draw_precision_recall(found, folder / "precision_recall.png")
+    draw_reliability(found, folder / "reliability.png")
+
+
+def _pooled(runs: Sequence[Run]) -> tuple[Any, Any]:
+    return np.concatenate([r.fraud for r in runs]), np.concatenate([r.scores for r in runs])
 
 
 def _canvas(size: tuple[float, float]) -> tuple[Any, Any]:

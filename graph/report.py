@@ -12,8 +12,12 @@ from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
-from acegraph.graph.evaluation import Run, accuracy, estimate, mcnemar
+from acegraph.graph.bullet_report import BulletRecord
+from acegraph.graph.costs import money
+from acegraph.graph.evaluation import METRICS, RANKINGS, Run, accuracy, estimate, mcnemar
 from acegraph.graph.experiment import Experiment
+from acegraph.graph.reading import Readings
+from acegraph.nodes.evidence import wilson_interval
 from acegraph.state import Bullet
 
 _ROWS: Final = {
@@ -23,6 +27,8 @@ _ROWS: Final = {
     "online": ("online only", "70-75"),
     "vanilla_second_half": ("vanilla, 2nd half", ""),
     "online_second_half": ("online, 2nd half", ""),
+    "offline_online_delayed": ("off.+onl., late", ""),
+    "online_delayed": ("online, late", ""),
 }
 """Name of each row and the accuracy range that the first description of ACE expected of it."""
 _CHALLENGERS: Final = {
@@ -41,6 +47,8 @@ def experiment_table(found: Experiment, *, expected: bool = False) -> Group:
     for name in (*columns, *(["exp. %"] if expected else [])):
         table.add_column(name, justify="right", no_wrap=True)
     for mode, (label, range_expected) in _ROWS.items():
+        if mode not in found.modes:
+            continue
         runs = found.modes[mode]
         cells = [label, *_cells(runs), _against(runs, found.rival_of(mode))]
         table.add_row(*cells, *([range_expected] if expected else []))
@@ -86,9 +94,74 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
     return f"{100 * gain:+.1f}, {p}"
 
 
+def money_table(found: Experiment) -> Table:
+    """How scores rank and what decisions come to in money, for every mode and rival."""
+    table = _table("Ranking and money")
+    table.add_column("mode", no_wrap=True)
+    names = ["avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR", "calib.\nerror"]
+    for name in (*names, "value\ncaught", "cost per\ncase", "declined\nper fraud", "undec."):
+        table.add_column(name, justify="right", no_wrap=True)
+    rows = [(_ROWS[mode][0], found.modes[mode]) for mode in _ROWS if mode in found.modes]
+    rows += [(_CHALLENGERS.get(name, name), runs) for name, runs in found.challengers.items()]
+    for label, runs in rows:
+        if label.endswith("2nd half"):
+            continue
+        figures = money(runs, found.plan.costs)
+        per_fraud = figures.declined_per_fraud
+        table.add_row(
+            label,
+            *(_share(float(np.mean([METRICS[name](run) for run in runs]))) for name in RANKINGS),
+            _share(figures.value_caught),
+            f"{figures.cost_per_case:.2f}",
+            "-" if per_fraud is None else f"{per_fraud:.2f}",
+            _share(float(np.mean([run.undecided_rate for run in runs]))),
+        )
+    nothing = money(found.modes["vanilla"], found.plan.costs).cost_if_all_approved
+    table.caption = (
+        f"Approving everything costs {nothing:.2f} per case; a cost is a share of the amount. "
+        "Calibration: risk said against fraud seen, both labels weighing the same."
+    )
+    table.caption_justify = "left"
+    return table
+
+
+def record_table(records: Sequence[BulletRecord]) -> Table:
+    """Bullets on the held-out cases: fires, precision with interval, what each adds alone."""
+    table = _table("Bullets on the test cases (last seed)")
+    table.add_column("id", no_wrap=True)
+    table.add_column("heuristic", overflow="fold", min_width=30)
+    for name in ("status", "fires", "precision, 95 %", "right\nalone", "last hit"):
+        table.add_column(name, justify="right", no_wrap=True)
+    for record in records:
+        low, high = wilson_interval(record.right, record.fires)
+        precision = "-" if record.precision is None else _share(record.precision)
+        table.add_row(
+            record.bullet.id,
+            escape(record.bullet.content),
+            record.bullet.status,
+            str(record.fires),
+            escape(f"{precision} [{_share(low)}, {_share(high)}]"),
+            str(record.marginal),
+            escape((record.last_hit or "-")[-12:]),
+        )
+    table.caption = "last hit: the last case on which it fired and was right; right alone: cases "
+    table.caption += "that no other active bullet of its verdict fires on"
+    table.caption_justify = "left"
+    return table
+
+
+def reading_table(found: Readings) -> Table:
+    """What the reader read, and where from."""
+    table = _table("What was read")
+    for name in ("field", "value", "read from"):
+        table.add_column(name, overflow="fold")
+    for row in found.read:
+        table.add_row(escape(row.field), escape(row.what), escape(row.origin))
+    return table
+
+
 def _footnote(found: Experiment, expected: bool) -> str:
-    first = found.modes["vanilla"]
-    fraud = float(np.mean(np.concatenate([run.fraud for run in first])))
+    first, fraud = found.modes["vanilla"], found.fraud_rate
     cases = sum(len(run.truths) for run in first)
     lines = [
         f"{cases} test cases over {len(first)} seed(s), {100 * fraud:.1f} % fraud; approving "
@@ -100,7 +173,9 @@ def _footnote(found: Experiment, expected: bool) -> str:
         lines.append(
             "exp. %: the accuracy that the first description of ACE expected of each mode."
         )
-    if not any(report.bullets_active for report in found.training):
+    if found.duplicates:
+        lines.append(f"{found.duplicates} test rows left out: a training row is the same.")
+    if not found.learned:
         lines.append("Nothing was learned offline: no rule did better than chance explains.")
     return "\n".join(lines)
 

@@ -103,6 +103,15 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Ana
     )
 
 
+def amount_of(fields: Mapping[str, Scalar]) -> float | None:
+    """The amount of a transaction, under whatever name the scorecard finds it."""
+    for name in ("amount", *_ALIASES["amount"]):
+        value = fields.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return None
+
+
 def weight_of(bullet: Bullet) -> float:
     """What a bullet adds to the log-odds of fraud when it fires; negative for APPROVE.
 

@@ -5,15 +5,24 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Final, Literal
 
 import numpy as np
 
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.capacity import expendable
+from acegraph.nodes.drift import since_change
 from acegraph.nodes.duplicates import likenesses
-from acegraph.nodes.evidence import Backtest, backtest, fit_weights
+from acegraph.nodes.evidence import (
+    Backtest,
+    Numbers,
+    backtest,
+    chance,
+    fit_weights,
+    marginal_gain,
+)
+from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import MIN_CASES
 from acegraph.state import (
     DECLINE,
@@ -28,10 +37,10 @@ from acegraph.state import (
 
 Action = Literal["added", "revived", "duplicate", "refused"]
 _MIN_FIRES: Final = 3
-_MAX_CHANCE: Final = 0.05
-_MIN_GAIN: Final = 1.0
 _SAME_CASES: Final = 0.95
 _FIRES_TO_RETIRE: Final = 10
+_FIRES_TO_TELL: Final = 30
+_LIKELY_CHANCE: Final = 0.2
 
 
 @dataclass(frozen=True)
@@ -57,7 +66,7 @@ class Curator:
         self,
         similarity_threshold: float = 0.85,
         *,
-        gate: Literal["on", "off"] = "on",
+        gate: GateLevel = "standard",
         capacity: int = 25,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
@@ -65,7 +74,7 @@ class Curator:
         if capacity < 1:
             raise InvalidSettings(f"capacity is at least 1, not {capacity}")
         self.similarity_threshold = similarity_threshold
-        self.gate = gate
+        self.gate = gate_of(gate)
         self.capacity = capacity
 
     def merge_bullet(
@@ -94,15 +103,16 @@ class Curator:
                 return Curation("added", "already added for this decision", repeated.id)
             found = likenesses(content, condition, view, self.similarity_threshold)
             twins = [like.bullet for like in found if like.difference is None]
-            if twin := next((b for b in twins if b.status != "retired"), None):
+            if twin := next((b for b in twins if b.status in ("active", "candidate")), None):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table, active = playbook.cases(node), playbook.get_bullets_for_node(node)
+            table = since_change(playbook.cases(node), view.shelf.bullets)
+            active = playbook.get_bullets_for_node(node)
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
             reason = _why(tested)
-            former = next((b for b in twins if b.source == source), None)  # all are retired
+            former = next((b for b in twins if b.source == source), None)  # all are out of use
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -135,15 +145,17 @@ class Curator:
             return retired
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
-        table = playbook.cases(node)
-        checkable = [b for b in playbook.get_bullets_for_node(node) if b.condition]
+        everyone = playbook.get_bullets_for_node(node, status=None)
+        table = since_change(playbook.cases(node), everyone)
+        checkable = [b for b in everyone if b.condition and b.status == "active"]
         if not checkable or not _can_prove(table):
             return []
         weights = fitted_weights(table, checkable)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
-        retired = []
+        weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
+        log_odds, retired = log_odds_over(table, weighed), []
         for bullet, weight in zip(checkable, weights, strict=True):
-            reason = _worn_out(bullet, weight, table) if bullet.id != keep else ""
+            reason = _worn_out(bullet, weight, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
@@ -153,17 +165,18 @@ class Curator:
         self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]
     ) -> tuple[Backtest | None, str]:
         """The backtest, where one is possible, and why it refuses, where it does."""
-        if self.gate == "off" or condition is None or not _can_prove(table):
+        gate = self.gate
+        if gate is None or condition is None or not _can_prove(table):
             return None, ""
         found = backtest(condition, table, log_odds_over(table, active))
         if found.fires < _MIN_FIRES:
             return found, f"fires on {found.fires} of {found.cases} labelled cases; too few to tell"
-        if found.p_chance > _MAX_CHANCE:
+        if found.p_chance > gate.max_chance:
             return found, (
                 f"right on {found.right} of {found.fires} labelled cases: chance does as well "
                 f"(p = {found.p_chance:.2f})"
             )
-        if found.gain < _MIN_GAIN:
+        if found.gain < gate.proposed_gain:
             return found, "adds nothing to what the playbook already says"
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"
@@ -178,18 +191,24 @@ def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
     return [round(float(w), 4) for w in weights]
 
 
-def _worn_out(bullet: Bullet, weight: float, table: CaseTable) -> str:
+def _worn_out(bullet: Bullet, weight: float, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet no longer earns its place, or nothing."""
     assert bullet.condition is not None
     fired = bullet.condition.holds_over(table)
     wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
-    fires, right = int(fired.sum()), int((fired & wanted).sum())
+    fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
     if fires < _FIRES_TO_RETIRE:
         return ""
-    if right * len(table) <= int(wanted.sum()) * fires:
-        return f"right on {right} of {fires} labelled cases: no better than chance"
+    record = f"right on {right} of {fires} labelled cases"
+    if right * len(table) <= total * fires:
+        return f"{record}: no better than chance"
     if weight == 0:
         return f"no weight left: on its {fires} labelled cases the other bullets say it all"
+    if fires >= _FIRES_TO_TELL and chance(right, fires, total, len(table)) > _LIKELY_CHANCE:
+        # An exception may be right no more often than chance and still mend what others say.
+        brings = marginal_gain(fired, table.fraud, log_odds - weight * fired)
+        if brings * (1 if bullet.verdict == DECLINE else -1) < 1:
+            return f"{record}: hardly better than chance, and the others do without it"
     return ""
 
 

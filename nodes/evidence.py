@@ -21,6 +21,8 @@ Numbers = NDArray[np.float64]
 _RIDGE: Final = 1.0
 _MAX_WEIGHT: Final = 4.0
 _NEWTON_STEPS: Final = 6
+_BITS: Final = 20
+"""How many rules make one number when cases are grouped by what fires on them."""
 
 
 @dataclass(frozen=True)
@@ -121,7 +123,36 @@ def case_weights(fraud: Mask) -> Numbers:
     return np.where(fraud, n / (2 * frauds), n / (2 * (n - frauds)))
 
 
-def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
+@dataclass(frozen=True)
+class Residuals:
+    """What the playbook leaves unexplained of each case: the slope of the likelihood."""
+
+    gradient: Numbers
+    variance: Numbers
+    information: Numbers
+
+    def towards(self, sign: float) -> "Residuals":
+        """Seen from the verdict that a rule argues for: 1 for fraud, -1 for honest."""
+        return Residuals(sign * self.gradient, self.variance, self.information)
+
+    def contrast(self, inside: Mask, outside: Mask, floor: float = 0.0) -> float:
+        """Rao's score test for telling two groups of cases apart: its z, towards the first."""
+        gain, variance, within = self._sums(inside)
+        lost, beyond, without = self._sums(outside)
+        share = within / (within + without + 1e-9)
+        spread = (1 - share) ** 2 * (variance + floor) + share**2 * beyond
+        return ((1 - share) * gain - share * lost) / math.sqrt(spread + 1e-9)
+
+    def _sums(self, mask: Mask) -> tuple[float, float, float]:
+        chosen = mask.astype(np.float64)
+        return (
+            float(self.gradient @ chosen),
+            float(self.variance @ chosen),
+            float(self.information @ chosen),
+        )
+
+
+def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
     """What the log-odds leave unexplained of each case, weighted, and its variance.
 
     The log-odds are first shifted as a whole to fit best: a playbook that is too strict or too
@@ -133,7 +164,8 @@ def residuals(fraud: Mask, log_odds: Numbers) -> tuple[Numbers, Numbers]:
         shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
         shift = min(max(shift, -10.0), 10.0)
     p = _sigmoid(log_odds + shift)
-    return weights * (fraud - p), weights * weights * p * (1 - p)
+    information = weights * p * (1 - p)
+    return Residuals(weights * (fraud - p), weights * information, information)
 
 
 def _sigmoid(log_odds: Numbers) -> Numbers:
@@ -142,9 +174,9 @@ def _sigmoid(log_odds: Numbers) -> Numbers:
 
 def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
     """Rao's score test for adding a rule to what is said already: its z, towards fraud."""
-    gradient, variance = residuals(fraud, log_odds)
-    spread = math.sqrt(float(variance[fired].sum()) + 1e-9)
-    return float(gradient[fired].sum()) / spread if fired.any() else 0.0
+    rest = residuals(fraud, log_odds)
+    spread = math.sqrt(float(rest.variance[fired].sum()) + 1e-9)
+    return float(rest.gradient[fired].sum()) / spread if fired.any() else 0.0
 
 
 @one_blas_thread
@@ -156,16 +188,33 @@ def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Nu
     """
     from scipy.optimize import minimize  # half a second to import: only learning pays for it
 
-    matrix = fired.astype(np.float64)
-    weights = case_weights(fraud)
+    rows, frauds, honests = _grouped(fired, start, fraud)
+    matrix, start = fired[:, rows].astype(np.float64), start[rows]
+    total = frauds + honests
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
         log_odds = start + w @ matrix
         p = _sigmoid(log_odds)
-        likelihood = weights @ np.logaddexp(0, np.where(fraud, -log_odds, log_odds))
-        gradient = -matrix @ (weights * (fraud - p)) + _RIDGE * w
+        likelihood = frauds @ np.logaddexp(0, -log_odds) + honests @ np.logaddexp(0, log_odds)
+        gradient = -matrix @ (frauds - total * p) + _RIDGE * w
         return float(likelihood + 0.5 * _RIDGE * w @ w), gradient
 
     bounds = [(0, _MAX_WEIGHT) if s > 0 else (-_MAX_WEIGHT, 0) for s in signs]
     found = minimize(loss, np.zeros(len(signs)), jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(found.x, dtype=np.float64)
+
+
+def _grouped(
+    fired: NDArray[np.bool_], start: Numbers, fraud: Mask
+) -> tuple[NDArray[np.int64], Numbers, Numbers]:
+    """One row for all cases that the model cannot tell apart, with their weight by label."""
+    weights = case_weights(fraud)
+    pattern = np.unique(start, return_inverse=True)[1].astype(np.int64)
+    for some in np.array_split(fired, range(_BITS, len(fired), _BITS)):  # any number fits
+        code = (1 << np.arange(len(some))) @ some
+        pattern = np.unique((pattern << _BITS) + code, return_inverse=True)[1]
+    _, rows, group = np.unique(pattern, return_index=True, return_inverse=True)
+    frauds, honests = np.zeros(len(rows)), np.zeros(len(rows))
+    np.add.at(frauds, group, weights * fraud)
+    np.add.at(honests, group, weights * ~fraud)
+    return rows.astype(np.int64), frauds, honests

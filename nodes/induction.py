@@ -1,12 +1,12 @@
 """Rule induction: the condition that best explains one mistake, found among labelled cases.
 
 A beam search over conjunctions that hold on the case, scored by how much they would improve what
-the playbook already says. It returns nothing rather than a rule that chance explains. It knows
-tables and numbers, nothing of playbooks or prompts.
+the playbook already says; then every comparison of a found rule must earn its place. It returns
+nothing rather than a rule that chance explains. It knows tables and numbers, nothing of playbooks
+or prompts.
 """
 
-import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,32 +14,28 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.blas import one_blas_thread
-from acegraph.nodes.evidence import Backtest, Numbers, backtest, residuals
+from acegraph.nodes.evidence import Backtest, Numbers, Residuals, backtest, residuals
+from acegraph.nodes.gate import Gate, gate_of
+from acegraph.nodes.marks import Grid, common_values, grid_of, roundest
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
-from acegraph.state.cases import Column
 from acegraph.state.condition import MAX_COMPARISONS
 
 MIN_CASES: Final = 12
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
-_CUTS: Final = 12
-_ALPHA: Final = 0.02
-_MIN_GAIN: Final = 2.0
-"""Standard errors by which a rule must improve on what the playbook already says."""
+_CANDIDATES: Final = 6
+"""How many of the best conjunctions are tested before the search gives up."""
 _PER_COMPARISON: Final = 0.7
 """Standard errors that a further comparison must bring: the shorter rule wins a near tie."""
 _LATER_SPREAD: Final = 4
-_SAMPLE: Final = 2_000
-"""How many of the newest values say where a number may be cut."""
-_MAX_CATEGORIES: Final = 60
-_MAX_WORD: Final = 60
-_NAMES_AN_ENTITY: Final = frozenset(
-    "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
-)
-_NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
-_NAMES_A_QUANTITY: Final = frozenset(
-    "amount amt price value balance income sum total cost pop population salary".split()
-)
+_BETTER_ELSEWHERE: Final = 1.0
+"""Standard errors by which a cut that leaves the case out may do better before the rule falls: the
+case is then an outlier that would only stretch somebody else's rule."""
+_FLOOR: Final = 1.0
+"""Variance that a difference always has: a few cases about which the playbook was all too sure
+prove little."""
+
+Masks = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -59,57 +55,63 @@ def induce(
     table: CaseTable,
     log_odds: Numbers,
     *,
-    is_first: bool = True,
+    known: frozenset[str] = frozenset(),
+    gate: Gate | None = gate_of("standard"),  # noqa: B008
 ) -> Induced | None:
     """The best condition that holds on these fields and argues for this label, or None.
 
-    `log_odds` is what the playbook says of each case now. The first rule must stand against all
-    conditions of its length that the table offers; once one has, there is something to learn, and a
-    further rule must stand against the few that the search looked at (EXPERIMENTS.md has both).
+    `log_odds` is what the playbook says of each case now, `known` the fields that its proven rules
+    use. Without a gate the best condition of the search is given, whatever it is worth.
     """
     if len(table) < MIN_CASES or table.fraud.all() or not table.fraud.any():
         return None
-    grid = _grid(table)
+    grid = grid_of(table)
     tests, masks = _comparisons(fields, grid, table)
     if not tests:
         return None
-    sign = 1.0 if label == DECLINE else -1.0
-    gradient, variance = residuals(table.fraud, log_odds)
-    search = _Search(masks, sign * gradient, variance)
-    best = search.run()
-    if best is None:
-        return None
-    condition = _simplest(Condition(tuple(tests[i] for i in best), label))
-    found = backtest(condition, table, log_odds)
-    further = len(condition.comparisons) - 1
-    universe = max(sum(len(marks) for marks in grid.values()), 1)
-    tried = universe * (universe if is_first else _LATER_SPREAD) ** further
-    if found.gain < _MIN_GAIN or found.p_chance * tried > _ALPHA:
-        return None
-    return Induced(condition, found, tried)
+    rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
+    marks = sum(len(marks) for marks in grid.values())
+    seen: set[tuple[int, ...]] = set()
+    for found in _Search(masks, rest).run():
+        rule = (
+            _earned(found, tests, masks, rest, _bars(grid, marks, known, gate)) if gate else found
+        )
+        if not rule or rule in seen:
+            continue
+        seen.add(rule)
+        whole = _simplest(Condition(tuple(tests[i] for i in rule), label))
+        condition = _fine_cut(whole, fields, table, grid, rest)
+        if condition is None:
+            continue
+        evidence = backtest(condition, table, log_odds)
+        further = len(condition.comparisons) - 1
+        tried = max(marks, 1) * (_LATER_SPREAD if known else max(marks, 1)) ** further
+        if gate and (evidence.gain < gate.min_gain or evidence.p_chance * tried > gate.first):
+            continue
+        return Induced(condition, evidence, tried)
+    return None
 
 
 class _Search:
     """Beam search: conjunctions as sorted tuples of row numbers of `masks`."""
 
-    def __init__(self, masks: NDArray[np.bool_], gradient: Numbers, variance: Numbers) -> None:
+    def __init__(self, masks: Masks, rest: Residuals) -> None:
         self._masks = masks.astype(np.float32)
-        self._gradient = gradient.astype(np.float32)
-        self._variance = variance.astype(np.float32)
+        self._gradient = rest.gradient.astype(np.float32)
+        self._variance = rest.variance.astype(np.float32)
 
-    def run(self) -> tuple[int, ...] | None:
-        best, best_score = None, 0.0
+    def run(self) -> list[tuple[int, ...]]:
+        """The best conjunctions, best first."""
+        scores: dict[tuple[int, ...], float] = {}
         beam: list[tuple[int, ...]] = [()]
         for depth in range(1, MAX_COMPARISONS + 1):
             scored = self._extend(beam)
-            ranked = sorted(scored, key=lambda rule: -scored[rule])[:_BEAM]
-            if not ranked:
+            beam = sorted(scored, key=lambda rule: -scored[rule])[:_BEAM]
+            if not beam:
                 break
-            score = scored[ranked[0]] - _PER_COMPARISON * depth
-            if score > best_score:
-                best, best_score = ranked[0], score
-            beam = ranked
-        return best
+            scores |= {rule: scored[rule] - _PER_COMPARISON * depth for rule in beam}
+        worthy = [rule for rule, score in scores.items() if score > 0]
+        return sorted(worthy, key=lambda rule: -scores[rule])[:_CANDIDATES]
 
     def _extend(self, beam: list[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
         """The z of every conjunction that adds one comparison to one of the beam."""
@@ -128,25 +130,9 @@ class _Search:
         return scored
 
 
-Grid = dict[str, list[Scalar]]
-"""Per field the marks it offers to comparisons: cut points of a number, values of a category."""
-
-
-def _grid(table: CaseTable) -> Grid:
-    grid: Grid = {}
-    for name in learnable_fields(table):
-        column = table.column(name)
-        assert column is not None
-        if column.is_numeric:
-            grid[name] = list(cut_points(column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]))
-        else:
-            grid[name] = [v for v in column.values if len(str(v)) <= _MAX_WORD]
-    return grid
-
-
 def _comparisons(
     fields: Mapping[str, Scalar], grid: Grid, table: CaseTable
-) -> tuple[list[Comparison], NDArray[np.bool_]]:
+) -> tuple[list[Comparison], Masks]:
     """Every comparison worth trying that holds on these fields, and where it holds."""
     tests: list[Comparison] = []
     for name, marks in grid.items():
@@ -156,7 +142,7 @@ def _comparisons(
             tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
             tests.extend(Comparison(name, "is", mark) for mark in marks if mark == value)
-            tests.extend(Comparison(name, "is not", v) for v in _common(column) if v != value)
+            tests.extend(Comparison(name, "is not", v) for v in common_values(column) if v != value)
         elif column.is_numeric:
             for cut in marks:
                 assert isinstance(cut, int | float)
@@ -167,73 +153,81 @@ def _comparisons(
     return kept, np.array([masks[i] for i in useful]) if kept else np.zeros((0, 0), dtype=bool)
 
 
-def _common(column: Column) -> list[Scalar]:
-    """The categories frequent enough for an exception ("is not") to make sense; not for flags."""
-    if len(column.values) <= 2:
-        return []
-    known = column.codes[column.codes >= 0]
-    counts = np.bincount(known, minlength=len(column.values))
-    enough = 0.04 * len(column.codes)
-    return [
-        value
-        for value, n in zip(column.values, counts, strict=True)
-        if n >= enough and len(str(value)) <= _MAX_WORD
-    ]
+def _bars(grid: Grid, marks: int, known: frozenset[str], gate: Gate) -> dict[str, float]:
+    """The z that a comparison on each field must reach."""
+    return {
+        name: gate.bar(len(own) if name in known else marks, is_known=name in known)
+        for name, own in grid.items()
+    }
 
 
-def learnable_fields(table: CaseTable) -> list[str]:
-    """The fields that a rule may use: no identifiers."""
-    return [name for name in table.field_names if not is_identifier(name, table)]
+def _earned(
+    rule: Sequence[int],
+    tests: Sequence[Comparison],
+    masks: Masks,
+    rest: Residuals,
+    bars: Mapping[str, float],
+) -> tuple[int, ...]:
+    """The rule without the comparisons that ride along: what remains earns its place."""
+    kept = tuple(rule)
+    while kept:
+        fired: Masks = np.logical_and.reduce(masks[list(kept)])
+        margin = {}
+        for i in kept:
+            others = [j for j in kept if j != i]
+            barred: Masks = np.logical_and.reduce(masks[others]) & ~fired
+            margin[i] = rest.contrast(fired, barred, _FLOOR) - bars[tests[i].field]
+        weakest = min(kept, key=margin.__getitem__)
+        if margin[weakest] >= 0:
+            return kept
+        kept = tuple(i for i in kept if i != weakest)
+    return ()
 
 
-def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual rather than describing a case: by name or by values."""
-    column = table.column(name)
-    if column is None:
-        return True
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
-    last = words[-1] if words else ""
-    if not column.is_numeric:
-        if all(isinstance(value, bool) for value in column.values):
-            return False
-        n, distinct = int((column.codes >= 0).sum()), len(column.values)
-        is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
-        return is_named or distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n)
-    known = column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]
-    is_whole = bool(np.all(known == np.floor(known)))
-    if not is_whole or _NAMES_A_QUANTITY & set(words):
-        return False
-    is_sparse = len(np.unique(known)) > 0.5 * len(known) and len(known) >= 20
-    is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
-    return (is_named and (is_sparse or last == "id")) or (is_sparse and bool(known.max() > 1e7))
+def _fine_cut(
+    condition: Condition,
+    fields: Mapping[str, Scalar],
+    table: CaseTable,
+    grid: Grid,
+    rest: Residuals,
+) -> Condition | None:
+    """Each cut moved to the best place between its neighbours on the grid.
 
-
-def cut_points(known: NDArray[np.float64]) -> list[float | int]:
-    """Where a number may be cut: between values, at quantiles, at the roundest number in the gap.
-
-    >>> cut_points(np.array([1.0, 2.0, 3.0, 4.0]))
-    [2, 3, 4]
+    None where a cut that leaves the case out does clearly better: then the case is an outlier.
     """
-    values = np.unique(known)
-    if len(values) > _CUTS + 1:
-        quantiles = np.quantile(known, np.linspace(0, 1, _CUTS + 2)[1:-1], method="nearest")
-        upper = np.unique(np.searchsorted(values, quantiles))
-        upper = upper[upper > 0]
-    else:
-        upper = np.arange(1, len(values))
-    return list(dict.fromkeys(_roundest(values[i - 1], values[i]) for i in upper))
+    tests = list(condition.comparisons)
+    for at, test in enumerate(tests):
+        value, column = fields.get(test.field), table.column(test.field)
+        if test.op not in ("<", ">=") or column is None or not isinstance(value, int | float):
+            continue
+        others = np.ones(len(table), dtype=bool)
+        for other in (*tests[:at], *tests[at + 1 :]):
+            others &= other.holds_over(table)
+        cuts = np.unique(column.numbers[~np.isnan(column.numbers)])
+        z = _z_of_cuts(column.numbers, cuts, test.op, others, rest)
+        marks = np.array([mark for mark in grid[test.field] if isinstance(mark, int | float)])
+        low = marks[marks < test.value].max(initial=cuts[0])
+        high = marks[marks > test.value].min(initial=cuts[-1])
+        includes = (value >= cuts) if test.op == ">=" else (value < cuts)
+        allowed = np.where((cuts > low) & (cuts <= high) & includes, z, -np.inf)
+        best = int(np.argmax(allowed))
+        if z.max() > allowed[best] + _BETTER_ELSEWHERE:
+            return None
+        tests[at] = Comparison(test.field, test.op, roundest(cuts[best - 1], cuts[best]))
+    return Condition(tuple(tests), condition.verdict)
 
 
-def _roundest(low: float, high: float) -> float | int:
-    """The number in (low, high] with the fewest digits."""
-    step = 10.0 ** np.floor(np.log10(max(abs(high), abs(low), 1e-12)))
-    for _ in range(20):
-        for fraction in (1.0, 0.5):
-            cut = round(float(np.floor(high / (step * fraction)) * step * fraction), 12)
-            if low < cut <= high:
-                return int(cut) if cut.is_integer() else cut
-        step /= 10
-    return float(high)
+def _z_of_cuts(numbers: Numbers, cuts: Numbers, op: str, others: Masks, rest: Residuals) -> Numbers:
+    """The z of the rule for every place at which one of its numbers could be cut."""
+    inside = others & ~np.isnan(numbers)
+    order = np.argsort(numbers[inside], kind="stable")
+    gains = np.insert(np.cumsum(rest.gradient[inside][order]), 0, 0.0)
+    spread = np.insert(np.cumsum(rest.variance[inside][order]), 0, 0.0)
+    below = np.searchsorted(numbers[inside][order], cuts)
+    fires = below if op == "<" else len(order) - below
+    gain = gains[below] if op == "<" else gains[-1] - gains[below]
+    variance = spread[below] if op == "<" else spread[-1] - spread[below]
+    return np.where(fires >= _MIN_FIRES, gain / np.sqrt(variance + 0.5), -np.inf)
 
 
 def _simplest(condition: Condition) -> Condition:

@@ -6,7 +6,8 @@ is ignored. It gives facts and no opinion.
 """
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -62,34 +63,49 @@ def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
 
 
+@dataclass(frozen=True)
+class Found:
+    """One field, its value, and where in the text it stands."""
+
+    field: str
+    value: Scalar
+    start: int
+    end: int
+
+
 def read_text(text: str) -> Fields:
     """What the sentences of a text say."""
-    fields = _read_amounts(text)
-    for name, pattern, convert in _PATTERNS:
-        found = pattern.search(text) if name not in fields else None
-        if found:
-            fields[name] = convert(found)
-    for mention in mentions(text):
-        if mention.group == "flag":
-            fields.setdefault(mention.concept, not mention.negated)
-        elif mention.group == "category" and not mention.negated:
-            fields.setdefault("merchant_category", mention.concept)
-        elif mention.group == "channel" and not mention.negated:
-            fields.setdefault("channel", mention.concept)
-    places = {fields[name] for name in ("ip_country", "card_country") if name in fields}
-    if len(places) == 2:
-        fields.setdefault("country_changed", True)
-    return fields
-
-
-def _read_amounts(text: str) -> Fields:
-    """The amount at hand, and the usual one where the text names it ("average spend is $45")."""
     fields: Fields = {}
+    for found in find(text):
+        fields.setdefault(found.field, found.value)
+    if "ip_country" in fields and "card_country" in fields:
+        is_same = fields["ip_country"] == fields["card_country"]
+        fields.setdefault("country_changed", None if is_same else True)
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def find(text: str) -> Iterator[Found]:
+    """Every reading of a text; of several for one field the first counts."""
     usual = _USUAL_AMOUNT.search(text)
-    for found in _AMOUNT.finditer(text):
-        is_usual = usual is not None and found.end() == usual.end()
-        fields.setdefault("usual_amount" if is_usual else "amount", _money(found))
-    return fields
+    for amount in _AMOUNT.finditer(text):
+        is_usual = usual is not None and amount.end() == usual.end()
+        name = "usual_amount" if is_usual else "amount"
+        yield Found(name, _money(amount), amount.start(), amount.end())
+    seen = set()
+    for name, pattern, convert in _PATTERNS:
+        match = pattern.search(text) if name not in seen else None
+        if match:
+            seen.add(name)
+            yield Found(name, convert(match), match.start(), match.end())
+    for mention in mentions(text):
+        end = mention.start + len(mention.phrase)
+        if mention.group == "flag":
+            yield Found(mention.concept, not mention.negated, mention.start, end)
+        elif mention.group in _KINDS and not mention.negated:
+            yield Found(_KINDS[mention.group], mention.concept, mention.start, end)
+
+
+_KINDS: Final = {"category": "merchant_category", "channel": "channel"}
 
 
 def _read_pairs(text: str) -> Fields:

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 from acegraph.nodes.agent import resolve_model
 from acegraph.nodes.analyst import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
 from acegraph.nodes.evidence import Numbers, fit_weights
+from acegraph.nodes.gate import Gate, GateLevel, gate_of
 from acegraph.nodes.induction import induce
 from acegraph.nodes.models import LanguageModel
 from acegraph.nodes.neighbours import similar_cases
@@ -77,10 +78,19 @@ class Judged:
 
 
 class Reflector:
-    """Writes heuristics. Used alone it remembers the cases it was given."""
+    """Writes heuristics. Used alone it remembers the cases it was given.
 
-    def __init__(self, model: "BaseChatModel | LanguageModel | str | None" = None) -> None:
+    `gate` says how much proof the embedded one wants before it proposes (nodes/gate.py).
+    """
+
+    def __init__(
+        self,
+        model: "BaseChatModel | LanguageModel | str | None" = None,
+        *,
+        gate: GateLevel = "standard",
+    ) -> None:
         self._model = model
+        self._gate = gate_of(gate)
         self._memory: dict[str, CaseTable] = {}
         self._proposed: dict[str, list[Condition]] = {}
 
@@ -106,7 +116,8 @@ class Reflector:
         known = self._proposed.setdefault(node, [])
         if any(c.verdict == label and c.holds(fields) for c in known):
             return None
-        found = induce_bullet(transaction, label, table, _with_rules(table, known), bool(known))
+        log_odds = _with_rules(table, known)
+        found = induce_bullet(transaction, label, table, log_odds, _fields_of(known), self._gate)
         if found:
             known.append(Condition.from_json(found["condition"] or {}))
         return found
@@ -118,7 +129,7 @@ class Reflector:
         model = resolve_model("reflector", self._model, name)
         if model is not None:
             return await self._ask(model, judged, wait)
-        return await wait.work(_induce_beside, judged)
+        return await wait.work(_induce_beside, judged, self._gate)
 
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
         fields = read_fields(judged.transaction)
@@ -143,18 +154,29 @@ class Reflector:
         )
 
 
-def _induce_beside(judged: Judged) -> Reflection | None:
+def _induce_beside(judged: Judged, gate: Gate | None) -> Reflection | None:
     """What a playbook's bullets leave unexplained, explained."""
-    has_rules = any(b.proof == "proven" for b in judged.bullets)
+    proven = [b.condition for b in judged.bullets if b.proof == "proven" and b.condition]
     log_odds = log_odds_over(judged.table, judged.bullets)
-    return induce_bullet(judged.transaction, judged.correct, judged.table, log_odds, has_rules)
+    return induce_bullet(
+        judged.transaction, judged.correct, judged.table, log_odds, _fields_of(proven), gate
+    )
+
+
+def _fields_of(rules: Iterable[Condition]) -> frozenset[str]:
+    return frozenset(name for rule in rules for name in rule.fields)
 
 
 def induce_bullet(
-    transaction: Transaction, label: Verdict, table: CaseTable, log_odds: Numbers, has_rules: bool
+    transaction: Transaction,
+    label: Verdict,
+    table: CaseTable,
+    log_odds: Numbers,
+    known: frozenset[str],
+    gate: Gate | None,
 ) -> Reflection | None:
     """The embedded reflector: the condition that best explains this case, where one is proven."""
-    found = induce(read_fields(transaction), label, table, log_odds, is_first=not has_rules)
+    found = induce(read_fields(transaction), label, table, log_odds, known=known, gate=gate)
     if found is None:
         return None
     return Reflection(

@@ -79,9 +79,9 @@ class _Growing:
         else:
             self.numbers[row] = float(value)
 
-    def view(self, rows: int) -> Column:
+    def view(self, start: int, end: int) -> Column:
         values = tuple(value for _, value in list(self.known))
-        return Column(self.numbers[:rows], self.codes[:rows], values)
+        return Column(self.numbers[start:end], self.codes[start:end], values)
 
 
 def _grown(array: NDArray[Any], size: int, fill: float) -> NDArray[Any]:
@@ -97,15 +97,15 @@ class CaseTable:
         self._cases: list[Case] = []
         self._columns: dict[str, _Growing] = {}
         self._fraud = np.zeros(_START, dtype=bool)
-        self._size = 0
+        self._start = self._size = 0
         for case in cases:
             self.add(case)
 
     def __len__(self) -> int:
-        return self._size
+        return self._size - self._start
 
     def __iter__(self) -> Iterator[Case]:
-        return islice(self._cases, self._size)
+        return islice(self._cases, self._start, self._size)
 
     def add(self, case: Case) -> None:
         """Append one case; constant time on average."""
@@ -127,13 +127,19 @@ class CaseTable:
         """The table as it is now; it shares the data and does not grow."""
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
-        copy._columns = dict(self._columns)
+        copy._start, copy._columns = self._start, dict(self._columns)
+        return copy
+
+    def since(self, row: int) -> "CaseTable":
+        """A snapshot without the cases before this row."""
+        copy = self.snapshot()
+        copy._start += row
         return copy
 
     @property
     def fraud(self) -> NDArray[np.bool_]:
         """True where the right answer is DECLINE."""
-        return self._fraud[: self._size]
+        return self._fraud[self._start : self._size]
 
     @property
     def field_names(self) -> tuple[str, ...]:
@@ -143,4 +149,4 @@ class CaseTable:
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None where no case has it."""
         column = self._columns.get(name)
-        return column.view(self._size) if column is not None else None
+        return column.view(self._start, self._size) if column is not None else None

@@ -6,7 +6,10 @@ from scipy import stats
 from sklearn import metrics
 
 from acegraph.graph import Run, estimate, mcnemar
-from acegraph.graph.evaluation import METRICS, rolling_accuracy
+from acegraph.graph.costs import CostMatrix, money
+from acegraph.graph.evaluation import METRICS, paired_difference, rolling_accuracy
+from acegraph.graph.ranking import calibration_error, precision_recall
+from acegraph.state import InvalidSettings
 
 
 def random_run(seed: int, n: int = 200) -> Run:
@@ -34,6 +37,55 @@ def test_metrics_agree_with_scikit_learn(seed: int) -> None:
     assert METRICS["average_precision"](run) == pytest.approx(
         metrics.average_precision_score(truth, risk)
     )
+
+    assert METRICS["roc_auc"](run) == pytest.approx(metrics.roc_auc_score(truth, risk))
+    for share, name in ((0.01, "recall_at_1_percent"), (0.05, "recall_at_5_percent")):
+        false, caught, _ = metrics.roc_curve(truth, risk, drop_intermediate=False)
+        assert METRICS[name](run) == pytest.approx(caught[false <= share].max())
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_precision_recall_curve_is_scikit_learns(seed: int) -> None:
+    run = random_run(seed)
+    precision, recall, _ = metrics.precision_recall_curve(run.fraud, run.scores)
+    ours = precision_recall(run.fraud, run.scores)
+    assert ours[0].tolist() == pytest.approx(recall[:-1][::-1].tolist())
+    assert ours[1].tolist() == pytest.approx(precision[:-1][::-1].tolist())
+
+
+def test_a_score_that_is_true_to_its_word_has_no_calibration_error() -> None:
+    rng = np.random.default_rng(0)
+    risk = rng.random(40_000)
+    fraud = rng.random(40_000) < risk
+    assert calibration_error(fraud, risk) < 0.02
+    assert calibration_error(fraud, risk**3) > 0.1
+
+
+def test_money_follows_the_matrix() -> None:
+    truth = ["DECLINE", "DECLINE", "APPROVE", "APPROVE"]
+    said = ["DECLINE", "APPROVE", "DECLINE", "APPROVE"]
+    run = Run(truth, said, [None] * 4, [100.0, 300.0, 50.0, 10.0])
+    found = money([run], CostMatrix.parse("missed_fraud=1, false_decline=0.2"))
+    assert found.value_caught == pytest.approx(0.25)
+    assert found.cost_per_case == pytest.approx((300 + 10) / 4)
+    assert found.cost_if_all_approved == pytest.approx(400 / 4)
+    assert found.declined_per_fraud == 1.0
+    with pytest.raises(InvalidSettings, match="costs are of"):
+        CostMatrix.parse("lost=1")
+
+
+def test_the_paired_interval_is_that_of_paired_differences() -> None:
+    rng = np.random.default_rng(1)
+    truth = ["DECLINE", "APPROVE"] * 300
+    flip = {"DECLINE": "APPROVE", "APPROVE": "DECLINE"}
+    ours = Run(truth, [t if rng.random() < 0.9 else flip[t] for t in truth], [None] * 600)
+    theirs = Run(truth, [t if rng.random() < 0.8 else flip[t] for t in truth], [None] * 600)
+    found = paired_difference([ours], [theirs])
+    both = METRICS["balanced_accuracy"]
+    assert found.mean == pytest.approx(both(ours) - both(theirs))
+    spread = np.std(ours.right.astype(int) - theirs.right.astype(int)) / 600**0.5
+    assert (found.high - found.low) / 3.92 == pytest.approx(spread, rel=0.15)
+    assert paired_difference([ours], [ours]).to_json() == {"mean": 0, "low": 0, "high": 0}
 
 
 def test_an_undecided_case_is_no_score() -> None:

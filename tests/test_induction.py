@@ -6,7 +6,8 @@ from scipy import stats
 
 from acegraph.nodes.analyst import scorecard_over
 from acegraph.nodes.evidence import chance, fit_weights, wilson_interval
-from acegraph.nodes.induction import Induced, cut_points, induce, is_identifier
+from acegraph.nodes.induction import Induced, induce
+from acegraph.nodes.marks import cut_points, is_identifier
 from acegraph.state import Case, CaseTable, Fields, Verdict
 
 

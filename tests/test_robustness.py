@@ -10,7 +10,7 @@ import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent, read_fields
-from acegraph.nodes.induction import is_identifier
+from acegraph.nodes.marks import is_identifier
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

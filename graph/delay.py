@@ -1,0 +1,40 @@
+"""A stream whose labels come later than its decisions, as chargebacks do.
+
+Each case is decided without its label; a label takes the road of `feedback` once the stream's own
+clock has passed its time. Nothing may know it before.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+from acegraph.graph.ace import create_ace_graph
+from acegraph.graph.dataset import Item
+from acegraph.graph.evaluation import Run
+from acegraph.graph.feedback import feedback
+from acegraph.state import AceContext, BulletPlaybook
+
+
+def decide_delayed(
+    playbook: BulletPlaybook,
+    items: Sequence[Item],
+    moments: Sequence[float],
+    delay: float,
+    context: AceContext,
+    **collaborators: Any,
+) -> Run:
+    """Decide a stream in the order of its moments; each label is known `delay` after its case."""
+    graph = create_ace_graph(playbook=playbook, **collaborators).compile()
+    learning = {k: collaborators[k] for k in ("reflector", "curator") if k in collaborators}
+    order = sorted(range(len(items)), key=lambda i: moments[i])
+    due, run = 0, Run()
+    for place in order:
+        while moments[order[due]] + delay <= moments[place] and order[due] != place:
+            known = order[due]
+            feedback(playbook, f"delayed:{known}", items[known]["answer"], **learning)
+            due += 1
+        result = graph.invoke(
+            {"transaction": items[place]["query"], "decision_id": f"delayed:{place}"},
+            context=context,
+        )
+        run.add(items[place]["answer"], result["decision"], result["risk_score"])
+    return run

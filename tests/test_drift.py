@@ -1,0 +1,52 @@
+"""Drift: what changed is noticed, what did not is left alone."""
+
+import numpy as np
+
+from acegraph.graph import TrainingPipeline
+from acegraph.graph.proofs import flipping_stream
+from acegraph.nodes.drift import change_point, since_change
+from acegraph.state import Bullet, Case, CaseTable, Condition
+
+RULE = Condition.parse("DECLINE when size >= 100")
+
+
+def table_of(n: int, flip_at: int, seed: int = 0) -> CaseTable:
+    rng = np.random.default_rng(seed)
+    cases = []
+    for i in range(n):
+        size = float(rng.integers(0, 200))
+        is_fraud = ((size >= 100) == (i < flip_at)) != (rng.random() < 0.1)
+        cases.append(Case(str(i), {"size": size}, "DECLINE" if is_fraud else "APPROVE"))
+    return CaseTable(cases)
+
+
+def test_the_place_of_a_flip_is_found() -> None:
+    assert 195 <= change_point(RULE, table_of(300, 200)) <= 205
+
+
+def test_without_a_change_all_cases_stay() -> None:
+    bullets = [Bullet("b1", RULE.render(), "node", condition=RULE)]
+    for seed in range(20):
+        table = table_of(400, 400, seed)
+        assert len(since_change(table, bullets)) == 400
+
+
+def test_a_table_since_a_row_is_the_rest_of_it() -> None:
+    table = table_of(50, 50)
+    rest = table.since(20).since(5)
+    assert [case.id for case in rest] == [str(i) for i in range(25, 50)]
+    column = rest.column("size")
+    assert column is not None
+    assert column.numbers.tolist() == [case.fields["size"] for case in rest]
+    assert rest.fraud.tolist() == [case.label == "DECLINE" for case in rest]
+
+
+def test_online_learning_follows_a_flip_and_retires_the_old_rule() -> None:
+    pipeline = TrainingPipeline()
+    items = flipping_stream(500, 3)
+    before = pipeline.train_online(items[:250]).run
+    old = {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
+    after = pipeline.train_online(items[250:]).run
+    assert old
+    assert not old & {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
+    assert np.mean(after.right[-125:]) > np.mean(before.right[-125:]) - 0.08

@@ -1,0 +1,95 @@
+"""How much proof a rule needs, level by level."""
+
+import numpy as np
+import pytest
+
+from acegraph.nodes import Curator
+from acegraph.nodes.analyst import scorecard_over
+from acegraph.nodes.evidence import residuals
+from acegraph.nodes.gate import gate_of
+from acegraph.nodes.induction import induce
+from acegraph.state import BulletPlaybook, Case, CaseTable, Fields, InvalidSettings
+
+NODE = "fraud_detection"
+
+
+def half_explained(n: int, seed: int) -> CaseTable:
+    """Fraud is size >= 67, and one in four of the rest without a cause; six fields are noise."""
+    rng = np.random.default_rng(seed)
+    cases = []
+    for i in range(n):
+        fields: Fields = {"size": float(rng.integers(0, 100))}
+        fields |= {f"n{k}": float(np.round(rng.normal(), 3)) for k in range(4)}
+        fields |= {f"k{k}": str(rng.choice(list("abcdef"))) for k in range(2)}
+        is_fraud = float(fields["size"] or 0) >= 67 or rng.random() < 0.25
+        cases.append(Case(str(i), fields, "DECLINE" if is_fraud else "APPROVE"))
+    return CaseTable(cases)
+
+
+def found_over(table: CaseTable, level: str) -> list[tuple[str, ...]]:
+    """The fields of what is found from thirty cases, one by one, beside a proven size rule."""
+    size = next(c for c in table if float(c.fields["size"] or 0) >= 90)
+    log_odds = scorecard_over(table)
+    first = induce(size.fields, "DECLINE", table, log_odds, gate=gate_of(level))
+    assert first is not None
+    log_odds = log_odds + 3.0 * first.condition.holds_over(table)
+    rules = [
+        induce(c.fields, c.label, table, log_odds, known=frozenset(["size"]), gate=gate_of(level))
+        for c in list(table)[:30]
+    ]
+    return [rule.condition.fields for rule in rules if rule]
+
+
+def test_noise_beside_a_proven_cause_stays_out() -> None:
+    noisy = [f for seed in range(4) for f in found_over(half_explained(400, seed), "standard")]
+    assert sum(fields != ("size",) for fields in noisy) <= 2
+
+
+def test_each_level_lets_in_less_than_the_one_before() -> None:
+    table = half_explained(400, 1)
+    numbers = [
+        sum(fields != ("size",) for fields in found_over(table, level))
+        for level in ("off", "lenient", "strict")
+    ]
+    assert numbers == sorted(numbers, reverse=True)
+    assert numbers[0] > 10
+    assert numbers[-1] == 0
+
+
+def test_the_curator_demands_more_at_a_higher_level() -> None:
+    """Eight of ten right where half are: chance does as well in one case of twenty."""
+    actions = {}
+    for level in ("off", "lenient", "standard", "strict"):
+        playbook = BulletPlaybook()
+        past = [
+            Case(f"h{i}", {"x": float(i % 10), "odd": i < 10}, "DECLINE" if i % 2 else "APPROVE")
+            for i in range(2, 42)
+        ]
+        playbook.remember(past, NODE)
+        rule = "DECLINE when x >= 9 and odd is false"
+        actions[level] = Curator(gate=level).curate(rule, NODE, playbook).action  # type: ignore[arg-type]
+    assert actions["off"] == actions["lenient"] == "added"
+    assert actions["strict"] == "refused"
+
+
+def test_an_unknown_level_is_refused_in_one_line() -> None:
+    with pytest.raises(InvalidSettings, match="off, lenient, standard, strict"):
+        Curator(gate="loose")  # type: ignore[arg-type]
+
+
+def test_an_outlier_does_not_stretch_a_rule() -> None:
+    """A fraud without a cause at size 40 must not make `size >= 40` of `size >= 67`."""
+    table = half_explained(400, 2)
+    stray = next(
+        c for c in table if c.label == "DECLINE" and 30 < float(c.fields["size"] or 0) < 50
+    )
+    found = induce(stray.fields, "DECLINE", table, scorecard_over(table))
+    assert found is None or found.condition.fields != ("size",)
+
+
+def test_a_contrast_tells_two_groups_apart() -> None:
+    fraud = np.array([True] * 30 + [False] * 30)
+    rest = residuals(fraud, np.zeros(60))
+    assert rest.contrast(fraud, ~fraud) == pytest.approx(60**0.5, rel=0.01)
+    half = np.arange(60) % 2 == 0
+    assert abs(rest.contrast(half, ~half)) < 0.01

@@ -1,0 +1,56 @@
+"""What was read, what was ignored, and what each bullet did."""
+
+from acegraph.graph.bullet_report import report_bullets
+from acegraph.graph.reading import explain, explain_file
+from acegraph.state import Bullet, Condition, Transaction
+
+
+def test_a_text_shows_its_words_and_the_rest() -> None:
+    found = explain(Transaction.of("User pays $2,500 at 3 AM via VPN, buys a yellow kite"))
+    assert {(row.field, row.origin) for row in found.read} == {
+        ("amount", "$2,500"),
+        ("hour", "3 AM"),
+        ("vpn", "VPN"),
+    }
+    assert "kite" in found.ignored
+    assert "VPN" not in found.ignored
+
+
+def test_a_nested_mapping_is_flat_and_its_dates_are_split() -> None:
+    given = {"card": {"age_days": 3}, "at": "2026-03-02 14:05:00", "memo": None}
+    found = explain(Transaction.of(given))
+    rows = {row.field: row for row in found.read}
+    assert rows["card.age_days"].what == "3"
+    assert (rows["at.hour"].what, rows["at.weekday"].what) == ("14", "Monday")
+    assert rows["at.month"].origin == "derived"
+    assert found.ignored == ["memo"]
+
+
+def test_identifiers_of_a_file_are_found() -> None:
+    items = [
+        {
+            "id": str(i),
+            "query": {"cc_num": 4_000_000_000 + 7 * i, "amt": 1.5 * i, "kind": "ab"[i % 2]},
+            "answer": "APPROVE",
+        }
+        for i in range(60)
+    ]
+    found = explain_file(items)
+    assert [row.field for row in found.read] == ["amt", "kind"]
+    assert found.ignored[0].startswith("cc_num")
+
+
+def test_a_bullet_report_counts_what_it_alone_gets_right() -> None:
+    items = [
+        {"id": f"c{i}", "query": {"x": i}, "answer": "DECLINE" if i >= 5 else "APPROVE"}
+        for i in range(10)
+    ]
+    rules = ("DECLINE when x >= 4", "DECLINE when x >= 8")
+    bullets = [
+        Bullet(f"b{k}", rule, "node", condition=Condition.parse(rule))
+        for k, rule in enumerate(rules, start=1)
+    ]
+    first, second = report_bullets(bullets, items)
+    assert (first.fires, first.right, first.marginal, first.last_hit) == (6, 5, 3, "c9")
+    assert (second.fires, second.right, second.marginal) == (2, 2, 0)
+    assert first.to_json()["precision"] == 0.8333

@@ -1,0 +1,59 @@
+"""Training and test parted, copies left out, labels made worse on purpose."""
+
+import numpy as np
+import pytest
+
+from acegraph.graph.splits import Split, moments_of, random_splits, temporal_splits
+from acegraph.state import InvalidDataset
+
+
+def items(n: int, **extra: object) -> list[dict[str, object]]:
+    return [
+        {
+            "id": str(i),
+            "query": {"row": i, "x": float(i), "at": f"2026-01-{1 + i % 28:02d} 10:00:00", **extra},
+            "answer": "DECLINE" if i % 4 == 0 else "APPROVE",
+        }
+        for i in range(n)
+    ]
+
+
+def test_no_row_is_in_both_parts_and_both_have_the_share_of_fraud() -> None:
+    for split in random_splits(items(200), 80, 100, 3):
+        learned, tested = ({i["id"] for i in part} for part in (split.train, split.test))
+        assert not learned & tested
+        assert (len(learned), len(tested)) == (80, 100)
+        assert np.mean([i["answer"] == "DECLINE" for i in split.train]) == 0.25
+
+
+def test_copies_of_training_rows_are_not_tested_on() -> None:
+    rows = items(40)
+    copies = [{**row, "query": {**row["query"], "row": 900 + i}} for i, row in enumerate(rows[:5])]  # type: ignore[dict-item]
+    found = Split(rows[:30], [*rows[30:], *copies]).without_duplicates()
+    assert found.duplicates == 5
+    assert found.test == rows[30:]
+
+
+def test_cases_that_cannot_be_told_apart_all_stay() -> None:
+    rows = [{"id": str(i), "query": {"flag": i % 2 == 0}, "answer": "APPROVE"} for i in range(40)]
+    assert Split(rows[:20], rows[20:]).without_duplicates().duplicates == 0
+
+
+def test_a_temporal_split_learns_from_before() -> None:
+    for split in temporal_splits(items(100), 40, 30, 3, None):
+        latest = max(moments_of(split.train, "at"))
+        assert latest <= min(moments_of(split.test, "at"))
+
+
+def test_time_order_needs_a_time() -> None:
+    rows = [{"id": "1", "query": {"x": 1}, "answer": "APPROVE"}]
+    with pytest.raises(InvalidDataset, match="--time"):
+        moments_of(rows, None)
+
+
+def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> None:
+    rows = items(100)
+    noisy = Split(rows[:60], rows[60:]).with_label_noise(0.2, 1)
+    changed = [a["answer"] != b["answer"] for a, b in zip(rows[:60], noisy.train, strict=True)]
+    assert sum(changed) == 12
+    assert noisy.test == rows[60:]
