@@ -15,23 +15,25 @@ def doctor(
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Say which models would be used, whether their server answers, and what is wrong.
+    """Say which models and which database would be used, and what is wrong with them.
 
     Exits with 1 where there is a problem.
     """
     from acegraph.graph.doctor import model_findings
+    from acegraph.graph.health import database_findings
 
     file = file_of(playbook)
-    if file is not None and not file.exists():
-        found = model_findings(ask=calls)
+    found = database_findings(playbook)
+    if (file is not None and not file.exists()) or found[0].level == "problem":
+        found += model_findings(ask=calls)
     else:
         with lasting(playbook) as book:
-            found = model_findings(playbook=book, ask=calls)
+            found += model_findings(playbook=book, ask=calls)
     if as_json:
         print_json([finding.to_json() for finding in found])
     else:
         for finding in found:
-            say(f"{finding.level:8} {finding.name:10} {finding.text}")
+            say(f"{finding.level:8} {finding.name:18} {finding.text}")
     if any(finding.level == "problem" for finding in found):
         raise typer.Exit(1)
 
