@@ -96,7 +96,9 @@ class Curator:
             twins = [like.bullet for like in found if like.difference is None]
             if twin := next((b for b in twins if b.status != "retired"), None):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table, active = playbook.cases(node), playbook.get_bullets_for_node(node)
+            table = playbook.cases(node)
+            can_test = condition is not None and _can_prove(table)
+            active = playbook.get_bullets_for_node(node) if can_test else []
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
             if refusal:
@@ -128,6 +130,8 @@ class Curator:
         """Fit the weights of the active bullets anew; retire the worthless and any excess."""
         with playbook.writing():
             retired = self._refit(node, playbook, keep)
+            if int(playbook.view(node).in_context(None).sum()) <= self.capacity:
+                return retired
             active = playbook.get_bullets_for_node(node)
             for bullet, reason in expendable(active, self.capacity, keep):
                 playbook.set_status(bullet.id, "retired", reason, "curator")
@@ -136,8 +140,10 @@ class Curator:
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
         table = playbook.cases(node)
+        if not _can_prove(table):
+            return []
         checkable = [b for b in playbook.get_bullets_for_node(node) if b.condition]
-        if not checkable or not _can_prove(table):
+        if not checkable:
             return []
         weights = fitted_weights(table, checkable)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
@@ -213,8 +219,8 @@ def _already_done(
 ) -> Bullet | None:
     """The bullet that this very decision added before: a node may run twice."""
     decision = (origin or {}).get("decision")
-    for bullet in bullets:
-        if decision and bullet.origin.get("decision") == decision and bullet.content == content:
+    for bullet in bullets if decision else ():
+        if bullet.origin.get("decision") == decision and bullet.content == content:
             return bullet
     return None
 
