@@ -3,7 +3,7 @@
 import subprocess
 import sys
 
-HEAVY = "scipy sklearn matplotlib pandas langchain_openai openai rich typer rapidfuzz".split()
+HEAVY = "scipy sklearn matplotlib pandas langchain_openai openai typer rapidfuzz".split()
 
 
 def test_importing_the_graph_loads_nothing_heavy() -> None:
