@@ -30,7 +30,9 @@ def database_findings(url: str) -> list[Finding]:
         found += [Finding("integrity", "problem", text) for text in database.integrity()]
     finally:
         database.close()
-    return [_judged(finding, file is not None and disk_usage(file.parent).free) for finding in found]
+    return [
+        _judged(finding, file is not None and disk_usage(file.parent).free) for finding in found
+    ]
 
 
 def _judged(finding: Finding, free: float) -> Finding:

@@ -105,8 +105,11 @@ class Curator:
             twins = [like.bullet for like in found if like.difference is None]
             if twin := next((b for b in twins if b.status in ("active", "candidate")), None):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table = since_change(playbook.cases(node), view.shelf.bullets)
-            active = playbook.get_bullets_for_node(node)
+            table = playbook.cases(node)
+            can_test = condition is not None and _can_prove(table)
+            active = playbook.get_bullets_for_node(node) if can_test else []
+            if can_test:
+                table = since_change(table, view.shelf.bullets)
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
             if refusal:
@@ -138,6 +141,8 @@ class Curator:
         """Fit the weights of the active bullets anew; retire the worthless and any excess."""
         with playbook.writing():
             retired = self._refit(node, playbook, keep)
+            if int(playbook.view(node).in_context(None).sum()) <= self.capacity:
+                return retired
             active = playbook.get_bullets_for_node(node)
             for bullet, reason in expendable(active, self.capacity, keep):
                 playbook.set_status(bullet.id, "retired", reason, "curator")
@@ -145,8 +150,11 @@ class Curator:
             return retired
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
+        table = playbook.cases(node)
+        if not _can_prove(table):
+            return []
         everyone = playbook.get_bullets_for_node(node, status=None)
-        table = since_change(playbook.cases(node), everyone)
+        table = since_change(table, everyone)
         checkable = [b for b in everyone if b.condition and b.status == "active"]
         if not checkable or not _can_prove(table):
             return []
@@ -232,8 +240,8 @@ def _already_done(
 ) -> Bullet | None:
     """The bullet that this very decision added before: a node may run twice."""
     decision = (origin or {}).get("decision")
-    for bullet in bullets:
-        if decision and bullet.origin.get("decision") == decision and bullet.content == content:
+    for bullet in bullets if decision else ():
+        if bullet.origin.get("decision") == decision and bullet.content == content:
             return bullet
     return None
 

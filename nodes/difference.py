@@ -6,7 +6,7 @@ in another form: one rule too many costs little, a contradiction that was droppe
 would have said. It reads sentences taken apart (wording.py) and knows nothing of records.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from typing import Final, Literal
@@ -14,10 +14,11 @@ from typing import Final, Literal
 from rapidfuzz.distance import OSA
 
 from acegraph.nodes.lexicon import FLAGS, OPPOSITES, mentions
-from acegraph.nodes.wording import VERDICT, stem, take_apart
+from acegraph.nodes.wording import VERDICT, Said, stem, take_apart
 from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
+Change = tuple[Sequence[str], Sequence[str]]
 
 _SURE: Final = 5
 _OPPOSED: Final = ({"from", "to"}, {"by", "for"})
@@ -45,12 +46,13 @@ def difference(left: str, right: str) -> Difference | None:
         return "direction"
     if one.bounds != other.bounds:
         return "bound"
-    if _same_words(one.words, other.words):
+    changes = list(_changes(one.words, other.words))
+    if _harmless(changes):
         return None
-    changed = {word for pair in _changes(one.words, other.words) for part in pair for word in part}
-    if changed & _flag_words() and _flags(left) == _flags(right):
-        one, other = _read(_without_flags(left)), _read(_without_flags(right))
-        return None if _same_words(one.words, other.words) else "field"
+    if all(word in _flag_words() for a, b in changes for word in (*a, *b)):
+        (one, flags), (other, others_flags) = _without_flags(left), _without_flags(right)
+        if flags == others_flags and _harmless(_changes(one.words, other.words)):
+            return None
     return "field"
 
 
@@ -76,30 +78,24 @@ def _flag_words() -> frozenset[str]:
     return frozenset(stem(word) for phrase in phrases for word in phrase.replace("-", " ").split())
 
 
-def _flags(text: str) -> frozenset[tuple[str, bool]]:
-    """The flags of the lexicon that a text names: they have many names each."""
-    # "Do not approve new devices" denies no new devices.
-    found = mentions(VERDICT.sub(" ", text))
-    return frozenset((m.concept, m.negated) for m in found if m.group == "flag")
-
-
-def _without_flags(text: str) -> str:
-    """The text without the phrases that name flags.
-
-    >>> _without_flags("Decline via proxy at night")
-    'decline via       at night'
+@lru_cache(maxsize=4096)
+def _without_flags(text: str) -> tuple[Said, frozenset[tuple[str, bool]]]:
+    """A text without the phrases that name flags of the lexicon, and the flags: each has many
+    names.
     """
     text = text.lower()
-    for found in mentions(text):
-        if found.group == "flag":
-            end = found.start + len(found.phrase)
-            text = text[: found.start] + " " * len(found.phrase) + text[end:]
-    return text
+    # "Do not approve new devices" denies no new devices.
+    verdictless = VERDICT.sub(lambda verdict: " " * len(verdict[0]), text)
+    found = [mention for mention in mentions(verdictless) if mention.group == "flag"]
+    for flag in found:
+        end = flag.start + len(flag.phrase)
+        text = text[: flag.start] + " " * len(flag.phrase) + text[end:]
+    return take_apart(text), frozenset((flag.concept, flag.negated) for flag in found)
 
 
-def _same_words(left: Sequence[str], right: Sequence[str]) -> bool:
+def _harmless(changes: Iterable[Change]) -> bool:
     """Whether all that stands in one text only is the other's word in another form."""
-    for a, b in _changes(left, right):
+    for a, b in changes:
         if {*a, *b} in _OPPOSED:
             return False
         a, b = ([word for word in words if word not in _WEAK] for words in (a, b))
@@ -108,11 +104,19 @@ def _same_words(left: Sequence[str], right: Sequence[str]) -> bool:
     return True
 
 
-def _changes(
-    left: Sequence[str], right: Sequence[str]
-) -> Iterator[tuple[Sequence[str], Sequence[str]]]:
-    matcher = SequenceMatcher(None, left, right, autojunk=False)
-    for kind, a, b, c, d in matcher.get_opcodes():
+def _changes(left: Sequence[str], right: Sequence[str]) -> Iterator[Change]:
+    """The words that stand in one text where the other has others, or none."""
+    start = end = 0
+    shorter = min(len(left), len(right))
+    while start < shorter and left[start] == right[start]:
+        start += 1
+    while end < shorter - start and left[-1 - end] == right[-1 - end]:
+        end += 1
+    left, right = left[start : len(left) - end], right[start : len(right) - end]
+    if len(left) <= 1 and len(right) <= 1:  # a matcher would have nothing to match
+        yield from [(left, right)] if left or right else []
+        return
+    for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
         if kind != "equal":
             yield left[a:b], right[c:d]
 

@@ -105,8 +105,10 @@ def likenesses(
     """The bullets of a node, retired ones too, that a candidate may repeat or contradict."""
     from acegraph.nodes.difference import between_conditions, difference  # many patterns to compile
 
-    bullets = view.shelf.bullets[: view.size]
-    rows = set(alike(content, [b.content for b in bullets], threshold))
+    bullets, lengths = view.shelf.bullets, view.shelf.lengths[: view.size]
+    low, high = lengths_of(content.lower(), threshold)
+    near = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
+    rows = {near[i] for i in alike(content, [bullets[row].content for row in near], threshold)}
     if condition is not None:
         rows |= set(view.same_tests(condition).tolist())
     found = []

@@ -35,6 +35,8 @@ class Shelf:
         self.harmful: Floats = np.zeros(0)
         self.is_active: Bools = np.zeros(0, bool)
         self.is_online: Bools = np.zeros(0, bool)
+        self.lengths = np.zeros(0, np.int32)
+        """Of the texts in lower case, for the search for duplicates."""
         self.rules = RuleTable()
         self._matrices: dict[str, VectorMatrix] = {}
 
@@ -57,9 +59,10 @@ class Shelf:
 
     def _append(self, bullet: Bullet) -> None:
         row = len(self.bullets)
-        for name in ("numbers", "helpful", "harmful", "is_active", "is_online"):
+        for name in ("numbers", "helpful", "harmful", "is_active", "is_online", "lengths"):
             setattr(self, name, grown(getattr(self, name), row + 1))
         self.numbers[row], self.is_online[row] = bullet.number, bullet.source == "online"
+        self.lengths[row] = len(bullet.content.lower())
         self.rules.put(row, bullet.condition)
         self.bullets.append(bullet)
 
