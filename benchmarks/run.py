@@ -10,6 +10,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import duplicates
+import ledger
 import memory
 import numpy as np
 import overhead
@@ -22,6 +23,7 @@ PARTS = {
     "pairs": pairs.main,
     "overhead": overhead.main,
     "memory": memory.main,
+    "ledger": ledger.main,
 }
 
 

@@ -99,7 +99,7 @@ def money_table(found: Experiment) -> Table:
     table = _table("Ranking and money")
     table.add_column("mode", no_wrap=True)
     names = ["avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR", "calib.\nerror"]
-    for name in (*names, "value\ncaught", "cost per\ncase", "declined\nper fraud", "undec."):
+    for name in (*names, "value\ncaught", "cost a\ncase", "declined\na fraud", "undec."):
         table.add_column(name, justify="right", no_wrap=True)
     rows = [(_ROWS[mode][0], found.modes[mode]) for mode in _ROWS if mode in found.modes]
     rows += [(_CHALLENGERS.get(name, name), runs) for name, runs in found.challengers.items()]

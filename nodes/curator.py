@@ -5,10 +5,11 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.capacity import expendable
@@ -158,12 +159,12 @@ class Curator:
         checkable = [b for b in everyone if b.condition and b.status == "active"]
         if not checkable or not _can_prove(table):
             return []
-        weights = fitted_weights(table, checkable)
+        fired, start = _fired(checkable, table), scorecard_over(table)
+        weights = _fitted(checkable, fired, table, start)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
-        weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
-        log_odds, retired = log_odds_over(table, weighed), []
-        for bullet, weight in zip(checkable, weights, strict=True):
-            reason = _worn_out(bullet, weight, table, log_odds) if bullet.id != keep else ""
+        log_odds, retired = start + np.array(weights) @ fired, []
+        for bullet, weight, own in zip(checkable, weights, fired, strict=True):
+            reason = _worn_out(bullet, weight, own, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
@@ -191,18 +192,23 @@ class Curator:
         return found, ""
 
 
-def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
+def _fired(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]:
+    return np.array([b.condition.holds_over(table) for b in bullets if b.condition])
+
+
+def _fitted(
+    bullets: Sequence[Bullet], fired: NDArray[np.bool_], table: CaseTable, start: Numbers
+) -> list[float]:
     """The weights of checkable bullets that fit the labelled cases best."""
-    fired = np.array([b.condition.holds_over(table) for b in bullets if b.condition])
     signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in bullets])
-    weights = fit_weights(fired, signs, table.fraud, scorecard_over(table))
-    return [round(float(w), 4) for w in weights]
+    guess = np.array([b.weight or 0.0 for b in bullets])
+    return [round(float(w), 4) for w in fit_weights(fired, signs, table.fraud, start, guess)]
 
 
-def _worn_out(bullet: Bullet, weight: float, table: CaseTable, log_odds: Numbers) -> str:
+def _worn_out(
+    bullet: Bullet, weight: float, fired: NDArray[np.bool_], table: CaseTable, log_odds: Numbers
+) -> str:
     """Why a bullet no longer earns its place, or nothing."""
-    assert bullet.condition is not None
-    fired = bullet.condition.holds_over(table)
     wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
     fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
     if fires < _FIRES_TO_RETIRE:

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
+from acegraph.state.playbook import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """On either side of a change."""
@@ -21,10 +22,11 @@ _NEWEST: Final = 20
 
 
 def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
-    """The cases since the last change that the record of these bullets shows; else all of them."""
+    """The newest cases, since the last change that the record of these bullets shows."""
     retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
     watched = [*(b for b in bullets if b.status == "active"), *retired]
     rules = [b.condition for b in watched if b.condition]
+    table = table.since(max(len(table) - EVIDENCE_WINDOW, 0))
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         if not start:

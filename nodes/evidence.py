@@ -180,11 +180,17 @@ def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
 
 
 @one_blas_thread
-def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Numbers) -> Numbers:
+def fit_weights(
+    fired: NDArray[np.bool_],
+    signs: Numbers,
+    fraud: Mask,
+    start: Numbers,
+    guess: Numbers | None = None,
+) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the scorecard's log-odds.
 
     `fired` has a row per rule. A rule never gets a weight against its own verdict: one that would
-    is given none.
+    is given none. The last weights as a `guess` save most of the way.
     """
     from scipy.optimize import minimize  # half a second to import: only learning pays for it
 
@@ -200,7 +206,8 @@ def fit_weights(fired: NDArray[np.bool_], signs: Numbers, fraud: Mask, start: Nu
         return float(likelihood + 0.5 * _RIDGE * w @ w), gradient
 
     bounds = [(0, _MAX_WEIGHT) if s > 0 else (-_MAX_WEIGHT, 0) for s in signs]
-    found = minimize(loss, np.zeros(len(signs)), jac=True, method="L-BFGS-B", bounds=bounds)
+    begin = np.zeros(len(signs)) if guess is None else guess
+    found = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
     return np.asarray(found.x, dtype=np.float64)
 
 
