@@ -62,14 +62,14 @@ def test_a_score_that_is_true_to_its_word_has_no_calibration_error() -> None:
 
 
 def test_money_follows_the_matrix() -> None:
-    truth = ["DECLINE", "DECLINE", "APPROVE", "APPROVE"]
-    said = ["DECLINE", "APPROVE", "DECLINE", "APPROVE"]
-    run = Run(truth, said, [None] * 4, [100.0, 300.0, 50.0, 10.0])
+    truth = ["DECLINE", "DECLINE", "APPROVE", "APPROVE", "APPROVE"]
+    said = ["DECLINE", "APPROVE", "DECLINE", "APPROVE", "DECLINE"]
+    run = Run(truth, said, [None] * 5, [100.0, 300.0, 50.0, 10.0, 20.0])
     found = money([run], CostMatrix.parse("missed_fraud=1, false_decline=0.2"))
     assert found.value_caught == pytest.approx(0.25)
-    assert found.cost_per_case == pytest.approx((300 + 10) / 4)
-    assert found.cost_if_all_approved == pytest.approx(400 / 4)
-    assert found.declined_per_fraud == 1.0
+    assert found.cost_per_case == pytest.approx((300 + 10 + 4) / 5)
+    assert found.cost_if_all_approved == pytest.approx(400 / 5)
+    assert found.declined_per_fraud == 2.0
     with pytest.raises(InvalidSettings, match="costs are of"):
         CostMatrix.parse("lost=1")
 
