@@ -7,7 +7,7 @@ they follow from a text and a model, whenever they are bought.
 
 from collections.abc import Iterable, Mapping
 
-from acegraph.state.bullet import Bullet
+from acegraph.state.bullet import Bullet, Status
 from acegraph.state.cases import CaseTable
 from acegraph.state.database import Clock
 from acegraph.state.index import Bools, View
@@ -21,7 +21,8 @@ class PlaybookView:
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
         self._playbook = playbook
         self._view = playbook.view(node)
-        self._bullets = {b.id: b for b in playbook.get_bullets_for_node(node)}
+        everyone = playbook.get_bullets_for_node(node, status=None)
+        self._bullets = {b.id: b for b in everyone}
         self._cases = playbook.cases(node)
 
     @property
@@ -33,9 +34,15 @@ class PlaybookView:
         """One bullet by its id."""
         return self._bullets[bullet_id]
 
-    def get_bullets_for_node(self, node: str, source: str | None = None) -> list[Bullet]:
-        """The active bullets, of one source if asked."""
-        return [b for b in self._bullets.values() if source is None or b.source == source]
+    def get_bullets_for_node(
+        self, node: str, source: str | None = None, *, status: Status | None = "active"
+    ) -> list[Bullet]:
+        """The node's bullets: active ones, of one source if asked."""
+        return [
+            b
+            for b in self._bullets.values()
+            if (source is None or b.source == source) and (status is None or b.status == status)
+        ]
 
     def cases(self, node: str) -> CaseTable:
         """The labelled cases."""
