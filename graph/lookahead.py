@@ -65,7 +65,6 @@ class Lookahead:
 
     def __init__(self, parts: Parts, context: AceContext) -> None:
         self.inner = parts
-        self._context = context
         self._settings = settle_settings(context)
         self._turn: Foreseen | None = None
         self._buying: set[asyncio.Task[None]] = set()
