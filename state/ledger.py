@@ -208,8 +208,7 @@ class Ledger:
     def conclude(self, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
         with self._database.writing() as page:
-            row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
-            if row is not None and row.lesson is None:
+            if page.first(sql.LESSON, id=case_id) is None:
                 learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
                 page.add(tables.lessons, [learned])
 
@@ -241,9 +240,9 @@ class Ledger:
 
     def lesson(self, case_id: str) -> dict[str, Any] | None:
         """What was learned from a decision, where something was."""
-        with self._database.reading() as connection:
-            found = connection.scalar(sql.LESSON, {"id": case_id})
-        return json.loads(found) if found is not None else None
+        with self._database.writing() as page:
+            found = page.first(sql.LESSON, id=case_id)
+        return json.loads(found[0]) if found is not None else None
 
     def labelled(self, node: str, last: int) -> list[Case]:
         """The newest cases with a label that is more than an opinion, oldest first."""

@@ -70,7 +70,7 @@ WHOLE_DECISION = (
     .outerjoin(_newest, _known)
     .where(cases.c.id == _id)
 )
-LESSON = sa.select(lessons.c.lesson).where(lessons.c.case == _id)
+LESSON = Statement(sa.select(lessons.c.lesson).where(lessons.c.case == _id))
 SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
