@@ -4,7 +4,7 @@ Duplicates are refused; what can be checked is replayed over the labelled cases 
 the playbook stays bounded. It decides what becomes active and never writes a heuristic itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -16,6 +16,7 @@ from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.difference import difference
 from acegraph.nodes.evidence import Backtest, backtest, fit_weights
 from acegraph.nodes.induction import MIN_CASES
+from acegraph.nodes.screening import Finding, Proposal, Screening, proposal_of
 from acegraph.state import (
     DECLINE,
     Bullet,
@@ -27,12 +28,14 @@ from acegraph.state import (
     parse_condition,
 )
 
-Action = Literal["added", "revived", "duplicate", "refused"]
+Action = Literal["added", "revived", "duplicate", "refused", "held"]
+"""`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
 _MIN_FIRES: Final = 3
 _MAX_CHANCE: Final = 0.05
 _MIN_GAIN: Final = 1.0
 _SAME_CASES: Final = 0.95
 _FIRES_TO_RETIRE: Final = 10
+_SCREENING: Final = Screening()
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,7 @@ class Curator:
         *,
         gate: Literal["on", "off"] = "on",
         capacity: int = 25,
+        screen: Callable[[Proposal], Finding | None] | None = _SCREENING,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
             raise InvalidSettings(f"similarity_threshold is 0 to 1, not {similarity_threshold}")
@@ -68,12 +72,14 @@ class Curator:
         self.similarity_threshold = similarity_threshold
         self.gate = gate
         self.capacity = capacity
+        self.screen = screen
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
     ) -> str | None:
-        """Add a heuristic and give its id; None if it is a duplicate or refused."""
-        return self.curate(content, node, playbook, source).bullet_id
+        """Add a heuristic and give its id; None if it is a duplicate, refused or held back."""
+        found = self.curate(content, node, playbook, source)
+        return found.bullet_id if found.action != "held" else None
 
     def curate(
         self,
@@ -93,18 +99,24 @@ class Curator:
             everyone = playbook.get_bullets_for_node(node, status=None)
             if repeated := _already_done(everyone, content, origin):
                 return Curation("added", "already added for this decision", repeated.id)
-            twin = self._twin(content, condition, [b for b in everyone if b.status != "retired"])
+            table = playbook.cases(node)
+            found = self._screened(proposal_of(content, condition, playbook, table, origin))
+            if found and not found.held:
+                return Curation("refused", found.reason)
+            active = [b for b in everyone if b.status == "active"]
+            waiting = [b for b in everyone if b.status == "candidate"]
+            twin = self._twin(content, condition, [*active, *waiting] if found else active)
             if twin:
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table = playbook.cases(node)
-            active = [b for b in everyone if b.status == "active"]
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
+            if not refusal and found and len(waiting) >= self.capacity:
+                refusal = f"{found.reason}; and {len(waiting)} candidates wait already"
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
-            reason = _why(tested)
+            reason = found.reason if found else _why(tested)
             retired_ones = [b for b in everyone if b.status == "retired" and b.source == source]
-            former = self._twin(content, condition, retired_ones)
+            former = None if found else self._twin(content, condition, [*waiting, *retired_ones])
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -116,6 +128,7 @@ class Curator:
                     condition=condition,
                     problem_types=problem_types,
                     confidence=confidence,
+                    status="candidate" if found else "active",
                     reason=reason,
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
@@ -123,7 +136,7 @@ class Curator:
                     related=tuple(self._relatives(content, condition, active)),
                 )
             retired = self.tend(node, playbook, keep=bullet_id)
-            action: Action = "revived" if former else "added"
+            action: Action = "revived" if former else "held" if found else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
@@ -154,6 +167,9 @@ class Curator:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
         return retired
+
+    def _screened(self, proposal: Proposal) -> Finding | None:
+        return self.screen(proposal) if self.screen else None
 
     def _twin(
         self, content: str, condition: Condition | None, bullets: Sequence[Bullet]

@@ -27,6 +27,7 @@ from acegraph.state import (
     Transaction,
     View,
 )
+from acegraph.state.remarks import facts_text
 from acegraph.state.vectors import Vector
 
 _ENOUGH_TO_WARN = 20
@@ -151,7 +152,7 @@ class HybridSelector:
             return Selection((), {}, funnel, shadow=shadow, clock=view.clock)
         warnings: tuple[str, ...] = ()
         try:
-            query, vectors = await self._embed(transaction.text, good, playbook, wait)
+            query, vectors = await self._embed(facts_text(transaction), good, playbook, wait)
         except ModelError as error:
             # Without vectors only a rule that holds is known to be relevant.
             good = [b for b in good if b.condition and b.condition.holds(fields)]
