@@ -1,5 +1,6 @@
 """The command line, run as a person runs it."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -180,9 +181,11 @@ def test_what_is_wrong_with_a_file_is_said(
     "bullets", ["5", "null", '[{"content": "x"}]', '[{"confidence": NaN, "condition": null}]']
 )
 def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
-    body = f'{{"format": "acegraph-playbook", "format_version": 1, "bullets": {bullets}}}'
-    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", body), code=2)
+    body = {"format": "acegraph-playbook", "format_version": 2, "bullets": json.loads(bullets)}
+    body["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", json.dumps(body)), code=2)
     assert len(done.stderr.strip().splitlines()) == 1
+    assert "changed" not in done.stderr
 
 
 def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
