@@ -29,6 +29,7 @@ from acegraph.graph.console import (
     print_table,
     progress_bar,
     say,
+    visible,
 )
 from acegraph.state import (
     AceContext,
@@ -300,7 +301,7 @@ def main() -> None:
     try:
         app()
     except (AceError, OSError) as error:
-        err.print(f"acegraph: {error}", markup=False, highlight=False, soft_wrap=True)
+        err.print(visible(f"acegraph: {error}"), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, InvalidInput | OSError) else 1)
 
 

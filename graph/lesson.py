@@ -8,9 +8,11 @@ from typing import Any
 
 from acegraph.graph.collaborators import Reflecting
 from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Judged, Reflection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import BulletPlaybook, Condition, Transaction, Verdict
+from acegraph.state.redaction import Redaction
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
 
@@ -36,11 +38,12 @@ class Lesson:
         node, source = self.settings["node"], self.settings["source"]
         table = await wait.work(playbook.cases, node)
         bullets = await wait.work(playbook.get_bullets_for_node, node, source)
+        hide = Redaction.of(read_fields(self.transaction), self.settings.get("redact") or ())
         judged = Judged(
-            self.transaction,
+            hide.transaction(self.transaction),
             self.decision,
             self.correct,
-            "\n".join(self.reasons),
+            hide.text("\n".join(self.reasons)),
             table,
             bullets,
         )

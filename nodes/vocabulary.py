@@ -15,7 +15,7 @@ _OBJECTS: Final = """
 """What every transaction has: a rule over these alone limits nothing."""
 
 _FEATURES: Final = """
-    abroad accept address advance age airline app atm attempt authentication average avs balance basket beneficiary
+    abroad accept address advance afternoon age airline app atm attempt authentication average avs balance basket beneficiary
     bet bill biometric bitcoin book booking border bot browser burst bust cash casino cent change channel charity
     chargeback chip cheap city close clothing code coin commuter compromise connection contactless convenience
     country cross crypto currency cvv daily dark data date day daytime decimal delivery deposit destination device
@@ -28,10 +28,11 @@ _FEATURES: Final = """
     machine mail map marketplace maximum mcc medium merchandise midday midnight mile minimum minute mismatch mobile
     moderate month monthly morning mule multiple name network new next night non-resident noon number odd offshore
     old online opened otp outside overnight overseas parking password past pattern pattern payee paypal peak percent
-    pharmacy phone pickup pin platform pos postal pound prepaid present previous price prior profile proxy quick rapid
+    pharmacy phone pickup quiet busy pin platform pos postal pound prepaid present previous price prior profile proxy quick rapid
     rate rating receipt recent recipient record recurring refund region remittance remote renewal repeat repeated
     resale resell reseller reset restaurant reversal review ride round route same saving score seller sequence
     session several shipping shop short sim single site size small social software spend spending spike split standing
+    seasonal school medical hospital deviation mean standard historical support person toy fine
     state station statement stolen streaming subscription successive sudden sum supermarket supplier swap takeover
     taxi tenure terminal test testing threshold ticket time timezone tiny today top total tor transfer transit travel
     traveler traveller trip trusted twice two typical unfamiliar unknown unrecognised unrecognized unusual unverified
@@ -55,7 +56,8 @@ _STOP: Final = frozenset(
     other others otherwise our out over own per rather right shall she should since so some such than that the their
     them then there these they this those though through to together too toward towards under unless until up upon use
     used using very via was we were what when where whether which while who whom whose why will with within without
-    would yet you your three four five six seven eight nine ten half third""".split()
+    would yet you your redacted january february march april june july august september
+    october november december monday tuesday wednesday thursday friday saturday sunday three four five six seven eight nine ten half third""".split()
 )
 
 _LOWERS = re.compile(
@@ -157,7 +159,7 @@ SUSPICIOUS: Final = _any(
     r"\b(?:white|allow|safe)[- ]?list\w*|\bbypass\w*|\boverrid\w*|\bexempt\w*|\bpre-?(?:approved|authori[sz]ed|cleared)\b",
     r"\b(?:authori[sz]ed|approved|confirmed|cleared|signed off|verified) by\b|\bon behalf of\b|\bper (?:bank|compliance|management)\b",
     r"\b(?:compliance|management|administrator|admin|security team|headquarters|ceo|regulator|official)\b",
-    r"\bapprova\b|\burgent|\bthis (?:merchant|customer|user|account|card|shop|store|seller|payee)\b",
+    r"\b(?:memo|message|note|remark|comment|description|reference)s?\b|\bapprova\b|\burgent|\bthis (?:merchant|customer|user|account|card|shop|store|seller|payee)\b",
     *map(skeleton, (
         "ignora", "ignorez", "ignorier", "aprueb", "aprobar", "approuve", "genehmig", "freigeben", "aprove", "aprovar",
         "одобр", "игнорир", "批准", "忽略", "通过", "承認", "無視", "승인", "무시", "موافق", "تجاهل", "onayla", "zatwierd",

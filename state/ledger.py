@@ -19,7 +19,7 @@ from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecis
 from acegraph.state.page import Page
 from acegraph.state.rows import case_row, read_case
 from acegraph.state.tables import now, to_text
-from acegraph.state.transaction import Fields
+from acegraph.state.transaction import Fields, clean_text
 from acegraph.state.verdict import APPROVE, JUDGE, Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
@@ -352,7 +352,7 @@ def _outcome(
         "case": case_id,
         "revision": revision,
         "label": label.value if label else None,
-        "source": label.source if label else withdrawn_by,
+        "source": clean_text(label.source if label else withdrawn_by),
         "known_at": label.known_at if label and label.known_at else now(),
     }
 

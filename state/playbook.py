@@ -28,6 +28,7 @@ from acegraph.state.errors import (
 )
 from acegraph.state.ledger import DecisionRecord, Label, Ledger, Moves, Recorded, add_moves
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
+from acegraph.state.redaction import redacted
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import Vector, VectorShelf
@@ -243,6 +244,7 @@ class BulletPlaybook:
     @_retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
+        record = redacted(record)
         with self.writing():
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:
@@ -435,8 +437,8 @@ class BulletPlaybook:
             "at": tables.now(),
             "bullet": bullet.number,
             "change": change,
-            "reason": reason,
-            "source": source,
+            "reason": clean_text(reason),
+            "source": clean_text(source),
             "content": bullet.content,
             "condition": condition_text(bullet.condition),
             "status": bullet.status,

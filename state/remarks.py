@@ -48,4 +48,9 @@ def facts_text(transaction: Transaction) -> str:
 
 def without_remarks(text: str) -> str:
     """A text without memos and without what stands in quotation marks."""
-    return _QUOTED.sub(" ", _MEMO.sub(" ", text)).strip()
+    return _QUOTED.sub(" ", without_memos(text)).strip()
+
+
+def without_memos(text: str, instead: str = " ") -> str:
+    """A text without memos alone."""
+    return _MEMO.sub(lambda _: instead, text)
