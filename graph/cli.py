@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from acegraph.graph import cli_ledger
+from acegraph.graph import cli_ledger, cli_privacy
 from acegraph.graph.cli_doctor import doctor, reembed
 from acegraph.graph.cli_learning import (
     compare,
@@ -37,6 +37,7 @@ from acegraph.graph.console import (
     print_usage,
     progress_bar,
     say,
+    visible,
 )
 from acegraph.state import (
     AceContext,
@@ -67,6 +68,7 @@ for command in (
     cli_ledger.prune,
     cli_ledger.backup,
     cli_ledger.restore,
+    cli_privacy.erase,
     reembed,
 ):
     app.command()(command)
@@ -232,7 +234,7 @@ def main() -> None:
     try:
         app()
     except (AceError, OSError) as error:
-        err.print(f"acegraph: {error}", markup=False, highlight=False, soft_wrap=True)
+        err.print(visible(f"acegraph: {error}"), markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, InvalidInput | OSError) else 1)
 
 

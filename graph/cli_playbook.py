@@ -177,25 +177,36 @@ def roll_back(
 
 
 @playbook_app.command("purge")
-def purge_source(
+def purge_suspect(
     source: Annotated[
-        str, typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name.")
-    ],
+        str | None,
+        typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name."),
+    ] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="FIELD=VALUE: the labels of one customer or merchant.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Take back what a source brought in: its labels, what they moved, the bullets from them."""
-    from acegraph.state import purge
+    """Take back labels, what they moved and the bullets from them; fit the rest anew.
 
+    By source, entity, time, or several of them together.
+    """
+    from acegraph.graph.cli_privacy import field_and_value
+    from acegraph.graph.purging import purge
+
+    of = field_and_value(entity) if entity else None
     with lasting(playbook, must_exist=True) as book:
         before = book.version
-        found = purge(book, source)
+        found = purge(book, source, entity=of, since=since, until=until)
     if as_json:
-        print_json({"bullets": found.bullets, "labels": found.labels})
+        print_json({"bullets": found.bullets, "labels": found.labels, "restored": found.restored})
         return
     say(
-        f"{found.labels} label(s) of {source!r} taken back; "
-        f"retired: {', '.join(found.bullets) or 'none'}"
+        f"{found.labels} label(s) taken back; retired: {', '.join(found.bullets) or 'none'}; "
+        f"restored: {', '.join(found.restored) or 'none'}"
     )
     if found.bullets:
         say(f"'acegraph playbook rollback {before}' brings the bullets back")

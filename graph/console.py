@@ -1,6 +1,7 @@
 """What the commands share: options, consoles, progress, output for machines."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -52,6 +53,7 @@ Concurrency = Annotated[
 ]
 DEFAULT_URL = "sqlite:///ace.db"
 _PAGE = 100
+_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
 class _Rate(ProgressColumn):
@@ -92,7 +94,12 @@ def progress_bar() -> Iterator[Any]:
 
 def say(text: str) -> None:
     """One line for people, as it is: what a stranger wrote is no markup."""
-    typer.echo(text)
+    typer.echo(visible(text))
+
+
+def visible(text: str) -> str:
+    """A text that cannot steer a terminal: what is not seen is written out, as JSON would."""
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 @contextmanager
@@ -152,4 +159,4 @@ def print_usage() -> None:
 
 def print_json(data: Any) -> None:
     """One object for machines."""
-    typer.echo(json.dumps(data, indent=2, ensure_ascii=False, default=str))
+    typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str)))

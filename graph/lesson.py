@@ -9,9 +9,11 @@ from typing import Any
 from acegraph.graph.collaborators import Reflecting
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.drift import since_change
+from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Judged, Reflection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import BulletPlaybook, Condition, Transaction, Verdict
+from acegraph.state.redaction import Redaction
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
 
@@ -38,11 +40,12 @@ class Lesson:
         table = await wait.work(playbook.cases, node)
         everyone = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
         bullets = [b for b in everyone if b.status == "active" and source in (None, b.source)]
+        hide = Redaction.of(read_fields(self.transaction), self.settings.get("redact") or ())
         judged = Judged(
-            self.transaction,
+            hide.transaction(self.transaction),
             self.decision,
             self.correct,
-            "\n".join(self.reasons),
+            hide.text("\n".join(self.reasons)),
             since_change(table, everyone),
             bullets,
             self.decision_id,

@@ -66,7 +66,9 @@ def experiment_table(found: Experiment, *, expected: bool = False) -> Group:
 
 def _table(title: str) -> Table:
     """Without lines between columns: it must fit a terminal."""
-    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0))
+    return Table(
+        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+    )
 
 
 def _share(x: float) -> str:

@@ -36,6 +36,7 @@ from acegraph.state import (
     Transaction,
     UnknownDecision,
 )
+from acegraph.state.redaction import Redaction, redacted_digest
 
 Dataset = Iterable[Mapping[str, Any] | Example]
 Progress = Callable[[str, int, int], None]
@@ -107,7 +108,8 @@ class TrainingPipeline:
         the mistakes.
         """
         items = as_items(dataset)
-        past = [_as_case(item, f"history:{self.context.node}") for item in items]
+        context = self.context
+        past = [_as_case(item, f"history:{context.node}", context.redact) for item in items]
         self.playbook.remember(past, self.context.node)
         settings = {"mode": "offline_online", "source": "offline", "learn_as": "offline"}
         return self._train(items, [case.id for case in past], "learning offline", settings)
@@ -118,7 +120,8 @@ class TrainingPipeline:
         A case has the same decision id each time it comes: a stream sent again counts once.
         """
         items = as_items(stream)
-        ids = [_as_case(item, f"stream:{self.context.node}").id for item in items]
+        context = self.context
+        ids = [_as_case(item, f"stream:{context.node}", context.redact).id for item in items]
         return self._train(items, ids, "learning online", {"mode": "online"})
 
     def evaluate(
@@ -279,13 +282,17 @@ class TrainingPipeline:
         return model if model.is_free else model.remembering()
 
 
-def _as_case(item: Item, kind: str) -> Case:
+def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:
     """A labelled item as a case; its id follows from its content, so that it is taken in once."""
     transaction = Transaction.of(item["query"])
-    digest = transaction.digest()
+    fields, digest = read_fields(transaction), transaction.digest()
+    if redact:
+        hide = Redaction.of(fields, redact)
+        transaction, fields = hide.transaction(transaction), hide.fields(fields)
+        digest = redacted_digest(transaction.text)
     return Case(
         id=f"{kind}:{item['id'][:100]}:{digest[:12]}",
-        fields=read_fields(transaction),
+        fields=fields,
         label=item["answer"],
         text=transaction.text,
         digest=digest,

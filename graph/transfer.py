@@ -1,9 +1,10 @@
 """Bullets as a JSON file: written by one playbook, read by another. Never pickle, never code.
 
 A record is evidence of the ledger that counted it: it is exported to be read, not imported to be
-believed.
+believed. A digest over the content finds files that were changed on their way; it is no signature.
 """
 
+import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from acegraph.state import (
 )
 
 FORMAT: Final = "acegraph-playbook"
-FORMAT_VERSION: Final = 1
+FORMAT_VERSION: Final = 2
+MAX_BYTES: Final = 20_000_000
 
 
 def bullet_to_json(bullet: Bullet) -> dict[str, Any]:
@@ -51,6 +53,7 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
     """Write all bullets; gives how many."""
     bullets = [bullet_to_json(b) for b in playbook]
     body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
+    body["sha256"] = _digest(body)
     file.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     return len(bullets)
 
@@ -73,13 +76,15 @@ def merge_bullets(
                 confidence=entry["confidence"],
                 origin={"imported_from": entry["file"]},
             )
-            added += found.bullet_id is not None
+            added += found.action in ("added", "revived")
     return added, len(entries) - added
 
 
 def read_bullets(file: Path) -> list[dict[str, Any]]:
     """The active bullets of an exported file, every entry checked."""
     try:
+        if file.stat().st_size > MAX_BYTES:
+            raise InvalidDataset(f"{file}: more than {MAX_BYTES:,} bytes; no playbook is so large")
         body = json.loads(file.read_text(encoding="utf-8"))
     except FileNotFoundError:
         raise InvalidDataset(f"{file}: no such file") from None
@@ -94,12 +99,21 @@ def read_bullets(file: Path) -> list[dict[str, Any]]:
     ):
         raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
     if body.get("format_version") != FORMAT_VERSION:
-        raise InvalidDataset(f"{file}: format version {body.get('format_version')}; 1 is read")
+        found = body.get("format_version")
+        raise InvalidDataset(f"{file}: format version {found}; {FORMAT_VERSION} is read")
+    if body.pop("sha256", None) != _digest(body):
+        raise InvalidDataset(f"{file}: was changed after it was exported; export it again")
     entries = [
         _checked(entry, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
     ]
     return [{**entry, "file": file.name} for entry in entries if entry["status"] == "active"]
+
+
+def _digest(body: dict[str, Any]) -> str:
+    """Over everything in the file but the digest itself."""
+    content = json.dumps(body, sort_keys=True, ensure_ascii=True).encode()
+    return hashlib.sha256(content).hexdigest()
 
 
 def _checked(entry: Any, where: str) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Duplicates are refused; what can be checked is replayed over the labelled cases 
 the playbook stays bounded. It decides what becomes active and never writes a heuristic itself.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -25,6 +25,7 @@ from acegraph.nodes.evidence import (
 )
 from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import MIN_CASES
+from acegraph.nodes.screening import Finding, Proposal, Screening, proposal_of
 from acegraph.state import (
     DECLINE,
     Bullet,
@@ -36,12 +37,14 @@ from acegraph.state import (
     parse_condition,
 )
 
-Action = Literal["added", "revived", "duplicate", "refused"]
+Action = Literal["added", "revived", "duplicate", "refused", "held"]
+"""`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
 _MIN_FIRES: Final = 3
 _SAME_CASES: Final = 0.95
 _FIRES_TO_RETIRE: Final = 10
 _FIRES_TO_TELL: Final = 30
 _LIKELY_CHANCE: Final = 0.2
+_SCREENING: Final = Screening()
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,7 @@ class Curator:
         *,
         gate: GateLevel = "standard",
         capacity: int = 25,
+        screen: Callable[[Proposal], Finding | None] | None = _SCREENING,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
             raise InvalidSettings(f"similarity_threshold is 0 to 1, not {similarity_threshold}")
@@ -77,12 +81,14 @@ class Curator:
         self.similarity_threshold = similarity_threshold
         self.gate = gate_of(gate)
         self.capacity = capacity
+        self.screen = screen
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
     ) -> str | None:
-        """Add a heuristic and give its id; None if it is a duplicate or refused."""
-        return self.curate(content, node, playbook, source).bullet_id
+        """Add a heuristic and give its id; None if it is a duplicate, refused or held back."""
+        found = self.curate(content, node, playbook, source)
+        return found.bullet_id if found.action != "held" else None
 
     def curate(
         self,
@@ -102,21 +108,29 @@ class Curator:
             view = playbook.view(node)
             if repeated := _already_done(view.shelf.bullets, content, origin):
                 return Curation("added", "already added for this decision", repeated.id)
+            table = playbook.cases(node)
+            held = self._screened(proposal_of(content, condition, playbook, table, origin))
+            if held and not held.held:
+                return Curation("refused", held.reason)
             found = likenesses(content, condition, view, self.similarity_threshold)
             twins = [like.bullet for like in found if like.difference is None]
-            if twin := next((b for b in twins if b.status in ("active", "candidate")), None):
+            # A candidate that waits is no hindrance to what needs not wait.
+            in_use = ("active", "candidate") if held else ("active",)
+            if twin := next((b for b in twins if b.status in in_use), None):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            table = playbook.cases(node)
             can_test = condition is not None and _can_prove(table)
             active = playbook.get_bullets_for_node(node) if can_test else []
             if can_test:
                 table = since_change(table, view.shelf.bullets)
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
+            waiting = len(playbook.get_bullets_for_node(node, status="candidate")) if held else 0
+            if not refusal and held and waiting >= self.capacity:
+                refusal = f"{held.reason}; and {waiting} candidates wait already"
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
-            reason = _why(tested)
-            former = next((b for b in twins if b.source == source), None)  # all are out of use
+            reason = held.reason if held else _why(tested)
+            former = None if held else _former(twins, source)
             if former:
                 playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -128,6 +142,7 @@ class Curator:
                     condition=condition,
                     problem_types=problem_types,
                     confidence=confidence,
+                    status="candidate" if held else "active",
                     reason=reason,
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
@@ -135,7 +150,7 @@ class Curator:
                     related=tuple(o.bullet.id for o in found if o.bullet.status == "active"),
                 )
             retired = self.tend(node, playbook, keep=bullet_id)
-            action: Action = "revived" if former else "added"
+            action: Action = "revived" if former else "held" if held else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
@@ -170,6 +185,9 @@ class Curator:
                 retired.append(bullet.id)
         return retired
 
+    def _screened(self, proposal: Proposal) -> Finding | None:
+        return self.screen(proposal) if self.screen else None
+
     def _test(
         self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]
     ) -> tuple[Backtest | None, str]:
@@ -190,6 +208,12 @@ class Curator:
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"
         return found, ""
+
+
+def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:
+    """Who said the same before: a candidate, or one of this source that is out of use."""
+    waiting = [b for b in twins if b.status == "candidate"]
+    return next(iter([*waiting, *(b for b in twins if b.source == source)]), None)
 
 
 def _fired(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]:

@@ -14,6 +14,7 @@ from typing import Final
 
 from acegraph.nodes.lexicon import mentions
 from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state.remarks import without_remarks
 
 # Bounded, and never begun inside a longer number: a text of digits is read in linear time.
 _NUMBER = r"(?<![\d.,])(\d[\d,]{0,14}(?:\.\d{1,9})?)(?![\d])"
@@ -59,7 +60,7 @@ def read_fields(transaction: Transaction) -> Fields:
 @lru_cache(maxsize=1024)
 def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
     """Selector, agent and reflector of one run read the same text: it is read once."""
-    text = text[:_READ_AT_MOST]
+    text = without_remarks(text[:_READ_AT_MOST])
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
 
 

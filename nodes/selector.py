@@ -25,6 +25,7 @@ from acegraph.state import (
     ModelError,
     Transaction,
 )
+from acegraph.state.remarks import facts_text
 from acegraph.state.vectors import Vector, unit
 
 _ENOUGH_TO_WARN = 20
@@ -168,7 +169,7 @@ class HybridSelector:
             return [one.chosen() for one in asked]
         warnings: tuple[str, ...] = ()
         try:
-            texts = [transaction.text for transaction in transactions]
+            texts = [facts_text(transaction) for transaction in transactions]
             queries, matrix = await self._embed(texts, pool, playbook, wait)
         except ModelError as error:
             # Without vectors only a rule that holds is known to be relevant.

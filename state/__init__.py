@@ -9,6 +9,7 @@ from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Comparison, Condition, parse_condition
 from acegraph.state.copying import back_up
 from acegraph.state.database import Clock, Durability
+from acegraph.state.erasure import Erased, erase
 from acegraph.state.errors import (
     AceError,
     BudgetSpent,
@@ -62,6 +63,7 @@ __all__ = [
     "DecisionRecord",
     "Difference",
     "Durability",
+    "Erased",
     "Fields",
     "Form",
     "InvalidCondition",
@@ -98,6 +100,7 @@ __all__ = [
     "bullets_at",
     "clean_text",
     "diff",
+    "erase",
     "other",
     "parse_condition",
     "parse_verdict",

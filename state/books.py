@@ -22,6 +22,7 @@ from acegraph.state.index import Roster
 from acegraph.state.ledger import Ledger, Moves, add_moves
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
+from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import VectorShelf
 from acegraph.state.verdict import JUDGE
 
@@ -186,8 +187,8 @@ class Books:
             "at": tables.now(),
             "bullet": bullet.number,
             "change": change,
-            "reason": reason,
-            "source": source,
+            "reason": clean_text(reason),
+            "source": clean_text(source),
             "content": bullet.content,
             "condition": condition_text(bullet.condition),
             "status": bullet.status,

@@ -149,6 +149,10 @@ class Database(ABC):
         """What the database itself finds wrong with its files."""
 
     @abstractmethod
+    def scrub(self) -> None:
+        """Leave nothing of what was deleted or overwritten in the database's files."""
+
+    @abstractmethod
     def close(self) -> None:
         """Let go of it."""
 

@@ -157,6 +157,10 @@ class AceContext(BaseModel):
     )
     embedding_model: str | None = Field(None, description="embedding model; empty: the default")
     seed: int = Field(0, ge=0, description="seed of the Thompson draws")
+    redact: list[str] = Field(
+        default_factory=list,
+        description="fields whose values are replaced before anything is stored or learned",
+    )
 
     if not TYPE_CHECKING:  # the generated signature stays visible to type checkers
 

@@ -19,11 +19,14 @@ from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecis
 from acegraph.state.page import Page
 from acegraph.state.rows import case_row, read_case
 from acegraph.state.tables import now, to_text
-from acegraph.state.transaction import Fields
+from acegraph.state.transaction import Fields, clean_text
 from acegraph.state.verdict import APPROVE, JUDGE, Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
+
+ERASED = "erased"
+"""The digest of a case whose content was erased."""
 
 _MANY = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
@@ -169,6 +172,8 @@ class Ledger:
         """The case was decided before, or remembered as labelled history."""
         if is_pruned:
             raise PrunedDecision(f"decision {record.id!r} was pruned on {digest[:10]}")
+        if digest == ERASED:
+            raise PrunedDecision(f"what decision {record.id!r} was about was erased")
         if digest != record.digest:
             raise DecisionConflict(
                 f"decision id {record.id!r} was used for another transaction; nothing was changed"
@@ -352,7 +357,7 @@ def _outcome(
         "case": case_id,
         "revision": revision,
         "label": label.value if label else None,
-        "source": label.source if label else withdrawn_by,
+        "source": clean_text(label.source if label else withdrawn_by),
         "known_at": label.known_at if label and label.known_at else now(),
     }
 

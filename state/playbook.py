@@ -24,6 +24,7 @@ from acegraph.state.errors import (
 )
 from acegraph.state.index import Bools, View
 from acegraph.state.ledger import DecisionRecord, Label, Moves, Recorded, add_moves
+from acegraph.state.redaction import redacted
 from acegraph.state.rows import to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import Vector, VectorMatrix
@@ -236,6 +237,7 @@ class BulletPlaybook(Books):
     @retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
+        record = redacted(record)
         with self.writing():
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:

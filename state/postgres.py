@@ -10,6 +10,7 @@ from contextlib import contextmanager
 
 import sqlalchemy as sa
 
+from acegraph.state import tables
 from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durability
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.page import Statement
@@ -100,6 +101,13 @@ class PostgresDatabase(Database):
     def integrity(self) -> list[str]:
         """PostgreSQL checks its pages when it reads them; there is nothing to add."""
         return []
+
+    def scrub(self) -> None:
+        """Write the tables anew; the server's own log and backups are its keeper's."""
+        with self._engine.connect() as connection:
+            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            for table in (*tables.LEDGER, tables.bullets, tables.embeddings):
+                alone.exec_driver_sql(f"VACUUM FULL {table.name}")
 
     def close(self) -> None:
         """Let go of all connections."""

@@ -77,3 +77,19 @@ def case_row(case: Case, node: str, at: str, *, evidence: bool = True) -> dict[s
 def read_case(row: Any) -> Case:
     """The labelled case that a row holds."""
     return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest)
+
+
+def has_value(fields: Mapping[str, Any], name: str, value: object) -> bool:
+    """Whether a field has a value, as a person would write it.
+
+    >>> has_value({"card": 4711.0}, "card", "4711"), has_value({}, "card", "4711")
+    (True, False)
+    """
+    found = fields.get(name)
+    return found is not None and written(found) == written(value)
+
+
+def written(value: object) -> str:
+    """A value as a person would write it."""
+    whole = isinstance(value, float) and value.is_integer()
+    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]

@@ -107,6 +107,19 @@ class SqliteDatabase(Database):
             rows = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
             return [f"SQLite: {row}" for row in rows if row != "ok"]
 
+    def scrub(self) -> None:
+        """Write the file anew from what is left in it, and empty its log."""
+        with self._lock:
+            try:
+                self._driver.execute("VACUUM")
+                busy = self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+            except sqlite3.Error as error:
+                raise PlaybookError(f"cannot clean {self.url}: {error}; try again") from error
+        if busy:
+            raise PlaybookError(
+                f"{self.url} is being read: erased, but bytes may be left in its log; try again"
+            )
+
     def close(self) -> None:
         """Let go of the file."""
         with self._lock:

@@ -6,6 +6,7 @@ It knows nothing of what the words mean: that is the reader's work (nodes/reader
 import hashlib
 import json
 import math
+import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -61,14 +62,28 @@ class Transaction:
 
 
 def clean_text(text: str) -> str:
-    """NFC text without NUL, other control characters or lone surrogates: databases agree on it.
+    """NFC text of characters that are seen: no NUL, controls, lone surrogates, and nothing that
+    hides or reorders text (bidi marks, zero-width, tag characters, variation selectors).
 
-    >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " ok")
+    >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " o" + chr(0x200B) + "k" + chr(0xE0041))
     'café ok'
     """
+    if text.isascii() and text.isprintable():
+        return text.strip()
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    normal = unicodedata.normalize("NFC", whole)
-    return "".join(c for c in normal if c in "\n\t" or unicodedata.category(c) != "Cc").strip()
+    seen = "".join(c for c in _BLANK.sub(" ", whole) if c in "\n\t" or not _is_unseen(c))
+    return unicodedata.normalize("NFC", seen).strip()
+
+
+_BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
+"""Fillers and separators that look like a space, or like nothing, and count as none."""
+_SELECTORS = ("\ufe00", "\ufe0f", "\U000e0100", "\U000e01ef")
+
+
+def _is_unseen(c: str) -> bool:
+    low, high, low_more, high_more = _SELECTORS
+    is_selector = low <= c <= high or low_more <= c <= high_more or "\u180b" <= c <= "\u180f"
+    return is_selector or unicodedata.category(c) in ("Cc", "Cf", "Cs")
 
 
 def render_fields(fields: Mapping[str, Scalar]) -> str:

@@ -17,7 +17,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.grown import grown
-from acegraph.state.page import hash_values
+from acegraph.state.page import Page, hash_values
 from acegraph.state.tables import embeddings, meta
 
 Vector = NDArray[np.float32]
@@ -123,6 +123,12 @@ class VectorShelf:
                 insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
                 {"key": _MODEL_KEY, "value": model},
             )
+
+
+def forget_vector(page: Page, text: str) -> None:
+    """Drop the vectors of a text: they follow from what it said."""
+    gone = embeddings.delete().where(embeddings.c.text_hash == text_hash(text))
+    page.connection.execute(gone)
 
 
 def _in_parts(names: list[str]) -> Iterator[list[str]]:

@@ -4,8 +4,10 @@ A version covers content, condition and status of the bullets. Counters are evid
 here rolls them back, but a purge takes back the labels of its source and with them what they moved.
 """
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from datetime import datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,8 +16,8 @@ from acegraph.state.bullet import Bullet
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.ledger import Label
 from acegraph.state.playbook import BulletPlaybook
-from acegraph.state.rows import read_condition
-from acegraph.state.tables import history, outcomes
+from acegraph.state.rows import has_value, read_condition
+from acegraph.state.tables import as_utc, cases, history, outcomes
 from acegraph.state.tally import contents
 
 _ROLLBACK: Final = "rolled back"
@@ -47,6 +49,8 @@ class Purged:
 
     bullets: tuple[str, ...]
     labels: int
+    restored: tuple[str, ...] = ()
+    """Bullets that had been retired on the strength of what was taken back."""
 
 
 def bullets_at(playbook: BulletPlaybook, version: int) -> list[Bullet]:
@@ -94,43 +98,136 @@ def rollback(
     return changes
 
 
-def purge(playbook: BulletPlaybook, source: str, by: str = "user") -> Purged:
-    """Take back what a source brought in: its labels, and the bullets learned from them.
+@dataclass(frozen=True)
+class Suspect:
+    """What a purge takes back: labels by their source, entity and time; all that are given hold."""
 
-    The source is that of a label (`chargeback`, `feedback`), or where a bullet was imported from.
-    Retired bullets can be restored one by one, or all by a rollback to the version before.
+    source: str | None = None
+    """Of a label (`chargeback`, `feedback`), or where a bullet was imported from."""
+    entity: tuple[str, object] | None = None
+    """A field and its value: the labels of one customer, merchant or card."""
+    since: str | None = None
+    until: str | None = None
+    """When the labels became known."""
+
+    def describe(self) -> str:
+        """For the history. The entity's value is not repeated: it may have to be erased."""
+        parts = [
+            f"source {self.source!r}" if self.source else "",
+            f"one {self.entity[0]}" if self.entity else "",
+            f"since {self.since[:10]}" if self.since else "",
+            f"until {self.until[:10]}" if self.until else "",
+        ]
+        return ", ".join(part for part in parts if part)
+
+    def said(self, label: Any) -> bool:
+        """Whether a label is one of them; its entity was looked at before."""
+        return (
+            (self.source is None or label.source == self.source)
+            and (self.since is None or label.known_at >= self.since)
+            and (self.until is None or label.known_at < self.until)
+        )
+
+
+def purge(
+    playbook: BulletPlaybook,
+    source: str | None = None,
+    by: str = "user",
+    *,
+    entity: tuple[str, object] | None = None,
+    since: str | datetime | None = None,
+    until: str | datetime | None = None,
+) -> Purged:
+    """Take back labels, what they moved, the bullets learned from them, and what these displaced.
+
+    Retired bullets can be restored one by one, or all by a rollback to the version before; the
+    labels stay in the ledger's history. Weights are fitted anew by `Curator.tend`.
     """
-    if not source.strip():
-        raise InvalidInput("purge wants the name of a source")
+    if not ((source or "").strip() or entity or since or until):
+        raise InvalidInput("purge wants the name of a source, an entity or a time")
+    suspect = Suspect(
+        source, entity, as_utc(since) if since else None, as_utc(until) if until else None
+    )
+    why = suspect.describe()
     with playbook.writing() as page:
+        standing = _standing_labels(page.connection, suspect)
+        touched = _ever_said(page.connection, suspect)
         gone = [
             b
             for b in playbook
-            if b.status != "retired"
-            and source in (b.origin.get("label_source"), b.origin.get("imported_from"))
+            if b.status in ("active", "candidate") and _from(b, suspect, touched)
         ]
+        restored = _displaced(playbook, page.connection, suspect, touched) if touched else []
         for bullet in gone:
-            playbook.set_status(bullet.id, "retired", f"purged: source {source!r}", by)
-        standing = _standing_labels(page.connection, source)
+            playbook.set_status(bullet.id, "retired", f"purged: {why}", by)
         for case, instead in standing.items():
-            playbook.withdraw(case, f"purge of {source}", instead)
+            playbook.withdraw(case, f"purge of {why}", instead)
+        for bullet in restored:
+            playbook.set_status(
+                bullet.id, "active", f"was retired beside what is purged: {why}", by
+            )
     if not (gone or standing):
-        raise PlaybookError(f"nothing in this playbook came from source {source!r}")
-    return Purged(tuple(b.id for b in gone), len(standing))
+        raise PlaybookError(f"nothing in this playbook came from {why}")
+    return Purged(tuple(b.id for b in gone), len(standing), tuple(b.id for b in restored))
 
 
-def _standing_labels(connection: sa.Connection, source: str) -> Mapping[str, Label | None]:
-    """The cases on which the source's word stands, and what stood before it."""
-    ever = sa.select(outcomes.c.case).where(outcomes.c.source == source)
-    rows = connection.execute(
-        sa.select(outcomes)
-        .where(outcomes.c.case.in_(ever))
-        .order_by(outcomes.c.case, outcomes.c.revision)
-    )
+def _from(bullet: Bullet, suspect: Suspect, touched: Mapping[str, int]) -> bool:
+    """Whether a bullet was learned from one of the labels, or imported from the source."""
+    origin = bullet.origin
+    if origin.get("decision") in touched:
+        return suspect.source in (None, origin.get("label_source"))
+    if suspect.entity:
+        return False
+    at = bullet.created_at
+    in_time = (suspect.since or at) <= at and (suspect.until is None or at < suspect.until)
+    if origin.get("imported_from"):
+        return in_time and suspect.source in (None, origin["imported_from"])
+    has_time = suspect.since or suspect.until
+    return not has_time and suspect.source == origin.get("label_source")
+
+
+def _displaced(
+    playbook: BulletPlaybook,
+    connection: sa.Connection,
+    suspect: Suspect,
+    touched: Mapping[str, int],
+) -> list[Bullet]:
+    """Bullets that the curator retired after the first of the labels: they did it, perhaps."""
+    last: dict[int, Any] = {}
+    for row in connection.execute(sa.select(history).order_by(history.c.version)):
+        last[row.bullet] = row
+    first = min(touched.values())
+    return [
+        b
+        for b in playbook
+        if b.status == "retired"
+        and last[b.number].source == "curator"
+        and last[b.number].position > first
+        and not _from(b, suspect, touched)
+    ]
+
+
+def _ever_said(connection: sa.Connection, suspect: Suspect) -> dict[str, int]:
+    """The cases on which the suspect ever had a say, and where in the ledger's order."""
+    query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
+    found: dict[str, int] = {}
+    for row in connection.execute(query.order_by(outcomes.c.position)):
+        if suspect.said(row) and row.label and _is_of(row.fields, suspect.entity):
+            found.setdefault(row.case, row.position)
+    return found
+
+
+def _is_of(fields: str, entity: tuple[str, object] | None) -> bool:
+    return entity is None or has_value(json.loads(fields), *entity)
+
+
+def _standing_labels(connection: sa.Connection, suspect: Suspect) -> Mapping[str, Label | None]:
+    """The cases on which the suspect's word stands, and what stood before it."""
+    query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
     before: dict[str, Label | None] = {}
     standing: set[str] = set()
-    for row in rows:
-        if row.source == source:
+    for row in connection.execute(query.order_by(outcomes.c.case, outcomes.c.revision)):
+        if row.label and suspect.said(row) and _is_of(row.fields, suspect.entity):
             standing.add(row.case)
         else:
             standing.discard(row.case)

@@ -1,5 +1,6 @@
 """The command line, run as a person runs it."""
 
+import hashlib
 import json
 import os
 import subprocess
@@ -180,9 +181,37 @@ def test_what_is_wrong_with_a_file_is_said(
     "bullets", ["5", "null", '[{"content": "x"}]', '[{"confidence": NaN, "condition": null}]']
 )
 def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
-    body = f'{{"format": "acegraph-playbook", "format_version": 1, "bullets": {bullets}}}'
-    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", body), code=2)
+    body = {"format": "acegraph-playbook", "format_version": 2, "bullets": json.loads(bullets)}
+    body["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", json.dumps(body)), code=2)
     assert len(done.stderr.strip().splitlines()) == 1
+    assert "changed" not in done.stderr
+
+
+def test_a_tampered_export_is_refused(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    body = json.loads((tmp_path / "book.json").read_text())
+    body["bullets"][0]["content"] = "APPROVE when amount >= 0"
+    file = write(tmp_path, "tampered.json", json.dumps(body))
+    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    del body["sha256"]
+    file = write(tmp_path, "undigested.json", json.dumps(body))
+    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
+    given = json.dumps({"amount": 9, "customer_id": "C-778"})
+    run(tmp_path, "decide", given, "--id", "d1")
+    run(tmp_path, "feedback", "d1", "DECLINE", "--source", "feed")
+    purged = run(tmp_path, "playbook", "purge", "--entity", "customer_id=C-778").stdout
+    assert purged.startswith("1 label(s) taken back")
+    assert "FIELD=VALUE wanted" in run(tmp_path, "erase", "--entity", "C-778", code=2).stderr
+    done = run(tmp_path, "erase", "--entity", "customer_id=C-778").stdout
+    assert done.startswith("1 transaction(s) erased")
+    assert b"C-778" not in (tmp_path / "ace.db").read_bytes()
+    assert run(tmp_path, "verify").stdout.startswith("clean")
+    run(tmp_path, "erase", "--decision", "nobody", code=1)
 
 
 def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
