@@ -25,7 +25,13 @@ from acegraph.nodes.evidence import (
 )
 from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import MIN_CASES
-from acegraph.nodes.screening import Finding, Proposal, Screening, proposal_of
+from acegraph.nodes.screening import (
+    Finding,
+    Proposal,
+    Screening,
+    proposal_of,
+    without_largest,
+)
 from acegraph.state import (
     DECLINE,
     Bullet,
@@ -124,6 +130,8 @@ class Curator:
                 table = since_change(table, view.shelf.bullets)
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
+            if not refusal and can_test and condition and self.screen:
+                refusal = self._without_largest(condition, table, active)
             waiting = len(playbook.get_bullets_for_node(node, status="candidate")) if held else 0
             if not refusal and held and waiting >= self.capacity:
                 refusal = f"{held.reason}; and {waiting} candidates wait already"
@@ -187,6 +195,14 @@ class Curator:
 
     def _screened(self, proposal: Proposal) -> Finding | None:
         return self.screen(proposal) if self.screen else None
+
+    def _without_largest(
+        self, condition: Condition, table: CaseTable, active: Sequence[Bullet]
+    ) -> str:
+        """What one customer or merchant teaches alone must not bind all others."""
+        rest = without_largest(condition, table)
+        doubt = self._test(condition, rest, active)[1] if rest is not None else ""
+        return f"does not stand without its largest customer or merchant: {doubt}" if doubt else ""
 
     def _test(
         self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]

@@ -7,6 +7,7 @@ wording holds a proposal back for a person. A reason never repeats a value it wa
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -33,6 +34,7 @@ from acegraph.state import (
 MAX_LENGTH: Final = 400
 _MAX_SENTENCES: Final = 3
 _TRADE_SHARE: Final = 0.4
+_STANDS_OUT: Final = 0.1
 _KNOWN_TO_THE_READER: Final = frozenset(
     "amount usual_amount amount_ratio hour weekday account_age_days merchant_rating channel "
     "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes distance_km vpn "
@@ -263,6 +265,27 @@ def _spread(name: str, table: CaseTable, rows: Any) -> tuple[int, float]:
         [np.unique(values, return_counts=True)[1] for values in (numbers, codes)]
     )
     return len(counts), float(counts.max() / counts.sum()) if len(counts) else 0.0
+
+
+def without_largest(condition: Condition, table: CaseTable) -> CaseTable | None:
+    """The cases without the customer or merchant who bears a rule out most often.
+
+    None where nobody stands out: nobody is known, or nobody has more than a tenth of the support.
+    """
+    bears_out = condition.holds_over(table) & (table.fraud == (condition.verdict == DECLINE))
+    largest: tuple[float, str] = (_STANDS_OUT, "")
+    for name in table.field_names:
+        if is_entity(name, table):
+            distinct, share = _spread(name, table, bears_out)
+            if distinct > 1:
+                largest = max(largest, (share, name))
+    if not largest[1]:
+        return None
+    counts = Counter(
+        case.fields.get(largest[1]) for case, bears in zip(table, bears_out, strict=True) if bears
+    )
+    one = counts.most_common(1)[0][0]
+    return CaseTable(case for case in table if case.fields.get(largest[1]) != one)
 
 
 def _is_ours(name: str, known: set[str], table: CaseTable) -> bool:
