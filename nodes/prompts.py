@@ -6,6 +6,7 @@ between marks its author cannot guess and is called data. It knows nothing of cl
 
 import secrets
 from collections.abc import Iterable
+from hashlib import blake2b
 from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -35,6 +36,10 @@ card, account or merchant by name. If the rule can be stated over the transactio
 a condition of at most three comparisons and the verdict that follows. If there is nothing to learn, leave \
 new_bullet empty.
 {_FENCED}"""
+
+
+VERSION: Final = blake2b(REFLECTOR.encode(), digest_size=4).hexdigest()
+"""Of the reflector's prompt; it is kept with every bullet that a model wrote."""
 
 
 def agent_messages(text: str, bullets: Iterable[Bullet]) -> list[BaseMessage]:
