@@ -133,7 +133,7 @@ def _blank_decisions(page: Page, ids: list[str]) -> None:
     """Reasons repeat what was seen. Without a transaction there is nothing to learn from either."""
     for part in chunks(ids):
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
-        for row in list(page.connection.execute(query).mappings()):
+        for row in [dict(row) for row in page.connection.execute(query).mappings()]:
             page.replace(tables.decisions, row, {"reasons": "[]"})
         known = set(
             page.connection.scalars(
@@ -167,9 +167,12 @@ def _scrub(page: Page, telling: set[str]) -> int:
     pattern = re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))))
     changed = 0
     for table, columns in _TEXTS.items():
-        for row in list(page.connection.execute(sa.select(table)).mappings()):
-            new = {c: pattern.sub(GONE, row[c]) for c in columns if row[c] is not None}
-            new = {c: text for c, text in new.items() if text != row[c]}
+        for row in [dict(r) for r in page.connection.execute(sa.select(table)).mappings()]:
+            new: dict[str, Any] = {
+                c: text
+                for c in columns
+                if row[c] is not None and (text := pattern.sub(GONE, row[c])) != row[c]
+            }
             if not new:
                 continue
             changed += 1
