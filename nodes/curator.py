@@ -98,7 +98,8 @@ class Curator:
         with playbook.writing():
             everyone = playbook.get_bullets_for_node(node, status=None)
             if repeated := _already_done(everyone, content, origin):
-                return Curation("added", "already added for this decision", repeated.id)
+                done: Action = "held" if repeated.status == "candidate" else "added"
+                return Curation(done, f"already {done} for this decision", repeated.id)
             table = playbook.cases(node)
             found = self._screened(proposal_of(content, condition, playbook, table, origin))
             if found and not found.held:
