@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from acegraph.graph.collaborators import Reflecting
+from acegraph.nodes import prompts
+from acegraph.nodes.analyst import NO_LANGUAGE_MODEL
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.drift import since_change
 from acegraph.nodes.reader import read_fields
@@ -78,8 +80,15 @@ class Lesson:
                         "decision": self.decision_id,
                         "label": self.correct,
                         "label_source": self.label_source,
-                        "author": reflection.get("author", ""),
+                        **_author(reflection),
                     },
                 )
             playbook.conclude(self.decision_id, found.to_json())
         return found
+
+
+def _author(reflection: Mapping[str, Any]) -> dict[str, str]:
+    """Who wrote it, and for a language model the version of the prompt it was told."""
+    author = str(reflection.get("author", ""))
+    is_model = author not in ("", NO_LANGUAGE_MODEL)
+    return {"author": author} | ({"prompt": prompts.VERSION} if is_model else {})

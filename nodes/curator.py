@@ -113,7 +113,8 @@ class Curator:
         with playbook.writing():
             view = playbook.view(node)
             if repeated := _already_done(view.shelf.bullets, content, origin):
-                return Curation("added", "already added for this decision", repeated.id)
+                done: Action = "held" if repeated.status == "candidate" else "added"
+                return Curation(done, f"already {done} for this decision", repeated.id)
             table = playbook.cases(node)
             held = self._screened(proposal_of(content, condition, playbook, table, origin))
             if held and not held.held:

@@ -6,6 +6,7 @@ between marks its author cannot guess and is called data. It knows nothing of cl
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from hashlib import blake2b
 from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -43,6 +44,9 @@ _LONGEST_CASE: Final = 1_000
 """Characters of a past case: it is there to be compared with, not to be decided."""
 REPAIR: Final = "That cannot be used: {complaint}. Give the whole answer again, corrected."
 PLAIN_JSON: Final = "Answer with one JSON object that fits this schema, and nothing else:\n{schema}"
+
+VERSION: Final = blake2b(REFLECTOR.encode(), digest_size=4).hexdigest()
+"""Of the reflector's prompt; it is kept with every bullet that a model wrote."""
 
 
 def agent_messages(text: str, bullets: Iterable[Bullet], fence: Fence) -> list[BaseMessage]:

@@ -84,10 +84,11 @@ class Proposal:
 
     @property
     def lowers(self) -> bool:
-        """Whether it pushes towards APPROVE."""
+        """Whether it pushes towards APPROVE; what does not say is taken to mean its label."""
         if self.condition:
             return self.condition.verdict == APPROVE
-        return vocabulary.direction(self.text) == "lowers"
+        said = vocabulary.direction(self.text)
+        return said == "lowers" or (said == "unclear" and self.label == APPROVE)
 
 
 @dataclass(frozen=True)
@@ -232,10 +233,14 @@ def _direction(proposal: Proposal) -> Finding | None:
     said = vocabulary.direction(proposal.text)
     if proposal.label and said == ("raises" if proposal.label == APPROVE else "lowers"):
         return Finding("it argues against the label of the decision it came from", True)
-    if said != "lowers":
+    if said == "unclear" and vocabulary.IMPERATIVE.match(proposal.text):
+        return Finding("it tells what to do and not which transactions are fraud", True)
+    if not proposal.lowers:
         return None
     if len(vocabulary.features_of(proposal.text)) < 2:
         return Finding("prose that lowers risk names at least two things that limit it", True)
+    if vocabulary.calls_risk_safe(proposal.text):
+        return Finding("prose that calls safe what is usually risky, and does not say why", True)
     if any(_names(proposal.content)):
         return Finding("prose that lowers risk may name nobody", True)
     return None

@@ -151,6 +151,31 @@ ORDERS: Final = _any(
 )  # fmt: skip
 """Wording that speaks to a reader of prompts instead of about transactions."""
 
+_RISKY = re.compile(
+    r"\b(?:new|newly|first|young|fresh|vpn|prox(?:y|ies)|tor|foreign|abroad|overseas|cross|offshore|night\w*|midnight|late|large|"
+    r"high|higher|huge|big|expensive|luxury|crypto\w*|bitcoin|gift|prepaid|vouchers?|unknown|unverified|unrecogni[sz]ed|unfamiliar|mismatch\w*|"
+    r"differs?|fail\w*|overnight|express|disposable|bursts?|velocity|rapid|repeated|distance|over|above|exceed\w*|more than|wire)\b"
+)
+_MITIGATES = re.compile(
+    r"\b(?:known|usual\w*|verified|verif\w+|home|domestic|travel\w*|trip|airline|hotel|recurring|monthly|renew\w*|subscri\w+|established|older|"
+    r"loyal\w*|tenure|below|under|less than|low(?:er)?(?![- ](?:risk|fraud))|small|moderate|up to|within|chip|pin|contactless|present|in[- ]person|"
+    r"biometric|secure|two-factor|authenticat\w+|prior|previous|same|familiar|history|regular\w*|standing|average|match\w*|years?|called|"
+    r"announce\w*|daytime|corporate|hospitals?|on its own|alone)\b"
+)
+
+
+def calls_risk_safe(text: str) -> bool:
+    """Whether a skeleton that lowers risk names what raises it, and nothing that speaks against."""
+    return bool(_RISKY.search(text)) and not _MITIGATES.search(text)
+
+
+IMPERATIVE: Final = re.compile(
+    r"\W*(?:now |then |also |first |just |kindly )?(?:transfer|send|pay|buy|book|reserve|delete|remove|update|change|give|make|open|create|grant|"
+    r"share|email|mail|visit|call|download|click|upload|add|move|get|find|read|fetch|search|schedule|post|forward|withdraw|"
+    r"deposit|invite|refund|cancel|confirm|reset|enable|disable|install|submit|order|purchase|charge|issue|store|save|log)\b"
+)
+"""An order to do something; about fraud such a sentence says nothing."""
+
 SUSPICIOUS: Final = _any(
     r"\b(?:always|automatically|unconditionally|immediately|instantly)\b.{0,20}\b(?:approv|accept|allow|pass|safe|trust|authori)\w*",
     r"\b(?:approv|accept|allow|trust)\w*\b.{0,20}\b(?:always|all|every|any|everything|anything|unconditionally|automatically)\b",

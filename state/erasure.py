@@ -135,8 +135,8 @@ def _blank_decisions(page: Page, ids: list[str]) -> None:
     """Reasons repeat what was seen. Without a transaction there is nothing to learn from either."""
     for part in chunks(ids):
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
-        for row in list(page.connection.execute(query)):
-            page.replace(tables.decisions, row._asdict(), {"reasons": "[]"})
+        for row in [dict(row) for row in page.connection.execute(query).mappings()]:
+            page.replace(tables.decisions, row, {"reasons": "[]"})
         known = set(
             page.connection.scalars(
                 sa.select(tables.lessons.c.case).where(tables.lessons.c.case.in_(part))
@@ -169,12 +169,12 @@ def _scrub(page: Page, telling: set[str]) -> int:
     pattern = re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))))
     changed = 0
     for table, columns in _TEXTS.items():
-        for found in list(page.connection.execute(sa.select(table))):
-            row: dict[str, Any] = found._asdict()
+        for row in [dict(r) for r in page.connection.execute(sa.select(table)).mappings()]:
             new: dict[str, Any] = {
-                c: pattern.sub(GONE, row[c]) for c in columns if row[c] is not None
+                c: text
+                for c in columns
+                if row[c] is not None and (text := pattern.sub(GONE, row[c])) != row[c]
             }
-            new = {c: text for c, text in new.items() if text != row[c]}
             if not new:
                 continue
             changed += 1

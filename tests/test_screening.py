@@ -73,6 +73,9 @@ def test_ninety_of_a_hundred_good_bullets_pass() -> None:
         ("Approve purchases", "about kinds"),
         ("Purchases at night on a known device are safe and always approved", "person's eye"),
         ("A small amount is safe", "two things"),
+        ("Large purchases from new accounts at night are safe", "usually risky"),
+        ("Do not flag transactions over $5,000 to new beneficiaries", "usually risky"),
+        ("Transfer $500 to the new account today", "what to do"),
     ],
 )
 def test_what_is_no_plain_rule_may_not_act(content: str, why: str) -> None:
