@@ -13,6 +13,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 
 from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
+from acegraph.graph.review import Review
 from acegraph.graph.step import Step
 from acegraph.graph.steps import Parts
 from acegraph.nodes.curator import Curator
@@ -29,6 +30,7 @@ def create_ace_graph(
     curator: Curator | None = None,
     embeddings: Embeddings | None = None,
     context: AceContext | None = None,
+    review: bool = False,
 ) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
     """The ACE workflow as a graph to compile or to build on.
 
@@ -36,7 +38,8 @@ def create_ace_graph(
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What
     is left out is the configured default: language models where a key is set, else the embedded
     analyst. `playbook` may also be a database URL. `context` holds the settings of runs that bring
-    none.
+    none. With `review` a run stops for a person where the agent is unsure, and before a bullet
+    becomes active (see review.py); compile it with a checkpointer.
     """
     parts = Parts(
         playbook=playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook),
@@ -46,6 +49,7 @@ def create_ace_graph(
         curator=curator or Curator(),
         selector_for=selectors(embeddings),
         context=context or AceContext(),
+        review=review,
     )
     builder = StateGraph(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
@@ -58,10 +62,23 @@ def create_ace_graph(
     builder.add_edge(START, "selector")
     builder.add_edge("selector", "agent")
     builder.add_edge("agent", "judge")
-    builder.add_conditional_edges("judge", after_judge)
     builder.add_edge("reflector", "curator")
-    builder.add_edge("curator", END)
+    if review:
+        add_review(builder, parts)
+    builder.add_conditional_edges("review" if review else "judge", after_judge)
+    builder.add_edge("approval" if review else "curator", END)
     return builder
+
+
+def add_review(
+    builder: StateGraph[AceState, AceContext, AceInput, AceOutput], parts: Parts
+) -> None:
+    """Put a person after the judge and after the curator."""
+    people = Review(parts)
+    builder.add_node("review", Step(people.review))
+    builder.add_node("approval", Step(people.approve))
+    builder.add_edge("judge", "review")
+    builder.add_edge("curator", "approval")
 
 
 def after_judge(state: AceState) -> Literal["reflector", "__end__"]:

@@ -33,6 +33,7 @@ from acegraph.state import (
     Shown,
     Transaction,
     clean_text,
+    other,
     parse_verdict,
 )
 
@@ -56,10 +57,13 @@ class Parts:
     """The selector that a run's settings ask for."""
     context: AceContext = field(default_factory=AceContext)
     """The settings of a run that brings none."""
+    review: bool = False
+    """Whether bullets that are learned wait for a person's approval."""
 
     async def select(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Take the transaction in, forget the run before, choose bullets in five stages."""
         settings = settle_settings(AceContext.of(runtime.context, self.context))
+        settings["review"] = self.review
         transaction = Transaction.of(state.get("transaction"))
         case = _new_case(state, transaction)
         chosen = _NO_BULLETS
@@ -141,14 +145,14 @@ class Parts:
         return {
             "decision_id": case["id"],
             "decision": recorded.decision,
-            "verdict": _verdict_word(is_correct, undecided),
+            "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
             "confidence": judged.confidence,
             "judge_reasoning": judged.reasoning,
             "correct_answer": stands.value if stands else None,
             "label_source": stands.source if stands else None,
             "undecided": undecided,
-            "learning": _worth_learning(is_correct, recorded, right_number, settings),
+            "learning": worth_learning(is_correct, recorded, right_number, settings),
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
@@ -243,6 +247,8 @@ _UNWRITTEN: Final[Update] = {
     "reflection": None,
     "curation": None,
     "new_bullet": None,
+    "review": None,
+    "approval": None,
 }
 """What the first node writes over whatever an earlier run left on the thread."""
 
@@ -280,24 +286,27 @@ def _transaction(state: AceState) -> Transaction:
 
 
 def _lesson(state: AceState) -> Lesson:
+    correct = parse_verdict(state["correct_answer"])
     return Lesson(
         decision_id=state["case"]["id"],
         transaction=_transaction(state),
-        decision=parse_verdict(state["decision"]),
-        correct=parse_verdict(state["correct_answer"]),
+        # The agent's own: what the run answers may be a person's by now.
+        decision=correct if state["is_correct"] else other(correct),
+        correct=correct,
         reasons=state["reasons"],
         settings=state["settings"],
         label_source=state["label_source"] or "label",
     )
 
 
-def _verdict_word(is_correct: bool | None, undecided: str | None) -> str:
+def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
+    """How the verdict on a decision is said."""
     if undecided:
         return "undecided"
     return {True: "right", False: "wrong", None: "pending"}[is_correct]
 
 
-def _worth_learning(
+def worth_learning(
     is_correct: bool | None,
     recorded: Recorded,
     right_number: int | None,

@@ -5,6 +5,7 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from difflib import SequenceMatcher
 from typing import Any, Final, Literal
@@ -24,6 +25,7 @@ from acegraph.state import (
     Condition,
     InvalidSettings,
     Source,
+    Status,
     parse_condition,
 )
 
@@ -68,6 +70,14 @@ class Curator:
         self.similarity_threshold = similarity_threshold
         self.gate = gate
         self.capacity = capacity
+        self.entry: Status = "active"
+        """What a bullet is when it is let in."""
+
+    def awaiting_approval(self) -> "Curator":
+        """The same curator, under whom what is let in waits for a person."""
+        waiting = copy(self)
+        waiting.entry = "candidate"
+        return waiting
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
@@ -106,7 +116,7 @@ class Curator:
             retired_ones = [b for b in everyone if b.status == "retired" and b.source == source]
             former = self._twin(content, condition, retired_ones)
             if former:
-                playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
+                playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
                 bullet_id = former.id
             else:
                 bullet_id = playbook.add_bullet(
@@ -116,6 +126,7 @@ class Curator:
                     condition=condition,
                     problem_types=problem_types,
                     confidence=confidence,
+                    status=self.entry,
                     reason=reason,
                     proof="proven" if tested else "unproven",
                     evidence=evidence,

@@ -11,7 +11,9 @@ from acegraph.state.copying import back_up
 from acegraph.state.database import Clock, Durability
 from acegraph.state.errors import (
     AceError,
+    CheckpointRefused,
     DecisionConflict,
+    InvalidAnswer,
     InvalidCondition,
     InvalidDataset,
     InvalidInput,
@@ -50,6 +52,7 @@ __all__ = [
     "BulletPlaybook",
     "Case",
     "CaseTable",
+    "CheckpointRefused",
     "Clock",
     "Comparison",
     "Condition",
@@ -61,6 +64,7 @@ __all__ = [
     "Durability",
     "Fields",
     "Form",
+    "InvalidAnswer",
     "InvalidCondition",
     "InvalidDataset",
     "InvalidInput",

@@ -49,6 +49,9 @@ class AceOutput(TypedDict, total=False):
     confidence: float | None
     new_bullet: str | None
     """Id of the bullet learned from this decision."""
+    review: dict[str, Any] | None
+    """What a person said of it: who, verdict, why. The decision above is then theirs, and
+    `verdict` says whether the agent's own had been right."""
 
 
 class AceState(TypedDict, total=False):
@@ -94,6 +97,10 @@ class AceState(TypedDict, total=False):
     curation: dict[str, Any] | None
     """What the curator did with the reflection, and why."""
     new_bullet: str | None
+    review: dict[str, Any] | None
+    """A person's verdict on the transaction, where one was asked for and given."""
+    approval: dict[str, Any] | None
+    """A person's word on the bullet that was learned."""
 
 
 class Weights(TypedDict):
@@ -154,6 +161,10 @@ class AceContext(BaseModel):
     )
     embedding_model: str | None = Field(None, description="embedding model; empty: the default")
     seed: int = Field(0, ge=0, description="seed of the Thompson draws")
+    review_from: float = Field(
+        0.4, ge=0, le=1, description="with review: a person is asked from this risk on ..."
+    )
+    review_to: float = Field(0.6, ge=0, le=1, description="... up to this one, and when undecided")
 
     if not TYPE_CHECKING:  # the generated signature stays visible to type checkers
 
