@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acegraph.graph import cli_ledger
+from acegraph.graph import cli_ledger, cli_review
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -54,6 +54,7 @@ for command in (
     cli_ledger.prune,
     cli_ledger.backup,
     cli_ledger.restore,
+    cli_review.review,
 ):
     app.command()(command)
 

@@ -13,9 +13,10 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
+from acegraph.graph.feedback import feedback
 from acegraph.graph.step import Update
 from acegraph.graph.steps import UNDECIDED, Parts, verdict_word, worth_learning
-from acegraph.nodes.curator import Curator
+from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import Wait
 from acegraph.state import APPROVE, AceState, Bullet, BulletPlaybook, Case, InvalidAnswer
 from acegraph.state.review import (
@@ -124,6 +125,25 @@ def ask(
             return read_answer(form, given, check_all)
         except InvalidAnswer as error:
             given = interrupt({**question, "error": str(error)})
+
+
+@dataclass(frozen=True)
+class Answered:
+    """What an answer outside a run did."""
+
+    ruled: Ruled
+    learned: Curation | None
+    """What was learned, where the agent had been wrong; a bullet waits for approval."""
+
+
+def rule(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> Answered:
+    """Answer a waiting transaction without its run; a mistake of the agent is learned from."""
+    ruled = give_verdict(playbook, decision_id, answer)
+    label = ruled.recorded.label
+    assert label is not None
+    # Known by now: it counts nothing, and learns what has not been learned.
+    learned = feedback(playbook, decision_id, label.value, source=label.source).curation
+    return Answered(ruled, learned)
 
 
 def give_approval(

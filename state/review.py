@@ -86,7 +86,8 @@ def read_answer(
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         name = ".".join(str(part) for part in first["loc"])
-        raise InvalidAnswer(f"{name}: {first['msg']}") from None
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidAnswer(f"{name}: {said}") from None
     check(answer)
     return answer
 

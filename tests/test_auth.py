@@ -134,7 +134,7 @@ def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place)
         "ace", context={"mode": "vanilla"}, metadata={"created_by": "system"}
     )["assistant_id"]
     common = bob.assistants.search()
-    assert [found["metadata"]["created_by"] for found in common] == ["system"]
+    assert [found["metadata"]["created_by"] for found in common] == ["system", "system"]
     system = common[0]["assistant_id"]
     assert bob.assistants.get_schemas(system)
     thread = bob.threads.create()["thread_id"]
@@ -149,6 +149,30 @@ def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place)
     ]:
         assert refused(call, *given) in (403, 404, 409), call
     assert ann.assistants.get(hers)["metadata"]["owner"] == "ann"
+
+
+def test_a_paused_run_is_answered_by_whoever_is_signed_in(server: Place) -> None:
+    ann, bob = server.ann, server.bob
+    thread = ann.threads.create()["thread_id"]
+    given = {"transaction": RISKY, "decision_id": "order-7"}
+    context = {"review_from": 0, "review_to": 1}
+    ann.runs.wait(thread, "ace_reviewed", input=given, context=context)
+
+    def question() -> Any:
+        return ann.threads.get_state(thread)["tasks"][0]["interrupts"][0]["value"]
+
+    def resume(client: Any, **answer: Any) -> Any:
+        config = {"configurable": {"langgraph_auth_user_id": answer["who"]}}
+        return client.runs.wait(
+            thread, "ace_reviewed", command={"resume": answer}, context=context, config=config
+        )
+
+    assert question()["kind"] == "verdict"
+    assert refused(resume, bob, who="bob", verdict="APPROVE", why="not my thread") in (403, 404)
+    resume(ann, who="bob", verdict="APPROVE", why="in another's name")
+    assert question()["error"] == "signed in as ann, the answer is signed bob"
+    result = resume(ann, who="ann", verdict="DECLINE", why="the customer denies it")
+    assert (result["decision"], result["review"]["who"]) == ("DECLINE", "ann")
 
 
 def test_what_nobody_thought_of_is_denied(server: Place) -> None:

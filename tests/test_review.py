@@ -14,11 +14,13 @@ from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command
 from review_worker import ASK, GIVEN, LEARNED, PROCESSES, RULE, graph_on, opened, pause_and_die
+from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback
+from acegraph.graph.cli import app
 from acegraph.graph.serde import strict_serializer
-from acegraph.state import AceContext, BulletPlaybook, ModelUnavailable, verify
+from acegraph.state import AceContext, AceError, BulletPlaybook, ModelUnavailable, verify
 from acegraph.state.review import waiting
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -259,6 +261,51 @@ def test_a_late_label_of_a_reviewed_run_waits_for_approval_too() -> None:
     )
     assert found.curation is not None
     assert playbook.get_bullet(str(found.curation.bullet_id)).status == "candidate"
+
+
+def run_cli(url: str, *args: str) -> tuple[int, str]:
+    """The command line as a user has it, and what it says."""
+    done = CliRunner().invoke(app, ["review", *args, "--playbook", url])
+    said = str(done.exception) if isinstance(done.exception, AceError) else done.output
+    return done.exit_code, said
+
+
+def test_the_command_line_lists_what_waits_and_answers_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    saver = InMemorySaver()
+    with BulletPlaybook(url) as playbook:
+        graph = graph_on(playbook, saver)
+        graph.invoke(GIVEN, THREAD)
+        assert "verdict   d  since" in run_cli(url)[1]
+        code, said = run_cli(url, "d", "--verdict", "DECLINE", "--why", "x")
+        assert (code, said) == (
+            1,
+            "who: a name has 1 to 100 plain letters, digits, spaces or ._@+-",
+        )
+        signed = ("--who", "ann", "--why", "known")
+        assert "signed analyst:ann" in run_cli(url, "d", "--verdict", "DECLINE", *signed)[1]
+        assert run_cli(url)[1] == "nothing waits for a person\n"
+        assert (
+            "that stands"
+            in run_cli(url, "d", "--verdict", "APPROVE", "--who", "bob", "--why", "x")[1]
+        )
+        assert graph.invoke(verdict("bob", "APPROVE"), THREAD)["decision"] == "DECLINE"
+
+        second = {"configurable": {"thread_id": "2"}}
+        graph.invoke({**GIVEN, "decision_id": "e", "ground_truth": "APPROVE"}, second)
+        graph.invoke(verdict("ann", "APPROVE"), second)
+        assert "approval  b1" in run_cli(url)[1]
+        assert "approve or --reject" in run_cli(url, "b1")[1]
+        assert (
+            "b1 is active, signed analyst:bob"
+            in run_cli(url, "b1", "--approve", "--who", "bob", "--why", "read it")[1]
+        )
+        assert (
+            "nothing was changed"
+            in run_cli(url, "b1", "--reject", "--who", "carl", "--why", "late")[1]
+        )
+        assert graph.invoke(approval("carl", False), second)["new_bullet"] == "b1"
+        assert verify(playbook) == []
 
 
 async def test_it_pauses_and_resumes_under_ainvoke(tmp_path: Path) -> None:
