@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acegraph.graph import cli_ledger, cli_review
+from acegraph.graph import cli_labels, cli_ledger, cli_review
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -55,6 +55,7 @@ for command in (
     cli_ledger.backup,
     cli_ledger.restore,
     cli_review.review,
+    cli_labels.labels,
 ):
     app.command()(command)
 

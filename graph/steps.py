@@ -16,11 +16,14 @@ from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
 from acegraph.graph.step import Update
 from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.exploration import is_let_through
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.selector import HybridSelector, Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
+    APPROVE,
+    DECLINE,
     AceContext,
     AceState,
     Bullet,
@@ -102,7 +105,10 @@ class Parts:
             )
         except ModelError as error:
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
-        cited = found.bullets_used
+        cited, settings, reasons = found.bullets_used, state["settings"], list(found.reasons)
+        if found.decision == DECLINE and self._lets_through(state):
+            settings = {**settings, "let_through": True}
+            reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
         used = [
             b.id
             for b in bullets
@@ -113,9 +119,21 @@ class Parts:
         return {
             "decision": found.decision,
             "risk_score": found.risk_score,
-            "reasons": list(found.reasons),
+            "reasons": reasons,
             "bullets_used": used,
+            "settings": settings,
         }
+
+    def _lets_through(self, state: AceState) -> bool:
+        """Whether a would-be decline is let through; nothing is explored that is known, or that
+        will not be learned from.
+        """
+        case, settings = state["case"], state["settings"]
+        return (
+            settings["learn"]
+            and case["ground_truth"] is None
+            and is_let_through(case["id"], settings["explore"], settings["seed"])
+        )
 
     async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Say whether the decision was right; write it, and what follows for the counters, once."""
@@ -144,7 +162,8 @@ class Parts:
             right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
             "decision_id": case["id"],
-            "decision": recorded.decision,
+            # What the ledger keeps is the agent's own; let through, the payment goes ahead.
+            "decision": APPROVE if settings.get("let_through") else recorded.decision,
             "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
             "confidence": judged.confidence,

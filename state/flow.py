@@ -161,6 +161,12 @@ class AceContext(BaseModel):
     )
     embedding_model: str | None = Field(None, description="embedding model; empty: the default")
     seed: int = Field(0, ge=0, description="seed of the Thompson draws")
+    explore: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="the share of would-be declines that is let through for review",
+    )
     review_from: float = Field(
         0.4, ge=0, le=1, description="with review: a person is asked from this risk on ..."
     )

@@ -13,6 +13,7 @@ import sqlalchemy as sa
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from acegraph.state import statements as sql
+from acegraph.state.blocks import LET_THROUGH
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
@@ -182,7 +183,11 @@ def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
         .select_from(cases)
         .outerjoin(decisions, decisions.c.case == cases.c.id)
         .where(
-            ~labelled, sa.or_(decisions.c.case.is_(None), decisions.c.settings.contains(_REVIEW))
+            ~labelled,
+            sa.or_(
+                decisions.c.case.is_(None),
+                *(decisions.c.settings.contains(asked) for asked in _ASKED),
+            ),
         )
         .order_by(cases.c.created_at, cases.c.id)
     )
@@ -196,7 +201,7 @@ def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
 
 
 _DECIDED: Final = (decisions.c.decision, decisions.c.risk_score, decisions.c.settings)
-_REVIEW: Final = '"review":true'
+_ASKED: Final = ('"review":true', LET_THROUGH)
 
 
 def _why_unsure(row: Any) -> str:
@@ -209,6 +214,9 @@ def unsure(decision: str | None, risk: float | None, settings: dict[str, Any]) -
     """Why a person is asked about a transaction, or nothing."""
     if decision is None:
         return "the agent could not decide"
+    if settings.get("let_through"):
+        risk_said = "" if risk is None else f" at risk {risk:.2f}"
+        return f"DECLINE{risk_said}, let through for review ({settings['explore']:g} of declines)"
     low, high = settings["review_from"], settings["review_to"]
     if risk is not None and low <= risk <= high:
         return f"{decision} at risk {risk:.2f}; from {low:g} to {high:g} a person is asked"
