@@ -13,7 +13,7 @@ from typing import Annotated, Any
 
 import typer
 
-from acegraph.graph import cli_labels, cli_ledger, cli_review
+from acegraph.graph import cli_champion, cli_labels, cli_ledger, cli_review
 from acegraph.graph.cli_playbook import playbook_app
 from acegraph.graph.console import (
     DEFAULT_URL,
@@ -56,6 +56,7 @@ for command in (
     cli_ledger.restore,
     cli_review.review,
     cli_labels.labels,
+    cli_champion.challenge,
 ):
     app.command()(command)
 
@@ -239,6 +240,11 @@ def compare(
     test: Annotated[
         int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
     ] = None,
+    challenger: Annotated[
+        int | None,
+        typer.Option(help="Compare this version of --playbook with today's instead."),
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
     seeds: Annotated[int, typer.Option(min=1, help="How many random splits.")] = 1,
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
     picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None,
@@ -248,6 +254,9 @@ def compare(
 
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     """
+    if challenger is not None:
+        cli_champion.challenge(challenger, file, label, text, positive, None, playbook, as_json)
+        return
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.experiment import random_splits, run_experiment
     from acegraph.graph.pictures import check_picture, draw_learning_curves

@@ -18,7 +18,16 @@ from acegraph.graph.step import Update
 from acegraph.graph.steps import UNDECIDED, Parts, verdict_word, worth_learning
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import Wait
-from acegraph.state import APPROVE, DECLINE, AceState, Bullet, BulletPlaybook, Case, InvalidAnswer
+from acegraph.state import (
+    APPROVE,
+    DECLINE,
+    AceState,
+    Bullet,
+    BulletPlaybook,
+    Case,
+    InvalidAnswer,
+    Status,
+)
 from acegraph.state.review import (
     ANALYST,
     AnyAnswer,
@@ -156,7 +165,8 @@ def give_approval(
         bullet = playbook.get_bullet(bullet_id)
         if bullet.status == "candidate":
             check_four_eyes(bullet, answer.who)
-            status, word = ("active", "approved") if answer.approve else ("retired", "rejected")
+            status: Status = "active" if answer.approve else "retired"
+            word = "approved" if answer.approve else "rejected"
             playbook.set_status(bullet_id, status, f"{word}: {answer.why}", answer.source)
             if answer.approve:
                 curator.tend(bullet.node, playbook, keep=bullet_id)

@@ -14,9 +14,10 @@ from langgraph.runtime import Runtime
 from acegraph.graph.collaborators import Agent, Reflecting
 from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
+from acegraph.graph.shadow import decide_in_shadow
 from acegraph.graph.step import Update
 from acegraph.nodes.curator import Curation, Curator
-from acegraph.nodes.exploration import is_let_through
+from acegraph.nodes.exploration import lets_through
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.selector import HybridSelector, Selection
@@ -60,6 +61,8 @@ class Parts:
     """The selector that a run's settings ask for."""
     context: AceContext = field(default_factory=AceContext)
     """The settings of a run that brings none."""
+    challengers: dict[tuple[int, str], BulletPlaybook] = field(default_factory=dict)
+    """Other versions of the playbook, as they were when first asked for."""
     review: bool = False
     """Whether bullets that are learned wait for a person's approval."""
 
@@ -106,7 +109,7 @@ class Parts:
         except ModelError as error:
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
         cited, settings, reasons = found.bullets_used, state["settings"], list(found.reasons)
-        if found.decision == DECLINE and self._lets_through(state):
+        if found.decision == DECLINE and lets_through(state["case"], settings):
             settings = {**settings, "let_through": True}
             reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
         used = [
@@ -116,6 +119,8 @@ class Parts:
             or (cited is None and b.condition is None)  # prose that may have been read
             or b.id in (cited or ())
         ]
+        if settings["selects"] and settings["challenger"] is not None:
+            settings = {**settings, "shadow": await decide_in_shadow(self, state, wait)}
         return {
             "decision": found.decision,
             "risk_score": found.risk_score,
@@ -123,17 +128,6 @@ class Parts:
             "bullets_used": used,
             "settings": settings,
         }
-
-    def _lets_through(self, state: AceState) -> bool:
-        """Whether a would-be decline is let through; nothing is explored that is known, or that
-        will not be learned from.
-        """
-        case, settings = state["case"], state["settings"]
-        return (
-            settings["learn"]
-            and case["ground_truth"] is None
-            and is_let_through(case["id"], settings["explore"], settings["seed"])
-        )
 
     async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Say whether the decision was right; write it, and what follows for the counters, once."""

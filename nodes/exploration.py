@@ -5,8 +5,9 @@ the same. It knows nothing of risk: a share is a share, or its figures could not
 the seed to yourself where strangers choose the ids.
 """
 
+from collections.abc import Mapping
 from hashlib import sha256
-from typing import Final
+from typing import Any, Final
 
 _SCALE: Final = 2**64
 
@@ -19,3 +20,14 @@ def is_let_through(decision_id: str, share: float, seed: int = 0) -> bool:
     """
     drawn = sha256(f"explore:{seed}:{decision_id}".encode()).digest()[:8]
     return int.from_bytes(drawn) < share * _SCALE
+
+
+def lets_through(case: Mapping[str, Any], settings: Mapping[str, Any]) -> bool:
+    """Whether a run lets its would-be decline through: never where the answer is known, or where
+    nothing is learned from it.
+    """
+    return (
+        settings["learn"]
+        and case["ground_truth"] is None
+        and is_let_through(case["id"], settings["explore"], settings["seed"])
+    )

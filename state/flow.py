@@ -161,6 +161,11 @@ class AceContext(BaseModel):
     )
     embedding_model: str | None = Field(None, description="embedding model; empty: the default")
     seed: int = Field(0, ge=0, description="seed of the Thompson draws")
+    challenger: int | None = Field(
+        None,
+        ge=0,
+        description="a version of the playbook that decides in shadow; it counts nothing",
+    )
     explore: float = Field(
         0.0,
         ge=0,
