@@ -75,6 +75,7 @@ class Review:
         label, own = recorded.label, recorded.decision
         assert label is not None
         is_correct = None if own is None else own == label.value
+        undecided = state["undecided"] if own is None else None  # a judge that failed is replaced
         right_number = None
         if is_correct and settings["learn"] and settings["learn_every"]:
             right_number = await wait.work(
@@ -85,7 +86,8 @@ class Review:
             "decision": ruled.verdict,
             "reasons": [*state["reasons"], f"{ruled.by}: {why}"],
             "review": {"who": who, "verdict": ruled.verdict, "why": why, "agent": own},
-            "verdict": verdict_word(is_correct, state["undecided"]),
+            "verdict": verdict_word(is_correct, undecided),
+            "undecided": undecided,
             "is_correct": is_correct,
             "confidence": 1.0,
             "judge_reasoning": f"{label.source} says {label.value}",
@@ -101,6 +103,7 @@ class Review:
             return {}
         playbook = self.parts.playbook
         bullet = await wait.work(playbook.get_bullet, bullet_id)
+        said: dict[str, Any] = {}
         if bullet.status == "candidate":
             answer = ask(
                 ApprovalAnswer, _proposal(bullet), lambda said: check_four_eyes(bullet, said.who)
@@ -108,11 +111,12 @@ class Review:
             curator = self.parts.curator
             bullet = await wait.work(give_approval, playbook, bullet_id, answer, curator)
             said = answer.model_dump()
-        else:
-            said = {"approve": bullet.status == "active", "why": "answered before"}
+        is_active = bullet.status == "active"
+        if said.get("approve") != is_active:
+            said = {"approve": is_active, "why": "answered before"}
         return {
             "approval": {**said, "bullet": bullet_id, "status": bullet.status},
-            "new_bullet": bullet_id if bullet.status == "active" else None,
+            "new_bullet": bullet_id if is_active else None,
         }
 
 

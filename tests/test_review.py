@@ -226,6 +226,23 @@ def test_an_undecided_run_waits_for_a_person() -> None:
     assert (again["decision"], asked(again)) == ("DECLINE", None)
 
 
+def test_a_person_answers_where_the_judge_failed() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    graph, question = paused(
+        playbook,
+        judge=broken,
+        agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
+        reflector=lambda given: {"new_bullet": LEARNED},
+    )
+    assert question["undecided"] == "judge: no answer in time"
+    assert asked(graph.invoke(verdict("ann", "APPROVE"), THREAD))["kind"] == "approval"
+    result = graph.invoke(approval("bob", True), THREAD)
+    assert (result["verdict"], result["undecided"], result["new_bullet"]) == ("wrong", None, "b1")
+
+
 def test_outside_the_band_nobody_is_asked() -> None:
     graph = graph_on(BulletPlaybook(), InMemorySaver())
     for low, high, pauses in ((0.4, 0.6, True), (0.51, 0.6, False), (0.1, 0.49, False)):
@@ -296,6 +313,8 @@ def test_the_command_line_lists_what_waits_and_answers_it(tmp_path: Path) -> Non
         graph.invoke(verdict("ann", "APPROVE"), second)
         assert "approval  b1" in run_cli(url)[1]
         assert "approve or --reject" in run_cli(url, "b1")[1]
+        restored = CliRunner().invoke(app, ["playbook", "restore", "b1", "--playbook", url])
+        assert "waits for approval" in str(restored.exception)
         assert (
             "b1 is active, signed analyst:bob"
             in run_cli(url, "b1", "--approve", "--who", "bob", "--why", "read it")[1]
