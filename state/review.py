@@ -177,7 +177,7 @@ def waiting(playbook: BulletPlaybook) -> list[Waiting]:
 
 
 def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
-    labelled = sa.exists().where(outcomes.c.case == cases.c.id)
+    labelled = sa.exists().where(outcomes.c.case == cases.c.id, outcomes.c.source != JUDGE)
     rows = (
         sa.select(cases.c.id, cases.c.text, cases.c.created_at, *_DECIDED)
         .select_from(cases)

@@ -243,6 +243,21 @@ def test_a_person_answers_where_the_judge_failed() -> None:
     assert (result["verdict"], result["undecided"], result["new_bullet"]) == ("wrong", None, "b1")
 
 
+def test_a_judges_opinion_does_not_take_the_question_away() -> None:
+    playbook = BulletPlaybook()
+    graph, question = paused(
+        playbook,
+        judge=lambda given: {"is_correct": True, "confidence": 0.7},
+        agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
+    )
+    assert question["kind"] == "verdict"
+    assert [w.id for w in waiting(playbook)] == ["d"]
+    result = graph.invoke(verdict("ann", "DECLINE"), THREAD)
+    assert result["verdict"] == "right"
+    assert labels(playbook) == [("DECLINE", "judge"), ("DECLINE", "analyst:ann")]
+    assert waiting(playbook) == []
+
+
 def test_outside_the_band_nobody_is_asked() -> None:
     graph = graph_on(BulletPlaybook(), InMemorySaver())
     for low, high, pauses in ((0.4, 0.6, True), (0.51, 0.6, False), (0.1, 0.49, False)):
