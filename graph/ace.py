@@ -6,6 +6,7 @@
 The builder comes back uncompiled: the host compiles it with its own checkpointer and store.
 """
 
+from dataclasses import replace
 from functools import lru_cache
 from typing import Any, Literal
 
@@ -13,6 +14,7 @@ from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 
 from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
+from acegraph.graph.review import Review
 from acegraph.graph.step import Step
 from acegraph.graph.steps import Parts
 from acegraph.nodes.curator import Curator
@@ -30,6 +32,7 @@ def create_ace_graph(
     curator: Curator | None = None,
     embeddings: Embeddings | None = None,
     context: AceContext | None = None,
+    review: bool = False,
 ) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
     """The ACE workflow as a graph to compile or to build on.
 
@@ -37,13 +40,14 @@ def create_ace_graph(
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What
     is left out is the configured default: language models where a key is set, else the embedded
     analyst. `playbook` may also be a database URL. `context` holds the settings of runs that bring
-    none.
+    none. With `review` a run stops for a person where the agent is unsure, and before a bullet
+    becomes active (see review.py); compile it with a checkpointer.
     """
     book = playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook)
     parts = gather_parts(
         book, agent, judge, reflector, curator=curator, embeddings=embeddings, context=context
     )
-    return build_graph(parts)
+    return build_graph(replace(parts, review=review))
 
 
 def gather_parts(
@@ -69,7 +73,7 @@ def gather_parts(
 
 
 def build_graph(parts: Parts) -> StateGraph[AceState, AceContext, AceInput, AceOutput]:
-    """The five nodes in their order."""
+    """The five nodes in their order, and where `review` is asked for two more."""
     builder = StateGraph(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
@@ -81,10 +85,23 @@ def build_graph(parts: Parts) -> StateGraph[AceState, AceContext, AceInput, AceO
     builder.add_edge(START, "selector")
     builder.add_edge("selector", "agent")
     builder.add_edge("agent", "judge")
-    builder.add_conditional_edges("judge", after_judge)
     builder.add_edge("reflector", "curator")
-    builder.add_edge("curator", END)
+    if parts.review:
+        add_review(builder, parts)
+    builder.add_conditional_edges("review" if parts.review else "judge", after_judge)
+    builder.add_edge("approval" if parts.review else "curator", END)
     return builder
+
+
+def add_review(
+    builder: StateGraph[AceState, AceContext, AceInput, AceOutput], parts: Parts
+) -> None:
+    """Put a person after the judge and after the curator."""
+    people = Review(parts)
+    builder.add_node("review", Step(people.review, "review"))
+    builder.add_node("approval", Step(people.approve, "approval"))
+    builder.add_edge("judge", "review")
+    builder.add_edge("curator", "approval")
 
 
 def after_judge(state: AceState) -> Literal["reflector", "__end__"]:

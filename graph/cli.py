@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from acegraph.graph import cli_ledger, cli_privacy
+from acegraph.graph import cli_champion, cli_labels, cli_ledger, cli_privacy, cli_review
 from acegraph.graph.cli_doctor import doctor, reembed
 from acegraph.graph.cli_learning import (
     compare,
@@ -70,6 +70,9 @@ for command in (
     cli_ledger.restore,
     cli_privacy.erase,
     reembed,
+    cli_review.review,
+    cli_labels.labels,
+    cli_champion.challenge,
 ):
     app.command()(command)
 

@@ -45,6 +45,10 @@ def give_file(file: Path, source: str, playbook: str, *, learn: bool, as_json: b
         f"{found.labels} label(s): {found.changed} new, {found.wrong} decision(s) wrong, "
         f"{len(found.bullets_added)} bullet(s) learned"
     )
+    if found.missing:
+        say(
+            f"{found.missing} declined without a chargeback: no label, the decline hides the answer"
+        )
     if found.unknown:
         some = ", ".join(found.unknown[:_FEW]) + (", ..." if len(found.unknown) > _FEW else "")
         say(f"{len(found.unknown)} unknown decision id(s), left out: {some}")

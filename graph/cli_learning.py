@@ -8,9 +8,11 @@ from typing import Annotated, Any
 import typer
 
 from acegraph.graph.console import (
+    DEFAULT_URL,
     AsJson,
     Concurrency,
     Label,
+    PlaybookUrl,
     Positive,
     Text,
     print_experiment,
@@ -89,6 +91,11 @@ def compare(
     test: Annotated[
         int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
     ] = None,
+    challenger: Annotated[
+        int | None,
+        typer.Option(help="Compare this version of --playbook with today's instead."),
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
     seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1,
     split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random",
     time: Annotated[str | None, typer.Option(help="Column of the time; else found.")] = None,
@@ -118,6 +125,11 @@ def compare(
 
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     """
+    if challenger is not None:
+        from acegraph.graph.cli_champion import challenge
+
+        challenge(challenger, file, label, text, positive, None, playbook, as_json)
+        return
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.costs import CostMatrix
     from acegraph.graph.experiment import Plan, run_experiment

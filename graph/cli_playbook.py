@@ -14,7 +14,7 @@ from acegraph.graph.console import (
     print_table,
     say,
 )
-from acegraph.state import Difference, Status
+from acegraph.state import Difference, InvalidSettings, Status
 
 playbook_app = typer.Typer(
     help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
@@ -103,6 +103,9 @@ def restore_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a retired bullet on again."""
+    with lasting(playbook, must_exist=True) as book:
+        if book.get_bullet(bullet_id).status == "candidate":
+            raise InvalidSettings(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
     _switch(bullet_id, "active", reason, playbook)
 
 

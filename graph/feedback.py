@@ -49,6 +49,8 @@ class FeedbackReport:
     changed: int = 0
     wrong: int = 0
     """Decisions that the file says were wrong."""
+    missing: int = 0
+    """Labels that were none: no chargeback came, and the payment had been declined."""
     unknown: list[str] = field(default_factory=list)
     """Ids that this playbook does not hold."""
     bullets_added: list[str] = field(default_factory=list)
@@ -71,6 +73,10 @@ def feedback(
     """
     answer = Label(parse_verdict(label), source, as_utc(at) if at else "")
     recorded = playbook.label(decision_id, answer)
+    if recorded.missing:
+        raise InvalidInput(
+            f"{decision_id} was declined: that no chargeback came proves nothing; no label written"
+        )
     learned = None
     if _is_lesson(recorded):
         learned = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
@@ -100,7 +106,8 @@ def feedback_many(
         report.unknown += [i for i in given if i not in found]
         for decision_id, recorded in found.items():
             report.changed += recorded.label_changed
-            report.wrong += _is_correct(recorded) is False
+            report.missing += recorded.missing
+            report.wrong += not recorded.missing and _is_correct(recorded) is False
             if learn and _is_lesson(recorded):
                 learned = _learn(playbook, decision_id, reflecting, curating)
                 if learned.bullet_id is not None:

@@ -59,6 +59,8 @@ class Lesson:
     ) -> Curation:
         """Let the heuristic in or refuse it, and note that this decision has been learned from."""
         node = self.settings["node"]
+        if self.settings.get("review"):  # a late label takes the same road
+            curator = curator.awaiting_approval()
         with playbook.writing():
             learned = playbook.lesson(self.decision_id)
             if learned is not None:  # the same decision, delivered twice at once

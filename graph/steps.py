@@ -14,13 +14,17 @@ from langgraph.runtime import Runtime
 from acegraph.graph.collaborators import Agent, Reflecting, Selecting
 from acegraph.graph.lesson import Lesson
 from acegraph.graph.modes import settle_settings
+from acegraph.graph.shadow import decide_in_shadow
 from acegraph.graph.step import Update
 from acegraph.nodes.curator import Curation, Curator
+from acegraph.nodes.exploration import lets_through
 from acegraph.nodes.judge import Judgement, SimpleJudge
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import Wait
 from acegraph.state import (
+    APPROVE,
+    DECLINE,
     AceContext,
     AceState,
     Bullet,
@@ -34,6 +38,7 @@ from acegraph.state import (
     Shown,
     Transaction,
     clean_text,
+    other,
     parse_verdict,
 )
 
@@ -61,10 +66,15 @@ class Parts:
     """Whether the curator buys the vector of a new bullet; False where somebody else does."""
     sight: Callable[[], Any] | None = None
     """The playbook as the selector sees it, where that is not as it is now (lookahead.py)."""
+    challengers: dict[tuple[int, str], BulletPlaybook] = field(default_factory=dict)
+    """Other versions of the playbook, as they were when first asked for."""
+    review: bool = False
+    """Whether bullets that are learned wait for a person's approval."""
 
     async def select(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
         """Take the transaction in, forget the run before, choose bullets in five stages."""
         settings = settle_settings(AceContext.of(runtime.context, self.context))
+        settings["review"] = self.review
         transaction = Transaction.of(state.get("transaction"))
         case = _new_case(state, transaction)
         seen = self.playbook if self.sight is None else self.sight()
@@ -102,7 +112,10 @@ class Parts:
             )
         except ModelError as error:
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
-        cited = found.bullets_used
+        cited, settings, reasons = found.bullets_used, state["settings"], list(found.reasons)
+        if found.decision == DECLINE and lets_through(state["case"], settings):
+            settings = {**settings, "let_through": True}
+            reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
         used = [
             b.id
             for b in bullets
@@ -110,11 +123,14 @@ class Parts:
             or (cited is None and b.condition is None)  # prose that may have been read
             or b.id in (cited or ())
         ]
+        if settings["selects"] and settings["challenger"] is not None:
+            settings = {**settings, "shadow": await decide_in_shadow(self, state, wait)}
         return {
             "decision": found.decision,
             "risk_score": found.risk_score,
-            "reasons": list(found.reasons),
+            "reasons": reasons,
             "bullets_used": used,
+            "settings": settings,
         }
 
     async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
@@ -149,15 +165,16 @@ class Parts:
             right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
             "decision_id": case["id"],
-            "decision": recorded.decision,
-            "verdict": _verdict_word(is_correct, undecided),
+            # What the ledger keeps is the agent's own; let through, the payment goes ahead.
+            "decision": APPROVE if settings.get("let_through") else recorded.decision,
+            "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
             "confidence": judged.confidence,
             "judge_reasoning": judged.reasoning,
             "correct_answer": stands.value if stands else None,
             "label_source": stands.source if stands else None,
             "undecided": undecided,
-            "learning": _worth_learning(is_correct, recorded, right_number, settings),
+            "learning": worth_learning(is_correct, recorded, right_number, settings),
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
@@ -253,6 +270,8 @@ _UNWRITTEN: Final[Update] = {
     "curation": None,
     "new_bullet": None,
     "usage": {},
+    "review": None,
+    "approval": None,
 }
 """What the first node writes over whatever an earlier run left on the thread."""
 
@@ -295,24 +314,27 @@ def _transaction(state: AceState) -> Transaction:
 
 
 def _lesson(state: AceState) -> Lesson:
+    correct = parse_verdict(state["correct_answer"])
     return Lesson(
         decision_id=state["case"]["id"],
         transaction=_transaction(state),
-        decision=parse_verdict(state["decision"]),
-        correct=parse_verdict(state["correct_answer"]),
+        # The agent's own: what the run answers may be a person's by now.
+        decision=correct if state["is_correct"] else other(correct),
+        correct=correct,
         reasons=state["reasons"],
         settings=state["settings"],
         label_source=state["label_source"] or "label",
     )
 
 
-def _verdict_word(is_correct: bool | None, undecided: str | None) -> str:
+def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
+    """How the verdict on a decision is said."""
     if undecided:
         return "undecided"
     return {True: "right", False: "wrong", None: "pending"}[is_correct]
 
 
-def _worth_learning(
+def worth_learning(
     is_correct: bool | None,
     recorded: Recorded,
     right_number: int | None,

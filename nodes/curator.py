@@ -5,6 +5,7 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final, Literal
 
@@ -40,6 +41,7 @@ from acegraph.state import (
     Condition,
     InvalidSettings,
     Source,
+    Status,
     parse_condition,
 )
 
@@ -88,6 +90,14 @@ class Curator:
         self.gate = gate_of(gate)
         self.capacity = capacity
         self.screen = screen
+        self.entry: Status = "active"
+        """What a bullet is when it is let in."""
+
+    def awaiting_approval(self) -> "Curator":
+        """The same curator, under whom what is let in waits for a person."""
+        waiting = copy(self)
+        waiting.entry = "candidate"
+        return waiting
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
@@ -141,7 +151,7 @@ class Curator:
             reason = held.reason if held else _why(tested)
             former = None if held else _former(twins, source)
             if former:
-                playbook.set_status(former.id, "active", f"proposed again; {reason}", "curator")
+                playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
                 bullet_id = former.id
             else:
                 bullet_id = playbook.add_bullet(
@@ -151,7 +161,7 @@ class Curator:
                     condition=condition,
                     problem_types=problem_types,
                     confidence=confidence,
-                    status="candidate" if held else "active",
+                    status="candidate" if held else self.entry,
                     reason=reason,
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
@@ -235,6 +245,11 @@ def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:
 
 def _fired(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]:
     return np.array([b.condition.holds_over(table) for b in bullets if b.condition])
+
+
+def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
+    """The weights of checkable bullets that fit the labelled cases best."""
+    return _fitted(bullets, _fired(bullets, table), table, scorecard_over(table))
 
 
 def _fitted(

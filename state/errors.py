@@ -5,6 +5,7 @@ AceError
 │   ├── InvalidTransaction
 │   ├── InvalidDataset
 │   ├── InvalidSettings
+│   ├── InvalidAnswer         a person's answer that lacks something, or is not theirs to give
 │   └── InvalidCondition
 ├── PlaybookError
 │   ├── UnknownBullet
@@ -12,6 +13,7 @@ AceError
 │   ├── PrunedDecision        it was here, and retention has removed it
 │   ├── DecisionConflict      one decision id, two different contents
 │   └── WriteConflict         two writers in each other's way; trying again may succeed
+├── CheckpointRefused         a checkpoint that would have executed code
 └── ModelError                a model gave nothing that can be used; never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
     ├── ModelRefused          the model or its content filter declined to answer
@@ -40,6 +42,10 @@ class InvalidSettings(InvalidInput):
     """A setting with a value outside its range, or one that needs something that is missing."""
 
 
+class InvalidAnswer(InvalidInput):
+    """A person's answer that does not have its form, or that this person may not give."""
+
+
 class InvalidCondition(InvalidInput):
     """A text or mapping that is not a condition."""
 
@@ -66,6 +72,10 @@ class PrunedDecision(UnknownDecision):
 
 class WriteConflict(PlaybookError):
     """The database gave this transaction up in favour of another one."""
+
+
+class CheckpointRefused(AceError):
+    """A checkpoint that names something to call which no state of ours holds; nothing was built."""
 
 
 class ModelError(AceError):

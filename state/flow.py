@@ -51,6 +51,9 @@ class AceOutput(TypedDict, total=False):
     """Id of the bullet learned from this decision."""
     usage: dict[str, Any]
     """What language models cost: node, then model, then calls, input_tokens and output_tokens."""
+    review: dict[str, Any] | None
+    """What a person said of it: who, verdict, why. The decision above is then theirs, and
+    `verdict` says whether the agent's own had been right."""
 
 
 class AceState(TypedDict, total=False):
@@ -97,6 +100,10 @@ class AceState(TypedDict, total=False):
     """What the curator did with the reflection, and why."""
     new_bullet: str | None
     usage: dict[str, Any]
+    review: dict[str, Any] | None
+    """A person's verdict on the transaction, where one was asked for and given."""
+    approval: dict[str, Any] | None
+    """A person's word on the bullet that was learned."""
 
 
 class Weights(TypedDict):
@@ -161,6 +168,21 @@ class AceContext(BaseModel):
         default_factory=list,
         description="fields whose values are replaced before anything is stored or learned",
     )
+    challenger: int | None = Field(
+        None,
+        ge=0,
+        description="a version of the playbook that decides in shadow; it counts nothing",
+    )
+    explore: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="the share of would-be declines that is let through for review",
+    )
+    review_from: float = Field(
+        0.4, ge=0, le=1, description="with review: a person is asked from this risk on ..."
+    )
+    review_to: float = Field(0.6, ge=0, le=1, description="... up to this one, and when undecided")
 
     if not TYPE_CHECKING:  # the generated signature stays visible to type checkers
 

@@ -20,7 +20,7 @@ from acegraph.state.page import Page
 from acegraph.state.rows import case_row, read_case
 from acegraph.state.tables import now, to_text
 from acegraph.state.transaction import Fields, clean_text
-from acegraph.state.verdict import APPROVE, JUDGE, Verdict
+from acegraph.state.verdict import APPROVE, JUDGE, Verdict, is_absence
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
@@ -94,6 +94,8 @@ class Recorded:
     """What was learned from it already, where the learning branch has run."""
     moved: Moves = field(default_factory=dict)
     """The counters that this has to move, and did not yet."""
+    missing: bool = False
+    """Whether the label was no label: no chargeback came, and the payment had been declined."""
 
 
 @dataclass(frozen=True)
@@ -199,8 +201,10 @@ class Ledger:
             for ids in chunks(list(labels)):
                 rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
                 standing = {row.id: _standing(row) for row in rows}
-                said: dict[str, Label | None] = {i: labels[i] for i in ids if i in standing}
+                hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
+                said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
                 found |= self._settle(page, standing, said)
+                found |= {i: replace(found[i], missing=True) for i in hidden}
         return found
 
     def withdraw(self, case_id: str, by: str, instead: Label | None = None) -> Recorded:
@@ -330,6 +334,13 @@ class Ledger:
                 moved=moved,
             )
         return found
+
+    def _blocked(self, page: Page, case_ids: list[str]) -> set[str]:
+        """Those that were declined, and not let through: nobody could have charged them back."""
+        if not case_ids:
+            return set()
+        rows = page.connection.execute(sql.DECLINED, {"ids": case_ids})
+        return {row.case for row in rows if not json.loads(row.settings).get("let_through")}
 
     def _credited(self, page: Page, case_ids: list[str]) -> dict[str, dict[int, str]]:
         found: dict[str, dict[int, str]] = {}

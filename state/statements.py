@@ -15,7 +15,7 @@ from acegraph.state.tables import (
     rights,
     selections,
 )
-from acegraph.state.verdict import JUDGE
+from acegraph.state.verdict import DECLINE, JUDGE
 
 _id: sa.BindParameter[Any] = sa.bindparam("id")
 _ids: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
@@ -75,6 +75,9 @@ SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
     .order_by(selections.c.rank)
+)
+DECLINED = sa.select(decisions.c.case, decisions.c.settings).where(
+    decisions.c.case.in_(_ids), decisions.c.decision == DECLINE
 )
 CREDITED = (
     sa.select(

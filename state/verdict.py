@@ -10,6 +10,10 @@ DECLINE: Final = "DECLINE"
 JUDGE: Final = "judge"
 """The source of an outcome that is a model's opinion: weaker than a label, never in a backtest."""
 
+NO_CHARGEBACK: Final = "no_chargeback"
+"""The source of a label that is the absence of a complaint: no proof where a payment was declined.
+"""
+
 _APPROVE_WORDS = frozenset(
     "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
     "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
@@ -32,6 +36,15 @@ def parse_verdict(word: object) -> Verdict:
     if text in _DECLINE_WORDS:
         return DECLINE
     raise InvalidInput(f"unknown label {word!r}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted")
+
+
+def is_absence(source: str) -> bool:
+    """Whether a label's source is that nothing was heard.
+
+    >>> is_absence("No chargeback"), is_absence("chargeback")
+    (True, False)
+    """
+    return "_".join(source.lower().replace("-", " ").replace("_", " ").split()) == NO_CHARGEBACK
 
 
 def other(verdict: Verdict) -> Verdict:

@@ -1,0 +1,97 @@
+"""`acegraph review`: what waits for a person, and the answer to it, from the ledger.
+
+A run that is still paused finds the answer there when it is resumed.
+"""
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from acegraph.graph.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    lasting,
+    print_json,
+    say,
+)
+from acegraph.state import BulletPlaybook, InvalidSettings
+
+_WIDTH = 96
+
+
+def review(
+    item: Annotated[
+        str | None,
+        typer.Argument(help="A decision id or a bullet id to answer.", show_default=False),
+    ] = None,
+    who: Annotated[str, typer.Option(help="Who answers: the answer is signed with it.")] = "",
+    verdict: Annotated[str | None, typer.Option(help="On a decision: APPROVE or DECLINE.")] = None,
+    approve: Annotated[
+        bool | None,
+        typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
+    ] = None,
+    why: Annotated[str, typer.Option(help="The reason, for whoever reads it later.")] = "",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List what waits for a person, or answer one of it.
+
+    Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
+    acegraph review b7 --approve --who bob --why "checked against last month".
+    """
+    with lasting(playbook, must_exist=True) as book:
+        match item, verdict, approve:
+            case None, None, None:
+                _list(book, as_json=as_json)
+            case str(), str(), None:
+                _rule(book, item, {"who": who, "verdict": verdict, "why": why})
+            case str(), None, bool():
+                _approve(book, item, {"who": who, "approve": approve, "why": why})
+            case _:
+                raise InvalidSettings(
+                    "review wants nothing, or DECISION --verdict, or BULLET --approve or --reject"
+                )
+
+
+def _list(book: BulletPlaybook, *, as_json: bool) -> None:
+    from acegraph.state.review import waiting
+
+    found = waiting(book)
+    if as_json:
+        print_json({"waiting": [asdict(one) for one in found]})
+        return
+    for one in found:
+        about = " ".join(one.about.split())
+        say(f"{one.kind:<9} {one.id}  since {one.since[:16]}: {one.why}")
+        say(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
+    say(f"{len(found)} waiting" if found else "nothing waits for a person")
+
+
+def _rule(book: BulletPlaybook, decision_id: str, given: dict[str, str]) -> None:
+    from acegraph.graph.review import rule
+    from acegraph.state.review import VerdictAnswer, read_answer
+
+    answer = read_answer(VerdictAnswer, given)
+    found = rule(book, decision_id, answer)
+    if found.ruled.by != answer.source:
+        say(f"{decision_id}: {found.ruled.by} said {found.ruled.verdict} before; that stands")
+        return
+    say(f"{decision_id}: {found.ruled.verdict}, signed {answer.source}")
+    if found.learned:
+        say(f"{found.learned.action}: {found.learned.reason}")
+    if found.learned and found.learned.bullet_id:
+        say(f"{found.learned.bullet_id} waits for somebody else's approval")
+
+
+def _approve(book: BulletPlaybook, bullet_id: str, given: dict[str, str | bool]) -> None:
+    from acegraph.graph.review import give_approval
+    from acegraph.nodes.curator import Curator
+    from acegraph.state.review import ApprovalAnswer, read_answer
+
+    answer = read_answer(ApprovalAnswer, given)
+    waited = book.get_bullet(bullet_id).status == "candidate"
+    bullet = give_approval(book, bullet_id, answer, Curator())
+    signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
+    say(f"{bullet_id} is {bullet.status}{signed}")

@@ -1,0 +1,239 @@
+"""What waits for a person, and the form of a person's answer.
+
+It knows who may say what: a name is signed to every answer, and nobody approves what they proposed.
+"""
+
+import json
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Final, TypeVar
+
+import sqlalchemy as sa
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from acegraph.state import statements as sql
+from acegraph.state.blocks import LET_THROUGH
+from acegraph.state.bullet import Bullet
+from acegraph.state.cases import Case
+from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
+from acegraph.state.ledger import Label, Recorded
+from acegraph.state.playbook import BulletPlaybook
+from acegraph.state.rows import case_row
+from acegraph.state.tables import cases, decisions, now, outcomes
+from acegraph.state.transaction import clean_text
+from acegraph.state.verdict import JUDGE, Verdict, parse_verdict
+
+ANALYST: Final = "analyst:"
+"""How the source of a label begins when a person gave it."""
+_NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
+
+
+def _name(given: str) -> str:
+    """A name in plain letters: look-alikes would be two people who are one."""
+    name = " ".join(given.split())
+    if not _NAME.fullmatch(name):
+        raise ValueError("a name has 1 to 100 plain letters, digits, spaces or ._@+-")
+    return name
+
+
+def _said(given: str) -> str:
+    text = clean_text(given)
+    if not text:
+        raise ValueError("say why")
+    return text
+
+
+class _Answer(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+    who: Annotated[str, AfterValidator(_name)] = Field(description="who answers")
+    why: Annotated[str, Field(max_length=1_000), AfterValidator(_said)] = Field(
+        description="the reason, for whoever reads it later"
+    )
+
+    @property
+    def source(self) -> str:
+        """How the answer is signed in the ledger."""
+        return ANALYST + self.who
+
+
+class VerdictAnswer(_Answer):
+    """What a person says of a transaction; it becomes its label."""
+
+    verdict: Annotated[Verdict, BeforeValidator(parse_verdict)] = Field(
+        description="APPROVE or DECLINE"
+    )
+
+
+class ApprovalAnswer(_Answer):
+    """Whether a person lets a bullet act."""
+
+    approve: bool = Field(description="true: it may act; false: it is retired")
+
+
+AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
+
+
+def read_answer(
+    form: type[AnyAnswer], given: object, check: Callable[[AnyAnswer], None] = lambda answer: None
+) -> AnyAnswer:
+    """The answer, if it has the form and passes the check; else `InvalidAnswer` says what not."""
+    if not isinstance(given, dict):
+        wanted = ", ".join(form.model_fields)
+        raise InvalidAnswer(f"an answer is a mapping of {wanted}, not {type(given).__name__}")
+    try:
+        answer = form.model_validate(given)
+    except ValidationError as error:
+        first = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(str(part) for part in first["loc"])
+        said = first["msg"].removeprefix("Value error, ")
+        raise InvalidAnswer(f"{name}: {said}") from None
+    check(answer)
+    return answer
+
+
+def check_four_eyes(bullet: Bullet, who: str) -> None:
+    """Refuse whoever had a part in the proposal: its author, or the giver of its label."""
+    for role in ("author", "label_source"):
+        given = str(bullet.origin.get(role) or "")
+        if _same(given, who) or _same(given.removeprefix(ANALYST), who):
+            part = "wrote it" if role == "author" else "gave the label it was learned from"
+            raise InvalidAnswer(f"{who} {part} and cannot approve {bullet.id}: ask somebody else")
+
+
+def _same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+
+
+def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:
+    """Keep a transaction on which the agent could not decide, so that a person can."""
+    with playbook.writing() as page:
+        known = page.first(sql.IS_KNOWN, id=case.id)
+        if known is None:
+            page.add(cases, [case_row(case, node, now(), evidence=evidence)])
+        elif known[1]:
+            raise PrunedDecision(f"decision {case.id!r} was pruned on {known[0][:10]}")
+        elif known[0] != case.digest:
+            raise DecisionConflict(
+                f"decision id {case.id!r} was used for another transaction; nothing was changed"
+            )
+
+
+@dataclass(frozen=True)
+class Ruled:
+    """A transaction after a person's answer."""
+
+    verdict: Verdict
+    """What is to be done: the word of whoever answered first."""
+    by: str
+    recorded: Recorded
+    """What the ledger knows; a label that was there before, ground truth for one, stands."""
+
+
+def ruling(playbook: BulletPlaybook, decision_id: str) -> Ruled | None:
+    """What a person has said of a stored case already."""
+    with playbook.writing():
+        stored = playbook.decision(decision_id)
+        if not (stored["label"] and stored["label_source"].startswith(ANALYST)):
+            return None
+        said = Label(stored["label"], stored["label_source"])
+        # The same label again changes nothing, and tells what stands.
+        recorded = playbook.label_many({decision_id: said})[decision_id]
+    return Ruled(said.value, said.source, recorded)
+
+
+def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> Ruled:
+    """A person's verdict as the label of a stored case; the first person's stands."""
+    with playbook.writing():
+        before = ruling(playbook, decision_id)
+        if before is not None:
+            return before
+        stored = playbook.decision(decision_id)
+        label = Label(answer.verdict, answer.source)
+        if stored["label"] is not None and stored["label_source"] != JUDGE:
+            label = Label(stored["label"], stored["label_source"])  # more than an opinion
+        recorded = playbook.label_many({decision_id: label})[decision_id]
+    return Ruled(answer.verdict, answer.source, recorded)
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """One question that a person has not answered yet."""
+
+    id: str
+    """Of a decision, or of a bullet."""
+    kind: str
+    """verdict or approval."""
+    about: str
+    """The transaction, or the heuristic."""
+    why: str
+    since: str
+
+
+def waiting(playbook: BulletPlaybook) -> list[Waiting]:
+    """Everything that waits for a person: transactions first, then bullets, oldest first."""
+    return [*_transactions(playbook), *_candidates(playbook)]
+
+
+def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
+    labelled = sa.exists().where(outcomes.c.case == cases.c.id, outcomes.c.source != JUDGE)
+    rows = (
+        sa.select(cases.c.id, cases.c.text, cases.c.created_at, *_DECIDED)
+        .select_from(cases)
+        .outerjoin(decisions, decisions.c.case == cases.c.id)
+        .where(
+            ~labelled,
+            sa.or_(
+                decisions.c.case.is_(None),
+                *(decisions.c.settings.contains(asked) for asked in _ASKED),
+            ),
+        )
+        .order_by(cases.c.created_at, cases.c.id)
+    )
+    with playbook.database.reading() as connection:
+        found = connection.execute(rows).all()
+    return [
+        Waiting(row.id, "verdict", row.text, why, row.created_at)
+        for row in found
+        if (why := _why_unsure(row))
+    ]
+
+
+_DECIDED: Final = (decisions.c.decision, decisions.c.risk_score, decisions.c.settings)
+_ASKED: Final = ('"review":true', LET_THROUGH)
+
+
+def _why_unsure(row: Any) -> str:
+    if row.decision is None:
+        return unsure(None, None, {})
+    return unsure(row.decision, row.risk_score, json.loads(row.settings))
+
+
+def unsure(decision: str | None, risk: float | None, settings: dict[str, Any]) -> str:
+    """Why a person is asked about a transaction, or nothing."""
+    if decision is None:
+        return "the agent could not decide"
+    if settings.get("let_through"):
+        risk_said = "" if risk is None else f" at risk {risk:.2f}"
+        return f"DECLINE{risk_said}, let through for review ({settings['explore']:g} of declines)"
+    low, high = settings["review_from"], settings["review_to"]
+    if risk is not None and low <= risk <= high:
+        return f"{decision} at risk {risk:.2f}; from {low:g} to {high:g} a person is asked"
+    return ""
+
+
+def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
+    return [
+        Waiting(b.id, "approval", b.content, _why_proposed(b), b.created_at)
+        for b in playbook
+        if b.status == "candidate"
+    ]
+
+
+def _why_proposed(bullet: Bullet) -> str:
+    origin = bullet.origin
+    return (
+        f"learned from {origin.get('decision', 'no decision')}, "
+        f"labelled by {origin.get('label_source', 'nobody')}"
+    )

@@ -1,0 +1,386 @@
+"""A person in the loop: runs pause, answers are checked, signed and counted once."""
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Barrier
+from typing import Any
+
+import psycopg
+import pytest
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Command
+from review_worker import ASK, GIVEN, LEARNED, PROCESSES, RULE, graph_on, opened, pause_and_die
+from typer.testing import CliRunner
+from typing_extensions import TypedDict
+
+from acegraph.graph import create_ace_graph, feedback
+from acegraph.graph.cli import app
+from acegraph.graph.serde import strict_serializer
+from acegraph.state import AceContext, AceError, BulletPlaybook, ModelUnavailable, verify
+from acegraph.state.review import waiting
+
+THREAD: Any = {"configurable": {"thread_id": "t"}}
+WRONG: list[Any] = [
+    "APPROVE",
+    7,
+    [],
+    {"who": "ann"},
+    {"who": "ann", "verdict": "APPROVE"},
+    {"who": "ann", "verdict": "MAYBE", "why": "x"},
+    {"who": "", "verdict": "APPROVE", "why": "x"},
+    {"who": "аnn", "verdict": "APPROVE", "why": "a Cyrillic letter in the name"},
+    {"who": "ann", "verdict": "APPROVE", "why": "  "},
+    {"who": "ann", "verdict": "APPROVE", "why": "x" * 1001},
+    {"who": "ann", "verdict": "APPROVE", "why": "x", "admin": True},
+    {"who": ["ann"], "verdict": "APPROVE", "why": "x"},
+    {"who": "ann", "approve": True, "why": "an answer to another question"},
+]
+
+
+def verdict(who: str, word: str, why: str = "I know the customer") -> Any:
+    return Command(resume={"who": who, "verdict": word, "why": why})
+
+
+def approval(who: str, yes: Any, why: str = "read it") -> Any:
+    return Command(resume={"who": who, "approve": yes, "why": why})
+
+
+def asked(result: dict[str, Any]) -> Any:
+    """The question that a paused run asks; None for one that ended."""
+    found = result.get("__interrupt__")
+    return found[0].value if found else None
+
+
+def record(playbook: BulletPlaybook, bullet_id: str = "b1") -> tuple[int, int, int]:
+    bullet = playbook.get_bullet(bullet_id)
+    return bullet.helpful_count, bullet.harmful_count, bullet.times_selected
+
+
+def labels(playbook: BulletPlaybook) -> list[tuple[str, str]]:
+    with playbook.database.reading() as connection:
+        rows = connection.exec_driver_sql("SELECT label, source FROM outcomes")
+        return [(row.label, row.source) for row in rows]
+
+
+@dataclass(frozen=True)
+class Place:
+    """A ledger and a checkpointer that last."""
+
+    playbook: BulletPlaybook
+    playbook_url: str
+    saver_url: str
+
+    def send(self, what: Any) -> dict[str, Any]:
+        """Start or resume the run through a connection of its own."""
+        with opened(self.saver_url) as saver:
+            return dict(graph_on(self.playbook, saver).invoke(what, THREAD))
+
+
+@pytest.fixture(params=["sqlite", "postgres"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Place]:
+    if request.param == "postgres":
+        server = request.getfixturevalue("postgres")
+        playbook_url, saver_url = server.url(), server.url()
+        with psycopg.Connection.connect(saver_url, autocommit=True) as connection:
+            schema = connection.execute("SHOW search_path").fetchone()
+            connection.execute(f"CREATE SCHEMA {schema[0]}")
+    else:
+        playbook_url, saver_url = (f"sqlite:///{tmp_path / n}" for n in ("ace.db", "runs.db"))
+    with opened(saver_url) as saver:
+        saver.setup()
+    with BulletPlaybook(playbook_url) as playbook:
+        playbook.add_bullet(RULE, "fraud_detection", "online")
+        yield Place(playbook, playbook_url, saver_url)
+        assert verify(playbook) == []
+
+
+def test_a_verdict_resumes_the_run_and_is_a_label_with_its_source(place: Place) -> None:
+    question = asked(place.send(GIVEN))
+    assert (question["kind"], question["decision"]) == ("verdict", "DECLINE")
+    assert "500" in question["transaction"]
+    assert record(place.playbook) == (0, 0, 1)
+    result = place.send(verdict("ann", "decline"))
+    assert (result["decision"], result["verdict"], asked(result)) == ("DECLINE", "right", None)
+    assert result["review"]["who"] == "ann"
+    assert labels(place.playbook) == [("DECLINE", "analyst:ann")]
+    assert record(place.playbook) == (1, 0, 1)
+
+
+def test_a_wrong_answer_is_asked_again_and_loses_nothing(place: Place) -> None:
+    place.send(GIVEN)
+    for wrong in WRONG:
+        question = asked(place.send(Command(resume=wrong)))
+        assert question["error"]
+        assert question["decision_id"] == "d"
+    assert (record(place.playbook), labels(place.playbook)) == ((0, 0, 1), [])
+    assert place.send(verdict("ann", "DECLINE"))["verdict"] == "right"
+    assert record(place.playbook) == (1, 0, 1)
+
+
+def test_resuming_twice_counts_once(place: Place) -> None:
+    place.send(GIVEN)
+    first = place.send(verdict("ann", "DECLINE"))
+    again = place.send(verdict("bob", "APPROVE"))
+    assert again["decision"] == first["decision"] == "DECLINE"
+    assert labels(place.playbook) == [("DECLINE", "analyst:ann")]
+    assert record(place.playbook) == (1, 0, 1)
+
+
+def test_a_process_that_dies_while_it_waits_loses_nothing(place: Place) -> None:
+    given = (place.playbook_url, place.saver_url, THREAD)
+    worker = PROCESSES.Process(target=pause_and_die, args=given)
+    worker.start()
+    worker.join(60)
+    assert worker.exitcode == 9
+    assert [w.id for w in waiting(place.playbook)] == ["d"]
+    assert place.send(verdict("ann", "DECLINE"))["verdict"] == "right"
+    assert record(place.playbook) == (1, 0, 1)
+
+
+def test_an_answer_that_was_written_before_a_crash_stands(place: Place) -> None:
+    """The ledger has the verdict, the checkpoint does not: the node runs again."""
+    place.send(GIVEN)
+    feedback(place.playbook, "d", "DECLINE", source="analyst:ann")
+    result = place.send(verdict("ann", "APPROVE", "by mistake"))
+    assert (result["decision"], result["review"]["who"]) == ("DECLINE", "ann")
+    assert labels(place.playbook) == [("DECLINE", "analyst:ann")]
+    assert record(place.playbook) == (1, 0, 1)
+
+
+def at_once(place: Place, *answers: Any) -> list[dict[str, Any]]:
+    """Several people answer the same question, each through a connection of their own."""
+    start = Barrier(len(answers))
+
+    def answer(what: Any) -> dict[str, Any]:
+        start.wait(30)
+        return place.send(what)
+
+    with ThreadPoolExecutor(len(answers)) as people:
+        return list(people.map(answer, answers))
+
+
+def test_of_two_reviewers_at_once_one_counts(place: Place) -> None:
+    place.send(GIVEN)
+    at_once(place, verdict("ann", "DECLINE"), verdict("bob", "APPROVE"))
+    ((label, who),) = labels(place.playbook)
+    assert who in ("analyst:ann", "analyst:bob")
+    assert record(place.playbook) == ((1, 0, 1) if label == "DECLINE" else (0, 1, 1))
+
+
+def test_nobody_approves_their_own_proposal(place: Place) -> None:
+    place.send(GIVEN)
+    question = asked(place.send(verdict("ann", "APPROVE")))
+    assert (question["kind"], question["content"]) == ("approval", LEARNED)
+    assert place.playbook.get_bullet("b2").status == "candidate"
+    for own in ("ann", " Ann", "ANN"):
+        assert "cannot approve" in asked(place.send(approval(own, True)))["error"]
+    assert "approve" in asked(place.send(approval("bob", "yes")))["error"]
+    assert place.playbook.get_bullet("b2").status == "candidate"
+    result = place.send(approval("bob", True, "two clerks checked it"))
+    assert (result["new_bullet"], result["decision"]) == ("b2", "APPROVE")
+    assert place.playbook.get_bullet("b2").status == "active"
+    last = place.playbook.history()[-1]
+    assert (last["source"], last["reason"]) == (
+        "analyst:bob",
+        "approved: two clerks checked it",
+    )
+    assert place.send(approval("carl", False))["new_bullet"] == "b2"
+    assert place.playbook.get_bullet("b2").status == "active"
+    assert (record(place.playbook), record(place.playbook, "b2")) == ((0, 1, 1), (0, 0, 0))
+
+
+def test_of_two_approvers_at_once_one_counts(place: Place) -> None:
+    place.send(GIVEN)
+    place.send(verdict("ann", "APPROVE"))
+    at_once(place, approval("bob", True), approval("carl", False))
+    said = [h for h in place.playbook.history() if h["source"].startswith("analyst:")]
+    assert len(said) == 1
+    expected = {"analyst:bob": "active", "analyst:carl": "retired"}[said[0]["source"]]
+    assert place.playbook.get_bullet("b2").status == expected
+
+
+def paused(playbook: BulletPlaybook, **parts: Any) -> tuple[Any, Any]:
+    graph = create_ace_graph(playbook=playbook, context=ASK, review=True, **parts)
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    return compiled, asked(compiled.invoke(GIVEN, THREAD))
+
+
+def test_an_undecided_run_waits_for_a_person() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    playbook.add_bullet(RULE, "fraud_detection", "online")
+    graph, question = paused(playbook, agent=broken)
+    assert (question["decision"], question["undecided"]) == (None, "agent: no answer in time")
+    assert [(w.id, w.why) for w in waiting(playbook)] == [("d", "the agent could not decide")]
+    result = graph.invoke(verdict("ann", "DECLINE"), THREAD)
+    assert (result["decision"], result["is_correct"]) == ("DECLINE", None)
+    assert labels(playbook) == [("DECLINE", "analyst:ann")]
+    assert (record(playbook), waiting(playbook), verify(playbook)) == ((0, 0, 0), [], [])
+    again = graph.invoke(GIVEN, {"configurable": {"thread_id": "another"}})
+    assert (again["decision"], asked(again)) == ("DECLINE", None)
+
+
+def test_a_person_answers_where_the_judge_failed() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    graph, question = paused(
+        playbook,
+        judge=broken,
+        agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
+        reflector=lambda given: {"new_bullet": LEARNED},
+    )
+    assert question["undecided"] == "judge: no answer in time"
+    assert asked(graph.invoke(verdict("ann", "APPROVE"), THREAD))["kind"] == "approval"
+    result = graph.invoke(approval("bob", True), THREAD)
+    assert (result["verdict"], result["undecided"], result["new_bullet"]) == ("wrong", None, "b1")
+
+
+def test_a_judges_opinion_does_not_take_the_question_away() -> None:
+    playbook = BulletPlaybook()
+    graph, question = paused(
+        playbook,
+        judge=lambda given: {"is_correct": True, "confidence": 0.7},
+        agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
+    )
+    assert question["kind"] == "verdict"
+    assert [w.id for w in waiting(playbook)] == ["d"]
+    result = graph.invoke(verdict("ann", "DECLINE"), THREAD)
+    assert result["verdict"] == "right"
+    assert labels(playbook) == [("DECLINE", "judge"), ("DECLINE", "analyst:ann")]
+    assert waiting(playbook) == []
+
+
+def test_outside_the_band_nobody_is_asked() -> None:
+    graph = graph_on(BulletPlaybook(), InMemorySaver())
+    for low, high, pauses in ((0.4, 0.6, True), (0.51, 0.6, False), (0.1, 0.49, False)):
+        context = AceContext(review_from=low, review_to=high)
+        result = graph.invoke({"transaction": "pays $5"}, THREAD, context=context)
+        assert bool(asked(result)) == pauses
+
+
+def test_a_known_answer_stands_beside_a_persons_verdict() -> None:
+    playbook = BulletPlaybook()
+    graph = graph_on(playbook, InMemorySaver())
+    graph.invoke({**GIVEN, "ground_truth": "DECLINE"}, THREAD)
+    result = graph.invoke(verdict("ann", "APPROVE"), THREAD)
+    assert (result["decision"], result["verdict"]) == ("APPROVE", "right")
+    assert labels(playbook) == [("DECLINE", "label")]
+
+
+def test_a_rejected_bullet_is_retired_with_the_reason() -> None:
+    playbook = BulletPlaybook()
+    graph = graph_on(playbook, InMemorySaver())
+    graph.invoke({**GIVEN, "ground_truth": "APPROVE"}, THREAD, context=AceContext(review_from=0.9))
+    assert [w.kind for w in waiting(playbook)] == ["approval"]
+    assert graph.invoke(approval("ann", False, "too wide"), THREAD)["new_bullet"] is None
+    assert playbook.get_bullet("b1").status == "retired"
+    assert playbook.history()[-1]["reason"] == "rejected: too wide"
+
+
+def test_a_late_label_of_a_reviewed_run_waits_for_approval_too() -> None:
+    playbook = BulletPlaybook()
+    graph_on(playbook, InMemorySaver()).invoke(GIVEN, THREAD)
+    found = feedback(
+        playbook, "d", "APPROVE", source="ann", reflector=lambda given: {"new_bullet": LEARNED}
+    )
+    assert found.curation is not None
+    assert playbook.get_bullet(str(found.curation.bullet_id)).status == "candidate"
+
+
+def run_cli(url: str, *args: str) -> tuple[int, str]:
+    """The command line as a user has it, and what it says."""
+    done = CliRunner().invoke(app, ["review", *args, "--playbook", url])
+    said = str(done.exception) if isinstance(done.exception, AceError) else done.output
+    return done.exit_code, said
+
+
+def test_the_command_line_lists_what_waits_and_answers_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    saver = InMemorySaver()
+    with BulletPlaybook(url) as playbook:
+        graph = graph_on(playbook, saver)
+        graph.invoke(GIVEN, THREAD)
+        assert "verdict   d  since" in run_cli(url)[1]
+        code, said = run_cli(url, "d", "--verdict", "DECLINE", "--why", "x")
+        assert (code, said) == (
+            1,
+            "who: a name has 1 to 100 plain letters, digits, spaces or ._@+-",
+        )
+        signed = ("--who", "ann", "--why", "known")
+        assert "signed analyst:ann" in run_cli(url, "d", "--verdict", "DECLINE", *signed)[1]
+        assert run_cli(url)[1] == "nothing waits for a person\n"
+        assert (
+            "that stands"
+            in run_cli(url, "d", "--verdict", "APPROVE", "--who", "bob", "--why", "x")[1]
+        )
+        assert graph.invoke(verdict("bob", "APPROVE"), THREAD)["decision"] == "DECLINE"
+
+        second = {"configurable": {"thread_id": "2"}}
+        graph.invoke({**GIVEN, "decision_id": "e", "ground_truth": "APPROVE"}, second)
+        graph.invoke(verdict("ann", "APPROVE"), second)
+        assert "approval  b1" in run_cli(url)[1]
+        assert "approve or --reject" in run_cli(url, "b1")[1]
+        restored = CliRunner().invoke(app, ["playbook", "restore", "b1", "--playbook", url])
+        assert "waits for approval" in str(restored.exception)
+        assert (
+            "b1 is active, signed analyst:bob"
+            in run_cli(url, "b1", "--approve", "--who", "bob", "--why", "read it")[1]
+        )
+        assert (
+            "nothing was changed"
+            in run_cli(url, "b1", "--reject", "--who", "carl", "--why", "late")[1]
+        )
+        assert graph.invoke(approval("carl", False), second)["new_bullet"] == "b1"
+        assert verify(playbook) == []
+
+
+async def test_it_pauses_and_resumes_under_ainvoke(tmp_path: Path) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as playbook:
+        async with AsyncSqliteSaver.from_conn_string(str(tmp_path / "runs.db")) as saver:
+            saver.serde = strict_serializer()
+            graph = graph_on(playbook, saver)
+            assert asked(await graph.ainvoke(GIVEN, THREAD))["kind"] == "verdict"
+            assert "error" in asked(await graph.ainvoke(Command(resume=1), THREAD))
+            question = asked(await graph.ainvoke(verdict("ann", "APPROVE"), THREAD))
+            assert question["kind"] == "approval"
+            result = await graph.ainvoke(approval("bob", True), THREAD)
+        assert result["new_bullet"] == "b1"
+        assert verify(playbook) == []
+
+
+class Payment(TypedDict, total=False):
+    transaction: dict[str, int]
+    decision_id: str
+    decision: str
+    booked: str
+
+
+def test_it_pauses_and_resumes_inside_a_host() -> None:
+    playbook = BulletPlaybook()
+    host = StateGraph(Payment)
+    host.add_node("fraud", graph_on(playbook))
+    host.add_node("book", lambda state: {"booked": state["decision"]})
+    host.add_edge(START, "fraud")
+    host.add_edge("fraud", "book")
+    host.add_edge("book", END)
+    graph = host.compile(checkpointer=InMemorySaver())
+    assert asked(graph.invoke(GIVEN, THREAD))["kind"] == "verdict"
+    assert asked(graph.invoke(verdict("ann", "APPROVE"), THREAD))["kind"] == "approval"
+    assert "cannot" in asked(graph.invoke(approval("ann", True), THREAD))["error"]
+    result = graph.invoke(approval("bob", True), THREAD)
+    assert result["booked"] == "APPROVE"
+    assert playbook.get_bullet("b1").status == "active"
+
+
+def test_the_graph_has_these_nodes_only_when_asked() -> None:
+    five = {"selector", "agent", "judge", "reflector", "curator"}
+    assert set(create_ace_graph().nodes) == five
+    assert set(create_ace_graph(review=True).nodes) == five | {"review", "approval"}
