@@ -126,7 +126,8 @@ class Curator:
                 done: Action = "held" if repeated.status == "candidate" else "added"
                 return Curation(done, f"already {done} for this decision", repeated.id)
             table = playbook.cases(node)
-            held = self._screened(proposal_of(content, condition, playbook, table, origin))
+            proposal = proposal_of(content, condition, playbook, table, origin)
+            held = self._screened(proposal)
             if held and not held.held:
                 return Curation("refused", held.reason)
             found = likenesses(content, condition, view, self.similarity_threshold)
@@ -142,7 +143,7 @@ class Curator:
             tested, refusal = self._test(condition, table, active)
             evidence = tested.to_json() if tested else {}
             if not refusal and can_test and condition and self.screen:
-                refusal = self._without_largest(condition, table, active)
+                refusal = self._without_largest(condition, table, active, proposal)
             waiting = len(playbook.get_bullets_for_node(node, status="candidate")) if held else 0
             if not refusal and held and waiting >= self.capacity:
                 refusal = f"{held.reason}; and {waiting} candidates wait already"
@@ -208,10 +209,14 @@ class Curator:
         return self.screen(proposal) if self.screen else None
 
     def _without_largest(
-        self, condition: Condition, table: CaseTable, active: Sequence[Bullet]
+        self,
+        condition: Condition,
+        table: CaseTable,
+        active: Sequence[Bullet],
+        proposal: Proposal,
     ) -> str:
         """What one customer or merchant teaches alone must not bind all others."""
-        rest = without_largest(condition, table)
+        rest = without_largest(condition, table, proposal.source)
         doubt = self._test(condition, rest, active)[1] if rest is not None else ""
         return f"does not stand without its largest customer or merchant: {doubt}" if doubt else ""
 

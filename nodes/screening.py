@@ -272,25 +272,29 @@ def _spread(name: str, table: CaseTable, rows: Any) -> tuple[int, float]:
     return len(counts), float(counts.max() / counts.sum()) if len(counts) else 0.0
 
 
-def without_largest(condition: Condition, table: CaseTable) -> CaseTable | None:
-    """The cases without the customer or merchant who bears a rule out most often.
+def without_largest(
+    condition: Condition, table: CaseTable, source: Transaction | None
+) -> CaseTable | None:
+    """The cases without those who bear a rule out most, and without those it was learned from.
 
-    None where nobody stands out: nobody is known, or nobody has more than a tenth of the support.
+    None where that leaves all: nobody is known, or nobody has more than a tenth of the support.
     """
     bears_out = condition.holds_over(table) & (table.fraud == (condition.verdict == DECLINE))
-    largest: tuple[float, str] = (_STANDS_OUT, "")
-    for name in table.field_names:
-        if is_entity(name, table):
-            distinct, share = _spread(name, table, bears_out)
-            if distinct > 1:
-                largest = max(largest, (share, name))
-    if not largest[1]:
+    own = read_fields(source) if source else {}
+    gone: dict[str, set[Any]] = {}
+    for name in (name for name in table.field_names if is_entity(name, table)):
+        held = [c.fields.get(name) for c, bears in zip(table, bears_out, strict=True) if bears]
+        counts = Counter(value for value in held if value is not None)
+        if len(counts) > 1:
+            large = {v for v, n in counts.items() if n > _STANDS_OUT * counts.total()}
+            gone[name] = large | ({own[name]} if name in own else set())
+    if not any(gone.values()):
         return None
-    counts = Counter(
-        case.fields.get(largest[1]) for case, bears in zip(table, bears_out, strict=True) if bears
+    return CaseTable(
+        case
+        for case in table
+        if not any(case.fields.get(n) in values for n, values in gone.items())
     )
-    one = counts.most_common(1)[0][0]
-    return CaseTable(case for case in table if case.fields.get(largest[1]) != one)
 
 
 def _is_ours(name: str, known: set[str], table: CaseTable) -> bool:

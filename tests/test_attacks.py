@@ -163,7 +163,9 @@ def test_one_customer_teaches_nobody_anything(
         attacked.invoke(item)
     after = [b for b in playbook if b.status == "active"]
     assert before
-    assert [b.content for b in after if b.id not in before] == []
+    # What the honest crowd bears out by itself is nothing that the one has taught.
+    fresh = [b.content for b in after if b.id not in before]
+    assert [text for text in fresh if not Curator().merge_bullet(text, NODE, taught.fork())] == []
     assert names_in(playbook) == []
 
 
