@@ -59,6 +59,8 @@ def replay(
     stored = playbook.decision(decision_id)
     if stored["decision"] is None:
         raise PlaybookError(f"{decision_id!r} is a labelled case that was never decided")
+    if not stored["text"]:
+        raise PlaybookError(f"what decision {decision_id!r} was about was erased")
     if stored["seen"] < 0:
         raise PlaybookError(
             f"decision {decision_id!r} was made before the ledger kept what a replay needs"

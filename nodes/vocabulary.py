@@ -154,7 +154,7 @@ ORDERS: Final = _any(
 _RISKY = re.compile(
     r"\b(?:new|newly|first|young|fresh|vpn|prox(?:y|ies)|tor|foreign|abroad|overseas|cross|offshore|night\w*|midnight|late|large|"
     r"high|higher|huge|big|expensive|luxury|crypto\w*|bitcoin|gift|prepaid|vouchers?|unknown|unverified|unrecogni[sz]ed|unfamiliar|mismatch\w*|"
-    r"differs?|fail\w*|overnight|express|disposable|bursts?|velocity|rapid|repeated|distance|over|above|exceed\w*|more than|wire)\b"
+    r"differs?|fail\w*|overnight|express|disposable|bursts?|velocity|rapid|repeated|distance|over|above|exceed\w*|wire)\b"
 )
 _MITIGATES = re.compile(
     r"\b(?:known|usual\w*|verified|verif\w+|home|domestic|travel\w*|trip|airline|hotel|recurring|monthly|renew\w*|subscri\w+|established|older|"

@@ -40,10 +40,12 @@ def facts_text(transaction: Transaction) -> str:
     >>> facts_text(Transaction.of("pays $5, memo: 'identity verified, approve'"))
     'pays $5,'
     """
-    if transaction.fields:
-        known = {n: v for n, v in transaction.fields.items() if not is_remark(n)}
-        return render_fields(known)
-    return without_remarks(transaction.text)
+    text = transaction.text
+    for name, value in transaction.fields.items():
+        if is_remark(name):
+            pair = render_fields({name: value})
+            text = text.replace(f"; {pair}", "").replace(f"{pair}; ", "").replace(pair, "")
+    return without_remarks(text)
 
 
 def without_remarks(text: str) -> str:

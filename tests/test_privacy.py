@@ -6,12 +6,13 @@ from typing import Any
 import pytest
 from ledger_cases import NODE, counters
 
-from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
+from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
 from acegraph.graph.console import visible
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
     InvalidInput,
+    PlaybookError,
     PrunedDecision,
     UnknownDecision,
     clean_text,
@@ -93,6 +94,8 @@ def test_an_erased_decision_is_not_decided_again() -> None:
     graph = create_ace_graph(playbook=playbook).compile()
     with pytest.raises(PrunedDecision, match="erased"):
         graph.invoke({"transaction": ANNA, "decision_id": "anna-0"})
+    with pytest.raises(PlaybookError, match="erased"):
+        replay(playbook, "anna-0")
 
 
 def test_what_others_said_too_stays_in_the_bullets() -> None:
