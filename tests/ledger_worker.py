@@ -15,7 +15,7 @@ T = TypeVar("T")
 
 PROCESSES = multiprocessing.get_context("forkserver")
 """Where workers come from: a process that has everything imported already."""
-PROCESSES.set_forkserver_preload(["ledger_worker"])
+PROCESSES.set_forkserver_preload(["acegraph.graph"])
 
 
 def case(worker: int, number: int) -> dict[str, object]:
