@@ -14,7 +14,6 @@ from acegraph.state import InvalidSettings
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
-pytestmark = pytest.mark.xdist_group("studio")
 
 
 @dataclass(frozen=True)

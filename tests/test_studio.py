@@ -7,7 +7,6 @@ import pytest
 from dev_server import client, running_dev_server
 
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
-pytestmark = pytest.mark.xdist_group("studio")
 
 
 @pytest.fixture(scope="module")
