@@ -19,7 +19,7 @@ from acegraph.state.cases import CaseTable
 from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
 from acegraph.state.errors import WriteConflict
 from acegraph.state.index import Roster
-from acegraph.state.ledger import Ledger, Moves, add_moves
+from acegraph.state.ledger import Ledger, Moves
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
@@ -113,9 +113,11 @@ class Books:
 
     def move(self, moved: Moves) -> None:
         """Add to the counters of bullets; what one step moves is written at its end, at once."""
+        waiting = self._moved
         for number, (helpful, harmful, selected) in moved.items():
             self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
-        self._moved = add_moves(self._moved, moved)
+            h, f, s = waiting.get(number, (0, 0, 0))
+            waiting[number] = (h + helpful, f + harmful, s + selected)
 
     def _write_moved(self, page: Page) -> None:
         """In the order of their numbers: PostgreSQL locks the rows one by one."""

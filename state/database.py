@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock, get_ident
-from typing import ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, NamedTuple, get_args
 
 import sqlalchemy as sa
 
@@ -79,7 +79,7 @@ class Database(ABC):
             try:
                 with self._transaction() as connection:
                     self._owner = get_ident()
-                    self._page = page = Page(connection, 0, 0, 0)
+                    self._page = page = Page(connection, 0, 0, 0, _cursor=self._cursor())
                     page.position, page.version, page.seal = page.first(self._read_clock)
                     yield page
                     if page.is_written:
@@ -135,6 +135,10 @@ class Database(ABC):
 
     @abstractmethod
     def _snapshot(self) -> AbstractContextManager[sa.Connection]: ...
+
+    def _cursor(self) -> Any:
+        """A cursor of the driver, where one can be had without asking SQLAlchemy."""
+        return None
 
     @abstractmethod
     def _is_conflict(self, error: Exception) -> bool:

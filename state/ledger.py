@@ -386,10 +386,17 @@ def _argued(record: DecisionRecord) -> dict[int, str]:
 
 def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
     """What a new decision counts for, with the label that is known of it."""
+    moved: dict[int, tuple[int, int, int]] = {}
     if not record.counted:
-        return {}
-    moved = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
-    return add_moves(moved, _moves(_argued(record), label.value)) if label else moved
+        return moved
+    for shown in record.shown:
+        helpful = harmful = 0
+        if label is not None and shown.credited:
+            helpful = int((shown.verdict or record.decision) == label.value)
+            harmful = 1 - helpful
+        if shown.selected or helpful or harmful:
+            moved[shown.bullet_number] = (helpful, harmful, int(shown.selected))
+    return moved
 
 
 def _moves(

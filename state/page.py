@@ -5,7 +5,7 @@ knows nothing of what the rows mean.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final
@@ -89,10 +89,12 @@ class Page:
     """Of the playbook."""
     seal: int
     is_written: bool = False
-    _cursor: Any = field(init=False)
+    _cursor: Any = None
+    """The driver's own."""
 
     def __post_init__(self) -> None:
-        self._cursor = self.connection.connection.cursor()
+        if self._cursor is None:
+            self._cursor = self.connection.connection.cursor()
 
     def next_position(self) -> int:
         """Take the next place in the order."""

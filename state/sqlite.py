@@ -50,6 +50,9 @@ class SqliteDatabase(Database):
         self._driver: sqlite3.Connection = raw
         super().__init__(url, durability)
 
+    def _cursor(self) -> sqlite3.Cursor:
+        return self._driver.cursor()
+
     @contextmanager
     def _transaction(self) -> Iterator[sa.Connection]:
         driver = self._driver
