@@ -33,7 +33,8 @@ def test_threads_and_processes_that_send_everything_three_times_count_once(
 
         def work(thread: int) -> None:
             for i in range(each * 3):
-                playbook.record(record(f"t{thread}-{i // 3}", 1, amount=i // 3), Label("DECLINE"))
+                given = record(f"t{thread}-{i // 3}", 1, amount=900 + i // 3)
+                playbook.record(given, Label("DECLINE"))
 
         with ThreadPoolExecutor(threads) as pool:
             list(pool.map(work, range(threads)))
