@@ -79,8 +79,12 @@ def import_playbook(
 
     entries = read_bullets(file)
     with lasting(playbook) as book:
-        added, refused = merge_bullets(book, entries)
-    say(f"{added} bullet(s) added, {refused} refused (duplicates, or refused by the evidence)")
+        fates = merge_bullets(book, entries)
+    waiting = f", {fates['held']} waiting for 'acegraph review'" if fates["held"] else ""
+    say(
+        f"{fates['added'] + fates['revived']} bullet(s) added, {fates['duplicate']} duplicates "
+        f"and {fates['refused']} others refused{waiting}"
+    )
 
 
 Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")]

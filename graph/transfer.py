@@ -6,11 +6,12 @@ believed. A digest over the content finds files that were changed on their way; 
 
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
-from acegraph.nodes.curator import Curator
+from acegraph.nodes.curator import Action, Curator
 from acegraph.state import (
     Bullet,
     BulletPlaybook,
@@ -60,10 +61,10 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
 
 def merge_bullets(
     playbook: BulletPlaybook, entries: Sequence[dict[str, Any]], curator: Curator | None = None
-) -> tuple[int, int]:
-    """Merge exported bullets through the curator, as one step: how many came in and did not."""
+) -> Counter[Action]:
+    """Merge exported bullets through the curator, as one step: how many met which fate."""
     curator = curator or Curator()
-    added = 0
+    fates = Counter[Action]()
     with playbook.writing():
         for entry in entries:
             found = curator.curate(
@@ -76,8 +77,8 @@ def merge_bullets(
                 confidence=entry["confidence"],
                 origin={"imported_from": entry["file"]},
             )
-            added += found.action in ("added", "revived")
-    return added, len(entries) - added
+            fates[found.action] += 1
+    return fates
 
 
 def read_bullets(file: Path) -> list[dict[str, Any]]:

@@ -102,9 +102,11 @@ class Curator:
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
     ) -> str | None:
-        """Add a heuristic and give its id; None if it is a duplicate, refused or held back."""
-        found = self.curate(content, node, playbook, source)
-        return found.bullet_id if found.action != "held" else None
+        """Add a heuristic and give its id; None if it is a duplicate or refused.
+
+        One that waits for a person is added too, with the status `candidate`.
+        """
+        return self.curate(content, node, playbook, source).bullet_id
 
     def curate(
         self,
