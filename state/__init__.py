@@ -34,9 +34,9 @@ from acegraph.state.errors import (
 from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
 from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
 from acegraph.state.index import View
-from acegraph.state.ledger import DecisionRecord, Label, Recorded, Shown
 from acegraph.state.past import as_of
 from acegraph.state.playbook import BulletPlaybook
+from acegraph.state.records import DecisionRecord, Label, Recorded, Shown
 from acegraph.state.retention import prune
 from acegraph.state.tables import as_utc
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text

@@ -11,9 +11,9 @@ import sqlalchemy as sa
 from acegraph.state import tables
 from acegraph.state.database import Database
 from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger import add_moves
 from acegraph.state.page import row_hash
 from acegraph.state.playbook import BulletPlaybook
+from acegraph.state.records import add_moves
 from acegraph.state.tally import adjusted, contents, count
 from acegraph.state.vectors import vector_hash
 

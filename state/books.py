@@ -7,6 +7,7 @@ through here: it changes memory and database together, or neither.
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from operator import itemgetter
 from threading import RLock
 from typing import Any, Final, TypeVar, cast
 
@@ -19,8 +20,9 @@ from acegraph.state.cases import CaseTable
 from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
 from acegraph.state.errors import WriteConflict
 from acegraph.state.index import Roster
-from acegraph.state.ledger import Ledger, Moves
+from acegraph.state.ledger import Ledger
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
+from acegraph.state.records import Moves
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import VectorShelf
@@ -28,6 +30,9 @@ from acegraph.state.verdict import JUDGE
 
 _STALE: Final = -1
 _ATTEMPTS: Final = 5
+_REWRITTEN: Final = itemgetter(
+    "content", "condition", "status", "weight", "changed", "hash", "number"
+)
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -129,8 +134,7 @@ class Books:
             new = lasting ^ tally_hash(number, *counts, position)
             page.reseal(old, new)
             self._hashes[number] = (lasting, new)
-            moves = {"helpful": helpful, "harmful": harmful, "selected": selected}
-            rows.append({"bullet": number, **moves, "at_position": position, "new_hash": new})
+            rows.append((helpful, harmful, selected, position, new, number))
         if rows:
             page.run(sql.MOVE, rows)
         self._moved = {}
@@ -167,17 +171,7 @@ class Books:
             row["hash"] = lasting ^ tally_of(row)
             page.reseal(old, row["hash"])
             self._keep(row)
-            rows.append(
-                {
-                    "bullet": bullet.number,
-                    "new_content": row["content"],
-                    "new_condition": row["condition"],
-                    "new_status": row["status"],
-                    "new_weight": row["weight"],
-                    "at_position": row["changed"],
-                    "new_hash": row["hash"],
-                }
-            )
+            rows.append(_REWRITTEN(row))
         if rows:
             page.run(sql.REWRITE, rows)
 

@@ -83,8 +83,7 @@ class Database(ABC):
                     page.position, page.version, page.seal = page.first(self._read_clock)
                     yield page
                     if page.is_written:
-                        at = {"at_position": page.position, "at_version": page.version}
-                        page.run(_SET_CLOCK, [{**at, "with_seal": page.seal}])
+                        page.run(_SET_CLOCK, [(page.position, page.version, page.seal)])
             except (sa.exc.DBAPIError, self._driver_error) as error:
                 kind = WriteConflict if self._is_conflict(error) else PlaybookError
                 raise kind(f"cannot write to {self.url}: {_first_line(error)}") from error

@@ -5,8 +5,8 @@ that are given back to it. It knows nothing of how bullets are cached or selecte
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
 from typing import Any
 
 import sqlalchemy as sa
@@ -17,85 +17,14 @@ from acegraph.state.cases import Case
 from acegraph.state.database import Database
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
 from acegraph.state.page import Page
+from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
-from acegraph.state.tables import now, to_text
-from acegraph.state.transaction import Fields, clean_text
+from acegraph.state.tables import chunks, now, to_text
+from acegraph.state.transaction import clean_text
 from acegraph.state.verdict import APPROVE, JUDGE, Verdict, is_absence
-
-Moves = Mapping[int, tuple[int, int, int]]
-"""What is added per bullet number: helpful, harmful, selected."""
 
 ERASED = "erased"
 """The digest of a case whose content was erased."""
-
-_MANY = 500
-"""Parameters of one statement; some builds of SQLite take no more than 999."""
-
-
-@dataclass(frozen=True)
-class Shown:
-    """One bullet that was shown for a decision."""
-
-    bullet_number: int
-    credited: bool
-    """Whether the outcome counts for it: it had a part, or the caller credits all selected ones."""
-    verdict: Verdict | None
-    """What it argued for; None credits it with the decision's own outcome."""
-    selected: bool = True
-    """False for a rule that held and was not shown: it is tested by the outcome, and no more."""
-
-
-@dataclass(frozen=True)
-class DecisionRecord:
-    """One decision with all that is needed to judge and replay it."""
-
-    id: str
-    node: str
-    text: str
-    fields: Fields
-    digest: str
-    decision: Verdict
-    risk_score: float | None = None
-    reasons: tuple[str, ...] = ()
-    settings: Mapping[str, Any] = field(default_factory=dict)
-    playbook_version: int = 0
-    seen: int = 0
-    """How far the ledger had come when its bullets were selected."""
-    shown: tuple[Shown, ...] = ()
-    counted: bool = True
-    """False for a frozen or vanilla run: stored, but no counter moves and nothing is evidence."""
-
-
-@dataclass(frozen=True)
-class Label:
-    """What the right answer is, who says so, and since when it is known."""
-
-    value: Verdict
-    source: str = "label"
-    known_at: str = ""
-
-
-@dataclass(frozen=True)
-class Recorded:
-    """What the ledger did with a decision or a label."""
-
-    decision: Verdict | None
-    """The decision that stands: the first one given under this id."""
-    node: str
-    first: bool
-    """Whether the decision is new; False for one delivered again."""
-    counted: bool = False
-    new_case: bool = False
-    """Whether the transaction was unknown before: neither decided nor remembered."""
-    label: Label | None = None
-    """The label that stands, where one is known."""
-    label_changed: bool = False
-    lesson: Mapping[str, Any] | None = None
-    """What was learned from it already, where the learning branch has run."""
-    moved: Moves = field(default_factory=dict)
-    """The counters that this has to move, and did not yet."""
-    missing: bool = False
-    """Whether the label was no label: no chargeback came, and the payment had been declined."""
 
 
 @dataclass(frozen=True)
@@ -110,58 +39,49 @@ class _Standing:
     lesson: Mapping[str, Any] | None = None
 
 
-def chunks(ids: list[str]) -> Iterator[list[str]]:
-    """Parts small enough for one statement."""
-    for start in range(0, len(ids), _MANY):
-        yield ids[start : start + _MANY]
-
-
 class Ledger:
     """The record of cases, decisions and outcomes in one database."""
 
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
+    def remember(self, page: Page, past: Iterable[Case], node: str, source: str) -> int:
         """Store labelled cases that nobody has decided yet; known ones stay as they are."""
         at, added = now(), 0
         by_id = {case.id: case for case in past}
-        all_ids = list(by_id)
-        with self._database.writing() as page:
-            for ids in chunks(all_ids):
-                known: set[str] = set()
-                for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
-                    known.update(page.connection.scalars(statement, {"ids": ids}))
-                fresh = [by_id[i] for i in ids if i not in known]
-                page.add(tables.cases, [case_row(case, node, at) for case in fresh])
-                page.add(
-                    tables.outcomes, [_outcome(c.id, 1, Label(c.label, source, at)) for c in fresh]
-                )
-                added += len(fresh)
+        for ids in chunks(list(by_id)):
+            known: set[str] = set()
+            for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
+                known.update(page.connection.scalars(statement, {"ids": ids}))
+            fresh = [by_id[i] for i in ids if i not in known]
+            page.add(tables.cases, [case_row(case, node, at) for case in fresh])
+            page.add(
+                tables.outcomes, [_outcome(c.id, 1, Label(c.label, source), at) for c in fresh]
+            )
+            added += len(fresh)
         return added
 
-    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
+    def record(self, page: Page, record: DecisionRecord, label: Label | None) -> Recorded:
         """Store a decision and, where it is known, its outcome; the second time changes nothing."""
-        with self._database.writing() as page:
-            known = page.first(sql.IS_KNOWN, id=record.id)
-            if known is not None:
-                return self._record_known(page, record, label, *known)
-            at = now()
-            case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
-            page.add(tables.cases, [case_row(case, record.node, at, evidence=record.counted)])
-            self._store_decision(page, record, at)
-            if label is not None:
-                page.add(tables.outcomes, [_outcome(record.id, 1, label)])
-            return Recorded(
-                decision=record.decision,
-                node=record.node,
-                first=True,
-                counted=record.counted,
-                new_case=True,
-                label=label,
-                label_changed=label is not None,
-                moved=_first_moves(record, label),
-            )
+        known = page.first(sql.IS_KNOWN, record.id, record.id)
+        if known is not None:
+            return self._record_known(page, record, label, *known)
+        at = now()
+        case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
+        page.add(tables.cases, [case_row(case, record.node, at, evidence=record.counted)])
+        self._store_decision(page, record, at)
+        if label is not None:
+            page.add(tables.outcomes, [_outcome(record.id, 1, label, at)])
+        return Recorded(
+            decision=record.decision,
+            node=record.node,
+            first=True,
+            counted=record.counted,
+            new_case=True,
+            label=label,
+            label_changed=label is not None,
+            moved=_first_moves(record, label),
+        )
 
     def _record_known(
         self,
@@ -194,41 +114,44 @@ class Ledger:
         moved = add_moves(_first_moves(record, standing.label), settled.moved)
         return replace(settled, first=True, moved=moved)
 
-    def label(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
+    def label(self, page: Page, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, the right answers of stored cases; unknown ones are left out."""
         found: dict[str, Recorded] = {}
-        with self._database.writing() as page:
-            for ids in chunks(list(labels)):
-                rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
-                standing = {row.id: _standing(row) for row in rows}
-                hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
-                said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
-                found |= self._settle(page, standing, said)
-                found |= {i: replace(found[i], missing=True) for i in hidden}
+        for ids in chunks(list(labels)):
+            rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
+            standing = {row.id: _standing(row) for row in rows}
+            hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
+            said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
+            found |= self._settle(page, standing, said)
+            found |= {i: replace(found[i], missing=True) for i in hidden}
         return found
 
-    def withdraw(self, case_id: str, by: str, instead: Label | None = None) -> Recorded:
+    def withdraw(self, page: Page, case_id: str, by: str, instead: Label | None) -> Recorded:
         """Take the standing label back with all it moved; an earlier one may stand again."""
-        with self._database.writing() as page:
-            row = page.connection.execute(sql.STANDING, {"id": case_id}).one()
-            said = {case_id: instead}
-            return self._settle(page, {case_id: _standing(row)}, said, withdrawn_by=by)[case_id]
+        row = page.connection.execute(sql.STANDING, {"id": case_id}).one()
+        said = {case_id: instead}
+        return self._settle(page, {case_id: _standing(row)}, said, withdrawn_by=by)[case_id]
 
-    def conclude(self, case_id: str, lesson: Mapping[str, Any]) -> None:
+    def conclude(self, page: Page, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
-        with self._database.writing() as page:
-            if page.first(sql.LESSON, id=case_id) is None:
-                learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
-                page.add(tables.lessons, [learned])
+        if page.first(sql.LESSON, case_id) is None:
+            learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
+            page.add(tables.lessons, [learned])
 
-    def right_number(self, case_id: str, node: str) -> int:
+    def right_number(self, page: Page, case_id: str, node: str) -> int:
         """The how-many-eth right decision of its node this is."""
-        with self._database.writing() as page:
-            number = page.connection.scalar(sql.RIGHT_NUMBER, {"id": case_id})
-            if number is None:
-                number = 1 + (page.connection.scalar(sql.LAST_RIGHT, {"node": node}) or 0)
-                page.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
-            return int(number)
+        known = page.first(sql.RIGHT_NUMBER, case_id)
+        if known is not None:
+            return int(known[0])
+        (last,) = page.first(sql.LAST_RIGHT, node)
+        number = 1 + (last or 0)
+        page.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
+        return number
+
+    def lesson(self, page: Page, case_id: str) -> dict[str, Any] | None:
+        """What was learned from a decision, where something was."""
+        found = page.first(sql.LESSON, case_id)
+        return json.loads(found[0]) if found is not None else None
 
     def decision(self, case_id: str) -> dict[str, Any]:
         """A stored decision with its case, the bullets shown and its label."""
@@ -246,12 +169,6 @@ class Ledger:
             "bullets": [f"b{row.bullet}" for row in shown if row.selected],
             "bullets_used": [f"b{row.bullet}" for row in shown if row.selected and row.credited],
         }
-
-    def lesson(self, case_id: str) -> dict[str, Any] | None:
-        """What was learned from a decision, where something was."""
-        with self._database.writing() as page:
-            found = page.first(sql.LESSON, id=case_id)
-        return json.loads(found[0]) if found is not None else None
 
     def labelled(self, node: str, last: int) -> list[Case]:
         """The newest cases with a label that is more than an opinion, oldest first."""
@@ -308,8 +225,9 @@ class Ledger:
             for i, label in labels.items()
             if withdrawn_by or (label and _says_something_new(standing[i].label, label))
         }
+        at = now()
         rows = [
-            _outcome(i, standing[i].revision + 1, label, withdrawn_by)
+            _outcome(i, standing[i].revision + 1, label, at, withdrawn_by)
             for i, label in changed.items()
         ]
         page.add(tables.outcomes, rows)
@@ -321,8 +239,8 @@ class Ledger:
             stands = changed.get(i, case.label)
             if i in changed and case.counted:
                 argued = credited.get(i, {})
-                before = _moves(argued, case.label.value, sign=-1) if case.label else {}
-                moved = add_moves(before, _moves(argued, stands.value) if stands else {})
+                before = _credit(argued, case.label.value, sign=-1) if case.label else {}
+                moved = add_moves(before, _credit(argued, stands.value) if stands else {})
             found[i] = Recorded(
                 decision=case.decision,
                 node=case.node,
@@ -362,14 +280,14 @@ def _standing(row: Any) -> _Standing:
 
 
 def _outcome(
-    case_id: str, revision: int, label: Label | None, withdrawn_by: str = ""
+    case_id: str, revision: int, label: Label | None, at: str, withdrawn_by: str = ""
 ) -> dict[str, Any]:
     return {
         "case": case_id,
         "revision": revision,
         "label": label.value if label else None,
         "source": clean_text(label.source if label else withdrawn_by),
-        "known_at": label.known_at if label and label.known_at else now(),
+        "known_at": label.known_at if label and label.known_at else at,
     }
 
 
@@ -386,30 +304,12 @@ def _argued(record: DecisionRecord) -> dict[int, str]:
 
 def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
     """What a new decision counts for, with the label that is known of it."""
-    moved: dict[int, tuple[int, int, int]] = {}
     if not record.counted:
-        return moved
-    for shown in record.shown:
-        helpful = harmful = 0
-        if label is not None and shown.credited:
-            helpful = int((shown.verdict or record.decision) == label.value)
-            harmful = 1 - helpful
-        if shown.selected or helpful or harmful:
-            moved[shown.bullet_number] = (helpful, harmful, int(shown.selected))
-    return moved
+        return {}
+    shown = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
+    return add_moves(shown, _credit(_argued(record), label.value)) if label else shown
 
 
-def _moves(
-    credited: Mapping[int, str], label: str, sign: int = 1
-) -> dict[int, tuple[int, int, int]]:
-    """Helpful where what was argued for is the label."""
-    return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in credited.items()}
-
-
-def add_moves(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
-    """Both together; what cancels out is left out."""
-    total = dict(left)
-    for number, (h, f, s) in right.items():
-        before = total.get(number, (0, 0, 0))
-        total[number] = (before[0] + h, before[1] + f, before[2] + s)
-    return {number: moves for number, moves in total.items() if any(moves)}
+def _credit(argued: Mapping[int, str], label: str, sign: int = 1) -> Moves:
+    """Helpful where what was argued for is the label, harmful where it is not."""
+    return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in argued.items()}

@@ -13,8 +13,8 @@ import sqlalchemy as sa
 from acegraph.state import tables
 from acegraph.state.bullet import Bullet
 from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger import add_moves
 from acegraph.state.playbook import EVIDENCE_WINDOW, BulletPlaybook
+from acegraph.state.records import add_moves
 from acegraph.state.rows import from_row, read_condition, to_row
 from acegraph.state.tally import Until, adjusted, contents, count
 from acegraph.state.verdict import JUDGE

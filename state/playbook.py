@@ -23,7 +23,7 @@ from acegraph.state.errors import (
     UnknownDecision,
 )
 from acegraph.state.index import Bools, View
-from acegraph.state.ledger import DecisionRecord, Label, Moves, Recorded, add_moves
+from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.redaction import redacted
 from acegraph.state.rows import to_row
 from acegraph.state.transaction import clean_text
@@ -238,11 +238,11 @@ class BulletPlaybook(Books):
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
         record = redacted(record)
-        with self.writing():
+        with self.writing() as page:
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:
                     self.get_bullet(f"b{shown.bullet_number}")  # says what it looked for
-            recorded = self._ledger.record(record, label)
+            recorded = self._ledger.record(page, record, label)
             self.move(recorded.moved)
             if label and recorded.label_changed and label.source != JUDGE:
                 table = self._cases.get(record.node)
@@ -266,8 +266,8 @@ class BulletPlaybook(Books):
     @retried
     def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, many right answers in one step; unknown decisions are left out."""
-        with self.writing():
-            found = self._ledger.label(labels)
+        with self.writing() as page:
+            found = self._ledger.label(page, labels)
             moved: Moves = {}
             for recorded in found.values():
                 moved = add_moves(moved, recorded.moved)
@@ -279,8 +279,8 @@ class BulletPlaybook(Books):
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
         """Take a label back with all it moved; an earlier one may stand again instead."""
-        with self.writing():
-            recorded = self._ledger.withdraw(decision_id, by, instead)
+        with self.writing() as page:
+            recorded = self._ledger.withdraw(page, decision_id, by, instead)
             self.move(recorded.moved)
             self._cases.pop(recorded.node, None)
         return recorded
@@ -288,20 +288,20 @@ class BulletPlaybook(Books):
     @retried
     def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision, so that it is not learned from twice."""
-        with self.writing():
-            self._ledger.conclude(decision_id, lesson)
+        with self.writing() as page:
+            self._ledger.conclude(page, decision_id, lesson)
 
     @retried
     def right_number(self, decision_id: str, node: str) -> int:
         """The how-many-eth right decision of its node this is; the same whenever it is asked."""
-        with self.writing():
-            return self._ledger.right_number(decision_id, node)
+        with self.writing() as page:
+            return self._ledger.right_number(page, decision_id, node)
 
     @retried
     def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
         """Take labelled history in as evidence; gives how many cases were new."""
-        with self.writing():
-            added = self._ledger.remember(list(past), node, source)
+        with self.writing() as page:
+            added = self._ledger.remember(page, past, node, source)
             self._cases.pop(node, None)
         return added
 
@@ -311,7 +311,8 @@ class BulletPlaybook(Books):
 
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision, where the learning branch has run."""
-        return self._ledger.lesson(decision_id)
+        with self.writing() as page:
+            return self._ledger.lesson(page, decision_id)
 
     def cases(self, node: str) -> CaseTable:
         """The newest labelled cases of a node, the evidence on which bullets are tested.

@@ -47,6 +47,7 @@ class PostgresDatabase(Database):
             options += " -c synchronous_commit=on"
         self._engine = sa.create_engine(
             given.difference_update_query(["options"]),
+            paramstyle="format",
             pool_size=5,
             pool_pre_ping=True,
             connect_args={"options": options, "connect_timeout": WAIT_SECONDS // 3},

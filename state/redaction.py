@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
-from acegraph.state.ledger import DecisionRecord
+from acegraph.state.records import DecisionRecord
 from acegraph.state.remarks import is_remark, without_memos
 from acegraph.state.rows import written
 from acegraph.state.transaction import Fields, Scalar, Transaction

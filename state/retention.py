@@ -9,7 +9,6 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from acegraph.state import tables
-from acegraph.state.ledger import chunks
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.tally import count
 
@@ -38,7 +37,7 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
         # A balance of nothing is noted too: it says how far back nobody can look any more.
         playbook.adjust(page, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
         page.add(tables.pruned, [{"case": case, "at": tables.now()} for case in old])
-        for part in chunks(old):
+        for part in tables.chunks(old):
             for table in (selections, outcomes, tables.rights, tables.lessons, decisions):
                 page.remove(table, table.c.case.in_(part))
             page.remove(tables.cases, tables.cases.c.id.in_(part))

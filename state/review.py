@@ -17,8 +17,8 @@ from acegraph.state.blocks import LET_THROUGH
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
-from acegraph.state.ledger import Label, Recorded
 from acegraph.state.playbook import BulletPlaybook
+from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
 from acegraph.state.tables import cases, decisions, now, outcomes
 from acegraph.state.transaction import clean_text
@@ -109,7 +109,7 @@ def _same(one: str, other: str) -> bool:
 def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:
     """Keep a transaction on which the agent could not decide, so that a person can."""
     with playbook.writing() as page:
-        known = page.first(sql.IS_KNOWN, id=case.id)
+        known = page.first(sql.IS_KNOWN, case.id, case.id)
         if known is None:
             page.add(cases, [case_row(case, node, now(), evidence=evidence)])
         elif known[1]:

@@ -29,7 +29,6 @@ class SqliteDatabase(Database):
         self._engine = sa.create_engine(
             url,
             poolclass=StaticPool,
-            paramstyle="named",
             connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
         )
 

@@ -141,5 +141,7 @@ REWRITE = Statement(
 )
 ALL_BULLETS = sa.select(bullets).order_by(bullets.c.number)
 BULLETS_SINCE = ALL_BULLETS.where(bullets.c.changed > sa.bindparam("since"))
-RIGHT_NUMBER = sa.select(rights.c.number).where(rights.c.case == _id)
-LAST_RIGHT = sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))
+RIGHT_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
+LAST_RIGHT = Statement(
+    sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))
+)

@@ -6,6 +6,7 @@ same bytes and one hash per row holds for both.
 """
 
 import json
+from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Any, Final
 
@@ -200,6 +201,16 @@ LEDGER: Final = (
 _ENCODER: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
+
+
+_MANY: Final = 500
+"""Parameters of one statement; some builds of SQLite take no more than 999."""
+
+
+def chunks(ids: list[str]) -> Iterator[list[str]]:
+    """Parts small enough for one statement."""
+    for start in range(0, len(ids), _MANY):
+        yield ids[start : start + _MANY]
 
 
 def now() -> str:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import sqlalchemy as sa
 
 from acegraph.state.bullet import Status
-from acegraph.state.ledger import Moves, add_moves
+from acegraph.state.records import Moves, add_moves
 from acegraph.state.tables import adjustments, decisions, history, outcomes, selections
 
 

@@ -6,7 +6,7 @@ selection to compute on.
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
 import numpy as np
@@ -18,12 +18,10 @@ from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.grown import grown
 from acegraph.state.page import Page, hash_values
-from acegraph.state.tables import embeddings, meta
+from acegraph.state.tables import chunks, embeddings, meta
 
 Vector = NDArray[np.float32]
 
-_AT_ONCE: Final = 500
-"""How many hashes one statement asks for: databases limit the number of parameters."""
 _MODEL_KEY: Final = "embedding_model"
 _INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
 
@@ -79,7 +77,7 @@ class VectorShelf:
         names = {text_hash(text): text for text in texts}
         found: dict[str, Vector] = {}
         with self._database.reading() as connection:
-            for some in _in_parts(list(names)):
+            for some in chunks(list(names)):
                 rows = connection.execute(
                     sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
                         embeddings.c.model == model, embeddings.c.text_hash.in_(some)
@@ -129,8 +127,3 @@ def forget_vector(page: Page, text: str) -> None:
     """Drop the vectors of a text: they follow from what it said."""
     gone = embeddings.delete().where(embeddings.c.text_hash == text_hash(text))
     page.connection.execute(gone)
-
-
-def _in_parts(names: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(names), _AT_ONCE):
-        yield names[start : start + _AT_ONCE]
