@@ -127,32 +127,27 @@ class Curator:
             if repeated := _already_done(view.shelf.bullets, content, origin):
                 done: Action = "held" if repeated.status == "candidate" else "added"
                 return Curation(done, f"already {done} for this decision", repeated.id)
-            table = playbook.cases(node)
-            proposal = proposal_of(content, condition, playbook, table, origin)
-            held = self._screened(proposal)
-            if held and not held.held:
-                return Curation("refused", held.reason)
-            found = likenesses(content, condition, view, self.similarity_threshold)
-            twins = [like.bullet for like in found if like.difference is None]
-            # A candidate that waits is no hindrance to what needs not wait.
-            in_use = ("active", "candidate") if held else ("active",)
-            if twin := next((b for b in twins if b.status in in_use), None):
+            alike = likenesses(content, condition, view, self.similarity_threshold)
+            twins = [like.bullet for like in alike if like.difference is None]
+            if twin := _of_status(twins, "active"):
                 return Curation("duplicate", f"says the same as {twin.id}")
-            can_test = condition is not None and _can_prove(table)
-            active = playbook.get_bullets_for_node(node) if can_test else []
-            if can_test:
-                table = since_change(table, view.shelf.bullets)
-            tested, refusal = self._test(condition, table, active)
+            cases = playbook.cases(node)
+            proposal = proposal_of(content, condition, playbook, cases, origin)
+            doubt = self.screen(proposal) if self.screen else None
+            if doubt and not doubt.held:
+                return Curation("refused", doubt.reason)
+            # A candidate that waits is no hindrance to what needs not wait.
+            if doubt and (twin := _of_status(twins, "candidate")):
+                return Curation("duplicate", f"says the same as {twin.id}")
+            tested, refusal = self._tested(proposal, view.shelf.bullets)
+            waiting = len(playbook.get_bullets_for_node(node, status="candidate")) if doubt else 0
+            if not refusal and doubt and waiting >= self.capacity:
+                refusal = f"{doubt.reason}; and {waiting} candidates wait already"
             evidence = tested.to_json() if tested else {}
-            if not refusal and can_test and condition and self.screen:
-                refusal = self._without_largest(condition, table, active, proposal)
-            waiting = len(playbook.get_bullets_for_node(node, status="candidate")) if held else 0
-            if not refusal and held and waiting >= self.capacity:
-                refusal = f"{held.reason}; and {waiting} candidates wait already"
             if refusal:
                 return Curation("refused", refusal, evidence=evidence)
-            reason = held.reason if held else _why(tested)
-            former = None if held else _former(twins, source)
+            reason = doubt.reason if doubt else _why(tested)
+            former = None if doubt else _former(twins, source)
             if former:
                 playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -164,15 +159,17 @@ class Curator:
                     condition=condition,
                     problem_types=problem_types,
                     confidence=confidence,
-                    status="candidate" if held else self.entry,
+                    status="candidate" if doubt else self.entry,
                     reason=reason,
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
                     origin=dict(origin or {}),
-                    related=tuple(o.bullet.id for o in found if o.bullet.status == "active"),
+                    related=tuple(
+                        like.bullet.id for like in alike if like.bullet.status == "active"
+                    ),
                 )
             retired = self.tend(node, playbook, keep=bullet_id)
-            action: Action = "revived" if former else "held" if held else "added"
+            action: Action = "revived" if former else "held" if doubt else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
@@ -207,8 +204,19 @@ class Curator:
                 retired.append(bullet.id)
         return retired
 
-    def _screened(self, proposal: Proposal) -> Finding | None:
-        return self.screen(proposal) if self.screen else None
+    def _tested(
+        self, proposal: Proposal, everyone: Sequence[Bullet]
+    ) -> tuple[Backtest | None, str]:
+        """The backtest on the labelled cases, and why it refuses, where it does."""
+        condition = proposal.condition
+        if condition is None or not _can_prove(proposal.table):
+            return None, ""
+        active = [b for b in everyone if b.status == "active"]
+        table = since_change(proposal.table, everyone)
+        tested, refusal = self._test(condition, table, active)
+        if not refusal and self.screen:
+            refusal = self._without_largest(condition, table, active, proposal)
+        return tested, refusal
 
     def _without_largest(
         self,
@@ -223,11 +231,11 @@ class Curator:
         return f"does not stand without its largest customer or merchant: {doubt}" if doubt else ""
 
     def _test(
-        self, condition: Condition | None, table: CaseTable, active: Sequence[Bullet]
+        self, condition: Condition, table: CaseTable, active: Sequence[Bullet]
     ) -> tuple[Backtest | None, str]:
-        """The backtest, where one is possible, and why it refuses, where it does."""
+        """One backtest, where one is possible."""
         gate = self.gate
-        if gate is None or condition is None or not _can_prove(table):
+        if gate is None or not _can_prove(table):
             return None, ""
         found = backtest(condition, table, log_odds_over(table, active))
         if found.fires < _MIN_FIRES:
@@ -242,6 +250,10 @@ class Curator:
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"
         return found, ""
+
+
+def _of_status(bullets: Sequence[Bullet], status: Status) -> Bullet | None:
+    return next((b for b in bullets if b.status == status), None)
 
 
 def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:

@@ -10,6 +10,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -77,7 +78,7 @@ class Proposal:
     label: Verdict | None = None
     """The right answer of that transaction."""
 
-    @property
+    @cached_property
     def text(self) -> str:
         """Its content by its looks."""
         return skeleton(self.content)
