@@ -14,7 +14,6 @@ from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 
 from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
-from acegraph.graph.review import Review
 from acegraph.graph.step import Step
 from acegraph.graph.steps import Parts
 from acegraph.nodes.curator import Curator
@@ -97,6 +96,8 @@ def add_review(
     builder: StateGraph[AceState, AceContext, AceInput, AceOutput], parts: Parts
 ) -> None:
     """Put a person after the judge and after the curator."""
+    from acegraph.graph.review import Review
+
     people = Review(parts)
     builder.add_node("review", Step(people.review, "review"))
     builder.add_node("approval", Step(people.approve, "approval"))

@@ -6,7 +6,7 @@ the playbook stays bounded. It decides what becomes active and never writes a he
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
 import numpy as np
@@ -68,7 +68,13 @@ class Curation:
 
     def to_json(self) -> dict[str, Any]:
         """The form in which state and ledger hold it."""
-        return {**asdict(self), "evidence": dict(self.evidence), "retired": list(self.retired)}
+        return {
+            "action": self.action,
+            "reason": self.reason,
+            "bullet_id": self.bullet_id,
+            "evidence": dict(self.evidence),
+            "retired": list(self.retired),
+        }
 
 
 class Curator:

@@ -1,15 +1,16 @@
 """What is known: transactions, conditions, bullets, the playbook and its ledger, and what flows.
 
-Imports nothing of the other two rooms.
+Imports nothing of the other two rooms. What a decision does not need is imported when it is first
+asked for.
 """
 
-from acegraph.state.audit import verify
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Comparison, Condition, parse_condition
-from acegraph.state.copying import back_up
 from acegraph.state.database import Clock, Durability
-from acegraph.state.erasure import Erased, erase
 from acegraph.state.errors import (
     AceError,
     BudgetSpent,
@@ -34,14 +35,41 @@ from acegraph.state.errors import (
 from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
 from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
 from acegraph.state.index import View
-from acegraph.state.past import as_of
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import DecisionRecord, Label, Recorded, Shown
-from acegraph.state.retention import prune
 from acegraph.state.tables import as_utc
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
 from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
-from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
+
+if TYPE_CHECKING:
+    from acegraph.state.audit import verify
+    from acegraph.state.copying import back_up
+    from acegraph.state.erasure import Erased, erase
+    from acegraph.state.past import as_of
+    from acegraph.state.retention import prune
+    from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
+
+_LATER = {
+    "verify": "audit",
+    "back_up": "copying",
+    "Erased": "erasure",
+    "erase": "erasure",
+    "as_of": "past",
+    "prune": "retention",
+    "Difference": "versions",
+    "Purged": "versions",
+    "bullets_at": "versions",
+    "diff": "versions",
+    "purge": "versions",
+    "rollback": "versions",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+
 
 __all__ = [
     "APPROVE",

@@ -24,6 +24,7 @@ WAIT_SECONDS = 30
 """How long a writer waits for another one."""
 
 READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
+_LOOK_AT_CLOCK = Statement(READ_CLOCK)
 _SET_CLOCK = Statement(
     tables.clock.update().values(
         position=sa.bindparam("at_position"),
@@ -115,11 +116,21 @@ class Database(ABC):
         except sa.exc.DBAPIError as error:
             raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
 
+    def fetch(self, statement: Statement, *values: Any) -> list[Any]:
+        """The rows that a query finds, as tuples, asked of the driver itself."""
+        with self.reading() as connection:
+            cursor = self._cursor() or connection.connection.cursor()
+            try:
+                cursor.execute(statement.text(connection.dialect), values)
+                rows: list[Any] = cursor.fetchall()
+            except self._driver_error as error:
+                raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+            return rows
+
     def clock(self) -> Clock:
         """How far the ledger has come, whoever wrote last."""
-        with self.reading() as connection:
-            found = connection.execute(READ_CLOCK).one()
-        return Clock(found.position, found.version)
+        ((position, version, _),) = self.fetch(_LOOK_AT_CLOCK)
+        return Clock(position, version)
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[sa.Connection]:

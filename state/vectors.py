@@ -7,23 +7,29 @@ selection to compute on.
 
 import hashlib
 from collections.abc import Iterable, Mapping
+from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
-from sqlalchemy.dialects import postgresql, sqlite
 
 from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.grown import grown
-from acegraph.state.page import Page, hash_values
+from acegraph.state.page import Page, Statement, hash_values
 from acegraph.state.tables import chunks, embeddings, meta
 
 Vector = NDArray[np.float32]
 
 _MODEL_KEY: Final = "embedding_model"
-_INSERT: Final[dict[str, Any]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+_of_model = embeddings.c.model == sa.bindparam("model")
+_ONE_VECTOR: Final = Statement(
+    sa.select(embeddings.c.vector).where(_of_model, embeddings.c.text_hash == sa.bindparam("name"))
+)
+_VECTORS: Final = sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
+    _of_model, embeddings.c.text_hash.in_(sa.bindparam("names", expanding=True))
+)
 
 
 def unit(vectors: Vector) -> Vector:
@@ -75,14 +81,14 @@ class VectorShelf:
     def read(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
         """The vectors of those of the texts that have one."""
         names = {text_hash(text): text for text in texts}
+        if len(names) == 1:  # a transaction: every decision asks
+            ((name, text),) = names.items()
+            stored = self._database.fetch(_ONE_VECTOR, model, name)
+            return {text: np.frombuffer(stored[0][0], dtype="<f4")} if stored else {}
         found: dict[str, Vector] = {}
         with self._database.reading() as connection:
             for some in chunks(list(names)):
-                rows = connection.execute(
-                    sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
-                        embeddings.c.model == model, embeddings.c.text_hash.in_(some)
-                    )
-                )
+                rows = connection.execute(_VECTORS, {"model": model, "names": some})
                 found |= {names[name]: np.frombuffer(v, dtype="<f4") for name, v in rows}
         return found
 
@@ -102,7 +108,7 @@ class VectorShelf:
             sizes = {len(vector) for vector in vectors.values()} | ({one // 4} if one else set())
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
-            insert = _INSERT[page.connection.dialect.name](embeddings)
+            insert = _insert(page, embeddings)
             page.connection.execute(insert.on_conflict_do_nothing(), rows)
 
     def bound_model(self) -> str | None:
@@ -116,11 +122,17 @@ class VectorShelf:
     def bind(self, model: str) -> None:
         """Say whose vectors the bullets have from now on."""
         with self._database.writing() as page:
-            insert = _INSERT[page.connection.dialect.name](meta)
+            insert = _insert(page, meta)
             page.connection.execute(
                 insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
                 {"key": _MODEL_KEY, "value": model},
             )
+
+
+def _insert(page: Page, table: sa.Table) -> Any:
+    """An insert that may say what to do on a conflict: SQLAlchemy has one for each database."""
+    dialect = import_module(f"sqlalchemy.dialects.{page.connection.dialect.name}")
+    return dialect.insert(table)
 
 
 def forget_vector(page: Page, text: str) -> None:
