@@ -9,7 +9,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.vectors import Vector
+from acegraph.state.matrix import Vector
 
 NODE = "bench"
 DIMENSIONS = 1536

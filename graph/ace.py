@@ -6,9 +6,11 @@
 The builder comes back uncompiled: the host compiles it with its own checkpointer and store.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from functools import lru_cache
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
@@ -19,7 +21,10 @@ from acegraph.graph.steps import Parts
 from acegraph.nodes.curator import Curator
 from acegraph.nodes.embeddings import EmbeddingModel
 from acegraph.nodes.selector import HybridSelector
-from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
+from acegraph.state import AceContext, AceInput, AceOutput, AceState
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 
 def create_ace_graph(
@@ -42,6 +47,8 @@ def create_ace_graph(
     none. With `review` a run stops for a person where the agent is unsure, and before a bullet
     becomes active (see review.py); compile it with a checkpointer.
     """
+    from acegraph.state import BulletPlaybook
+
     book = playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook)
     parts = gather_parts(
         book, agent, judge, reflector, curator=curator, embeddings=embeddings, context=context

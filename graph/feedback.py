@@ -2,19 +2,20 @@
 road as ground truth.
 """
 
+from __future__ import annotations
+
 import csv
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from acegraph.graph.collaborators import as_reflector
 from acegraph.graph.lesson import Lesson
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import BLOCKING, finish
 from acegraph.state import (
-    BulletPlaybook,
     InvalidDataset,
     InvalidInput,
     Label,
@@ -24,6 +25,9 @@ from acegraph.state import (
     as_utc,
     parse_verdict,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 _BATCH: Final = 2_000
 """Labels of one database transaction: many, and yet others wait for a moment only."""
@@ -130,7 +134,7 @@ def read_labels(file: Path, source: str = "feedback") -> list[tuple[str, Label]]
         raise InvalidDataset(f"{file}: not a CSV: {error}") from None
 
 
-def _checked(rows: "csv.DictReader[str]", file: Path, source: str) -> Iterator[tuple[str, Label]]:
+def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tuple[str, Label]]:
     missing = {"decision_id", "label"} - set(rows.fieldnames or ())
     if missing:
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")

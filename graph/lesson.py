@@ -2,9 +2,11 @@
 comes.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acegraph.graph.collaborators import Reflecting
 from acegraph.nodes import prompts
@@ -14,8 +16,11 @@ from acegraph.nodes.drift import since_change
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Judged, Reflection
 from acegraph.nodes.waiting import Wait
-from acegraph.state import BulletPlaybook, Condition, Transaction, Verdict
+from acegraph.state import Condition, Transaction, Verdict
 from acegraph.state.redaction import Redaction
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
 

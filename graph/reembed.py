@@ -1,11 +1,17 @@
 """Give the bullets of a playbook the vectors of another embedding model."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes import providers
 from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.nodes.waiting import BLOCKING, finish
-from acegraph.state import BulletPlaybook
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 
 def reembed(playbook: BulletPlaybook, model: str | Embeddings | EmbeddingModel | None) -> int:

@@ -4,9 +4,11 @@ The playbook is rebuilt as the decision saw it, and the selection runs again wit
 its seed. What would be decided today is told beside it.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from acegraph.graph.ace import selectors
 from acegraph.graph.collaborators import as_agent
@@ -15,13 +17,14 @@ from acegraph.nodes.stages import Selection
 from acegraph.nodes.waiting import BLOCKING, finish
 from acegraph.state import (
     Bullet,
-    BulletPlaybook,
     ModelError,
     PlaybookError,
     Transaction,
     Verdict,
-    as_of,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,8 @@ def replay(
 
     Give the agent and the embeddings that the graph was made with, where it was given any.
     """
+    from acegraph.state import as_of
+
     stored = playbook.decision(decision_id)
     if stored["decision"] is None:
         raise PlaybookError(f"{decision_id!r} is a labelled case that was never decided")

@@ -4,6 +4,8 @@ nothing.
 What it says is stored with the decision; when the labels are there, champion.py compares.
 """
 
+from __future__ import annotations
+
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -13,16 +15,15 @@ from acegraph.nodes.waiting import Wait
 from acegraph.state import (
     AceState,
     Bullet,
-    BulletPlaybook,
     CaseTable,
     ModelError,
     Transaction,
-    bullets_at,
 )
 from acegraph.state.rows import to_row
 
 if TYPE_CHECKING:
     from acegraph.graph.steps import Parts
+    from acegraph.state import BulletPlaybook
 
 
 def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlaybook:
@@ -31,6 +32,8 @@ def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlayb
     Weights are fitted in company: where the company was another, they are fitted anew on the
     labelled cases of today.
     """
+    from acegraph.state import BulletPlaybook, bullets_at
+
     bullets = bullets_at(playbook, version)
     active = [b for b in bullets if b.node == node and b.status == "active"]
     if _company(active) != _company(playbook.get_bullets_for_node(node)):
@@ -58,7 +61,7 @@ def _refit(active: list[Bullet], table: CaseTable) -> dict[str, Bullet]:
     return {b.id: replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)}
 
 
-async def decide_in_shadow(parts: "Parts", state: AceState, wait: Wait) -> dict[str, Any]:
+async def decide_in_shadow(parts: Parts, state: AceState, wait: Wait) -> dict[str, Any]:
     """What the challenger decides on the transaction of a run, in the form the ledger keeps."""
     case, settings = state["case"], state["settings"]
     version, node = settings["challenger"], settings["node"]

@@ -4,10 +4,12 @@ Selector, agent, judge, reflector, curator. A model's failure ends here as `unde
 reason: nobody is approved, no counter moves, no bullet is born.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from langgraph.runtime import Runtime
 
@@ -28,7 +30,6 @@ from acegraph.state import (
     AceContext,
     AceState,
     Bullet,
-    BulletPlaybook,
     Clock,
     DecisionRecord,
     InvalidTransaction,
@@ -41,6 +42,9 @@ from acegraph.state import (
     other,
     parse_verdict,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 UNDECIDED: Final = "UNDECIDED"
 _MAX_ID: Final = 200

@@ -4,10 +4,12 @@ Duplicates are refused; what can be checked is replayed over the labelled cases 
 the playbook stays bounded. It decides what becomes active and never writes a heuristic itself.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +38,6 @@ from acegraph.nodes.screening import (
 from acegraph.state import (
     DECLINE,
     Bullet,
-    BulletPlaybook,
     CaseTable,
     Condition,
     InvalidSettings,
@@ -44,6 +45,9 @@ from acegraph.state import (
     Status,
     parse_condition,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 Action = Literal["added", "revived", "duplicate", "refused", "held"]
 """`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
@@ -99,7 +103,7 @@ class Curator:
         self.entry: Status = "active"
         """What a bullet is when it is let in."""
 
-    def awaiting_approval(self) -> "Curator":
+    def awaiting_approval(self) -> Curator:
         """The same curator, under whom what is let in waits for a person."""
         waiting = copy(self)
         waiting.entry = "candidate"

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
-from acegraph.state.playbook import EVIDENCE_WINDOW
+from acegraph.state.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """On either side of a change."""

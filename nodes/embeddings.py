@@ -20,7 +20,7 @@ from acegraph.nodes.models import as_model_errors
 from acegraph.nodes.usage import begin_call
 from acegraph.nodes.waiting import BLOCKING, Wait
 from acegraph.state import ModelAnswerInvalid, ModelUnavailable
-from acegraph.state.vectors import Vector
+from acegraph.state.matrix import Vector
 
 THRESHOLDS: Final = {
     EMBEDDED_MODEL: 0.5,

@@ -21,7 +21,7 @@ from acegraph.state import (
     other,
     parse_verdict,
 )
-from acegraph.state.vectors import text_hash
+from acegraph.state.matrix import text_hash
 from acegraph.state.verdict import JUDGE
 
 if TYPE_CHECKING:

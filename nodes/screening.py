@@ -5,13 +5,15 @@ defence is what a bullet is and who bears it out, not what it is forbidden to sa
 wording holds a proposal back for a person. A reason never repeats a value it was refused for.
 """
 
+from __future__ import annotations
+
 import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -22,7 +24,6 @@ from acegraph.nodes.skeleton import personal_data, skeleton, words_of
 from acegraph.state import (
     APPROVE,
     DECLINE,
-    BulletPlaybook,
     CaseTable,
     Condition,
     Transaction,
@@ -31,6 +32,9 @@ from acegraph.state import (
     clean_text,
     parse_condition,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 MAX_LENGTH: Final = 400
 _MAX_SENTENCES: Final = 3

@@ -4,10 +4,12 @@ Context, quality, semantics, score, diversity. It reads the playbook and writes 
 vectors; the stages are in stages.py, their mathematics in selection.py and diversity.py.
 """
 
+from __future__ import annotations
+
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -19,14 +21,16 @@ from acegraph.nodes.stages import Asked, Pool, Selection, Settings, choose
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import (
     Bullet,
-    BulletPlaybook,
     InvalidSettings,
     ModelAnswerInvalid,
     ModelError,
     Transaction,
 )
+from acegraph.state.matrix import Vector, unit
 from acegraph.state.remarks import facts_text
-from acegraph.state.vectors import Vector, unit
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 _ENOUGH_TO_WARN = 20
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}

@@ -15,8 +15,8 @@ from acegraph.nodes.diversity import pick_diverse
 from acegraph.nodes.selection import Bools, Floats, Rows
 from acegraph.state import Bullet, Clock, Fields
 from acegraph.state.index import View
+from acegraph.state.matrix import Vector
 from acegraph.state.rules import CANNOT_SAY, FAILS, HOLDS, Answers
-from acegraph.state.vectors import Vector
 
 _FETCH_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""

@@ -1,7 +1,7 @@
 """What is known: transactions, conditions, bullets, the playbook and its ledger, and what flows.
 
-Imports nothing of the other two rooms. What a decision does not need is imported when it is first
-asked for.
+Imports nothing of the other two rooms. What touches a database is imported when it is first
+asked for: a host that only composes the graph need not wait for it.
 """
 
 from importlib import import_module
@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
 from acegraph.state.condition import Comparison, Condition, parse_condition
-from acegraph.state.database import Clock, Durability
 from acegraph.state.errors import (
     AceError,
     BudgetSpent,
@@ -33,28 +32,31 @@ from acegraph.state.errors import (
     WriteConflict,
 )
 from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
+from acegraph.state.formats import as_utc
 from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
 from acegraph.state.index import View
-from acegraph.state.playbook import BulletPlaybook
-from acegraph.state.records import DecisionRecord, Label, Recorded, Shown
-from acegraph.state.tables import as_utc
+from acegraph.state.records import Clock, DecisionRecord, Label, Recorded, Shown
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
 from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state.audit import verify
     from acegraph.state.copying import back_up
+    from acegraph.state.database import Durability
     from acegraph.state.erasure import Erased, erase
     from acegraph.state.past import as_of
+    from acegraph.state.playbook import BulletPlaybook
     from acegraph.state.retention import prune
     from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
 
 _LATER = {
     "verify": "audit",
     "back_up": "copying",
+    "Durability": "database",
     "Erased": "erasure",
     "erase": "erasure",
     "as_of": "past",
+    "BulletPlaybook": "playbook",
     "prune": "retention",
     "Difference": "versions",
     "Purged": "versions",

@@ -17,12 +17,13 @@ from acegraph.state import statements as sql
 from acegraph.state import tables
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import CaseTable
-from acegraph.state.database import READ_CLOCK, Clock, Durability, open_database
+from acegraph.state.database import READ_CLOCK, Durability, open_database
 from acegraph.state.errors import WriteConflict
+from acegraph.state.formats import now
 from acegraph.state.index import Roster
 from acegraph.state.ledger import Ledger
 from acegraph.state.page import Page, lasting_hash, tally_hash, tally_of
-from acegraph.state.records import Moves
+from acegraph.state.records import Clock, Moves
 from acegraph.state.rows import condition_text, from_row, read_case, to_row
 from acegraph.state.transaction import clean_text
 from acegraph.state.vectors import VectorShelf
@@ -152,7 +153,7 @@ class Books:
                     "harmful": f,
                     "selected": s,
                     "reason": reason,
-                    "at": at or tables.now(),
+                    "at": at or now(),
                     "covers": covers,
                 }
                 for i, (number, (h, f, s)) in enumerate(sorted(moved.items()), start=1)
@@ -180,7 +181,7 @@ class Books:
         page.version += 1
         entry = {
             "version": page.version,
-            "at": tables.now(),
+            "at": now(),
             "bullet": bullet.number,
             "change": change,
             "reason": clean_text(reason),

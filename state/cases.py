@@ -7,7 +7,7 @@ conditions, bullets or databases.
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from acegraph.state.transaction import Scalar
 from acegraph.state.verdict import DECLINE, Verdict
 
+EVIDENCE_WINDOW: Final = 5_000
+"""How many of the newest labelled cases count as evidence: enough to prove, few enough to
+forget."""
 _MISSING = -1
 _START = 16
 

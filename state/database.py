@@ -8,7 +8,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock, get_ident
-from typing import Any, ClassVar, Literal, NamedTuple, get_args
+from typing import Any, ClassVar, Literal, get_args
 
 import sqlalchemy as sa
 
@@ -16,6 +16,7 @@ from acegraph.state import tables
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.migrations import is_current, migrate
 from acegraph.state.page import Page, Statement
+from acegraph.state.records import Clock
 
 Durability = Literal["normal", "full"]
 """`normal` survives the end of the process, `full` also that of the machine."""
@@ -32,13 +33,6 @@ _SET_CLOCK = Statement(
         seal=sa.bindparam("with_seal"),
     )
 )
-
-
-class Clock(NamedTuple):
-    """How far the ledger has come."""
-
-    position: int
-    version: int
 
 
 class Database(ABC):
@@ -122,10 +116,9 @@ class Database(ABC):
             cursor = self._cursor() or connection.connection.cursor()
             try:
                 cursor.execute(statement.text(connection.dialect), values)
-                rows: list[Any] = cursor.fetchall()
+                return list(cursor.fetchall())
             except self._driver_error as error:
                 raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
-            return rows
 
     def clock(self) -> Clock:
         """How far the ledger has come, whoever wrote last."""

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from acegraph.state import tables
 from acegraph.state.errors import InvalidInput, UnknownDecision
+from acegraph.state.formats import chunks, now, to_text
 from acegraph.state.ledger import ERASED
 from acegraph.state.page import Page
 from acegraph.state.playbook import BulletPlaybook
@@ -83,7 +84,7 @@ def erase(
 
 def _by_id(page: Page, ids: list[str]) -> list[dict[str, Any]]:
     found = []
-    for part in tables.chunks(ids):
+    for part in chunks(ids):
         query = sa.select(tables.cases).where(tables.cases.c.id.in_(part))
         found += [dict(row) for row in page.connection.execute(query).mappings()]
     missing = set(ids) - {row["id"] for row in found}
@@ -133,7 +134,7 @@ def _said_by_others(page: Page, erased: Mapping[str, Any], telling: set[str]) ->
 
 def _blank_decisions(page: Page, ids: list[str]) -> None:
     """Reasons repeat what was seen. Without a transaction there is nothing to learn from either."""
-    for part in tables.chunks(ids):
+    for part in chunks(ids):
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
         for row in [dict(row) for row in page.connection.execute(query).mappings()]:
             page.replace(tables.decisions, row, {"reasons": "[]"})
@@ -143,8 +144,8 @@ def _blank_decisions(page: Page, ids: list[str]) -> None:
             )
         )
         nothing = {"action": "refused", "reason": "erased", "bullet_id": None}
-        lesson = tables.to_text({**nothing, "evidence": {}, "retired": []})
-        at = tables.now()
+        lesson = to_text({**nothing, "evidence": {}, "retired": []})
+        at = now()
         page.add(
             tables.lessons,
             [{"case": case, "lesson": lesson, "at": at} for case in part if case not in known],

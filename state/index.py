@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 
 from acegraph.state.bullet import Bullet
 from acegraph.state.condition import Condition
-from acegraph.state.database import Clock
 from acegraph.state.grown import grown
+from acegraph.state.matrix import Vector, VectorMatrix
+from acegraph.state.records import Clock
 from acegraph.state.rules import Answers, RuleTable
 from acegraph.state.transaction import Scalar
-from acegraph.state.vectors import Vector, VectorMatrix
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]

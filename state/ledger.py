@@ -16,10 +16,10 @@ from acegraph.state import tables
 from acegraph.state.cases import Case
 from acegraph.state.database import Database
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
+from acegraph.state.formats import chunks, now, to_text
 from acegraph.state.page import Page
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
-from acegraph.state.tables import chunks, now, to_text
 from acegraph.state.transaction import clean_text
 from acegraph.state.verdict import APPROVE, JUDGE, Verdict, is_absence
 

@@ -12,6 +12,7 @@ import sqlalchemy as sa
 
 from acegraph.state import tables
 from acegraph.state.errors import PlaybookError
+from acegraph.state.formats import to_text
 from acegraph.state.page import Page
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
@@ -102,7 +103,7 @@ def _to_2(connection: sa.Connection) -> None:
 
 
 def _canonical(text: str | None) -> str | None:
-    return None if text is None else tables.to_text(json.loads(text))
+    return None if text is None else to_text(json.loads(text))
 
 
 _STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2,)

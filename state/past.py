@@ -12,8 +12,10 @@ import sqlalchemy as sa
 
 from acegraph.state import tables
 from acegraph.state.bullet import Bullet
+from acegraph.state.cases import EVIDENCE_WINDOW
 from acegraph.state.errors import PlaybookError
-from acegraph.state.playbook import EVIDENCE_WINDOW, BulletPlaybook
+from acegraph.state.formats import as_utc
+from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import add_moves
 from acegraph.state.rows import from_row, read_condition, to_row
 from acegraph.state.tally import Until, adjusted, contents, count
@@ -25,7 +27,7 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
 
     By time, a label counts from when it was known; by position, from when it was written.
     """
-    until = Until(position=moment) if isinstance(moment, int) else Until(time=tables.as_utc(moment))
+    until = Until(position=moment) if isinstance(moment, int) else Until(time=as_utc(moment))
     with playbook.database.snapshot() as connection:
         _refuse_pruned(connection, until)
         stood = add_moves(count(connection, until), adjusted(connection, until))

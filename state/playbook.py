@@ -13,7 +13,7 @@ import sqlalchemy as sa
 from acegraph.state import tables
 from acegraph.state.books import Books, retried
 from acegraph.state.bullet import Bullet, Source, Status
-from acegraph.state.cases import Case, CaseTable
+from acegraph.state.cases import EVIDENCE_WINDOW, Case, CaseTable
 from acegraph.state.condition import Condition, parse_condition
 from acegraph.state.errors import (
     InvalidInput,
@@ -22,18 +22,16 @@ from acegraph.state.errors import (
     UnknownBullet,
     UnknownDecision,
 )
+from acegraph.state.formats import now
 from acegraph.state.index import Bools, View
+from acegraph.state.matrix import Vector, VectorMatrix
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.redaction import redacted
 from acegraph.state.rows import to_row
 from acegraph.state.transaction import clean_text
-from acegraph.state.vectors import Vector, VectorMatrix
 from acegraph.state.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
-EVIDENCE_WINDOW: Final = 5_000
-"""How many of the newest labelled cases count as evidence: enough to prove, few enough to
-forget."""
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
 
@@ -83,7 +81,7 @@ class BulletPlaybook(Books):
                 problem_types=tuple(problem_types),
                 confidence=float(confidence),
                 status=status,
-                created_at=tables.now(),
+                created_at=now(),
                 **details,
             )
             row = to_row(bullet)
@@ -162,10 +160,10 @@ class BulletPlaybook(Books):
     def set_weights(self, weights: Mapping[str, float]) -> None:
         """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
         with self.writing() as page:
-            now = {i: self.get_bullet(i) for i in weights}
+            known = {i: self.get_bullet(i) for i in weights}
             changed = [
                 replace(b, weight=float(weights[i]))
-                for i, b in now.items()
+                for i, b in known.items()
                 if b.weight != weights[i]
             ]
             self.rewrite(page, changed)

@@ -2,13 +2,20 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 from acegraph.state.transaction import Fields
 from acegraph.state.verdict import Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
+
+
+class Clock(NamedTuple):
+    """How far the ledger has come."""
+
+    position: int
+    version: int
 
 
 @dataclass(frozen=True)

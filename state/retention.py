@@ -9,13 +9,14 @@ from datetime import datetime
 import sqlalchemy as sa
 
 from acegraph.state import tables
+from acegraph.state.formats import as_utc, chunks, now
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.tally import count
 
 
 def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
-    before = tables.as_utc(decisions_before)
+    before = as_utc(decisions_before)
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
     with playbook.writing() as page:
         old = list(
@@ -36,8 +37,8 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
             covers, at = max(covers, position or 0), max(at, newest or "")
         # A balance of nothing is noted too: it says how far back nobody can look any more.
         playbook.adjust(page, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
-        page.add(tables.pruned, [{"case": case, "at": tables.now()} for case in old])
-        for part in tables.chunks(old):
+        page.add(tables.pruned, [{"case": case, "at": now()} for case in old])
+        for part in chunks(old):
             for table in (selections, outcomes, tables.rights, tables.lessons, decisions):
                 page.remove(table, table.c.case.in_(part))
             page.remove(tables.cases, tables.cases.c.id.in_(part))

@@ -17,10 +17,11 @@ from acegraph.state.blocks import LET_THROUGH
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
+from acegraph.state.formats import now
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
-from acegraph.state.tables import cases, decisions, now, outcomes
+from acegraph.state.tables import cases, decisions, outcomes
 from acegraph.state.transaction import clean_text
 from acegraph.state.verdict import JUDGE, Verdict, parse_verdict
 

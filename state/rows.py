@@ -7,7 +7,7 @@ from typing import Any, Final
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.condition import Condition
-from acegraph.state.tables import to_text
+from acegraph.state.formats import to_text
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}

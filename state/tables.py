@@ -5,14 +5,9 @@ JSON is kept as canonical text and truth values as 0 and 1, so that SQLite and P
 same bytes and one hash per row holds for both.
 """
 
-import json
-from collections.abc import Iterator
-from datetime import UTC, datetime
 from typing import Any, Final
 
 import sqlalchemy as sa
-
-from acegraph.state.errors import InvalidInput
 
 SCHEMA_VERSION: Final = 2
 
@@ -196,47 +191,3 @@ LEDGER: Final = (
     pruned,
 )
 """The tables that only grow."""
-
-
-_ENCODER: Final = json.JSONEncoder(
-    sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
-)
-
-
-_MANY: Final = 500
-"""Parameters of one statement; some builds of SQLite take no more than 999."""
-
-
-def chunks(ids: list[str]) -> Iterator[list[str]]:
-    """Parts small enough for one statement."""
-    for start in range(0, len(ids), _MANY):
-        yield ids[start : start + _MANY]
-
-
-def now() -> str:
-    """The time as every table writes it: UTC, ISO 8601."""
-    return datetime.now(UTC).isoformat(timespec="microseconds")
-
-
-def as_utc(time: str | datetime) -> str:
-    """A time given by a person, as the tables write it; without a zone it is UTC.
-
-    >>> as_utc("2026-03-01T12:00:00+02:00")
-    '2026-03-01T10:00:00.000000+00:00'
-    """
-    if isinstance(time, str):
-        try:
-            time = datetime.fromisoformat(time.strip())
-        except ValueError:
-            raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
-    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="microseconds")
-
-
-def to_text(data: Any) -> str:
-    """JSON as it is stored.
-
-    >>> to_text({"b": 1, "a": [True, None]})
-    '{"a":[true,null],"b":1}'
-    """
-    return _ENCODER.encode(data)

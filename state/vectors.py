@@ -1,26 +1,21 @@
 """Vectors of texts, kept per embedding model: those of two models are never compared.
 
-The shelf keeps them in the database under the model and a hash of the text, so that no text is
-bought twice; the matrix holds those of a node's bullets in memory as one block of unit vectors, for
-selection to compute on.
+They lie in the database under the model and a hash of the text, so that no text is bought twice.
 """
 
-import hashlib
 from collections.abc import Iterable, Mapping
 from importlib import import_module
 from typing import Any, Final
 
 import numpy as np
 import sqlalchemy as sa
-from numpy.typing import NDArray
 
 from acegraph.state.database import Database
 from acegraph.state.errors import ModelAnswerInvalid
-from acegraph.state.grown import grown
+from acegraph.state.formats import chunks
+from acegraph.state.matrix import Vector, text_hash
 from acegraph.state.page import Page, Statement, hash_values
-from acegraph.state.tables import chunks, embeddings, meta
-
-Vector = NDArray[np.float32]
+from acegraph.state.tables import embeddings, meta
 
 _MODEL_KEY: Final = "embedding_model"
 _of_model = embeddings.c.model == sa.bindparam("model")
@@ -32,44 +27,9 @@ _VECTORS: Final = sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
 )
 
 
-def unit(vectors: Vector) -> Vector:
-    """The vectors at length 1; a zero vector stays what it is.
-
-    >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)).round(3).tolist()
-    [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
-    """
-    wide = vectors.astype(np.float64)
-    lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
-    return np.asarray(wide / np.where(lengths > 0, lengths, 1), np.float32)
-
-
-def text_hash(text: str) -> str:
-    """The name under which a text's vector is kept."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
 def vector_hash(model: str, name: str, vector: bytes) -> int:
     """The hash that a stored vector must have."""
     return hash_values((model, name, vector))
-
-
-class VectorMatrix:
-    """The unit vectors of one model for the bullets of one node; it grows in place."""
-
-    def __init__(self, size: int) -> None:
-        self.rows: Vector = np.zeros((0, size), np.float32)
-        self.is_known = np.zeros(0, bool)
-
-    def put(self, row: int, vector: Vector, expected: int = 0) -> None:
-        """Write one row; `expected` rows are made room for at once."""
-        self.reserve(max(row + 1, expected))
-        self.rows[row] = unit(vector)
-        self.is_known[row] = True
-
-    def reserve(self, rows: int) -> None:
-        """Have room for so many rows."""
-        self.rows = grown(self.rows, rows)
-        self.is_known = grown(self.is_known, rows)
 
 
 class VectorShelf:

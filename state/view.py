@@ -9,10 +9,10 @@ from collections.abc import Iterable, Mapping
 
 from acegraph.state.bullet import Bullet, Status
 from acegraph.state.cases import CaseTable
-from acegraph.state.database import Clock
 from acegraph.state.index import Bools, View
+from acegraph.state.matrix import Vector, VectorMatrix
 from acegraph.state.playbook import BulletPlaybook
-from acegraph.state.vectors import Vector, VectorMatrix
+from acegraph.state.records import Clock
 
 
 class PlaybookView:

@@ -11,8 +11,8 @@ from acegraph.nodes.diversity import pick_diverse
 from acegraph.nodes.selection import Candidates, cosines, pass_semantic
 from acegraph.state import Bullet, BulletPlaybook, Comparison, Condition, InvalidSettings
 from acegraph.state.index import Shelf
+from acegraph.state.matrix import VectorMatrix, unit
 from acegraph.state.rules import CANNOT_SAY, FAILS, HOLDS, RuleTable
-from acegraph.state.vectors import VectorMatrix, unit
 
 NODE = "fraud_detection"
 

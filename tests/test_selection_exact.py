@@ -14,7 +14,7 @@ from acegraph.nodes.selection import decision_rng
 from acegraph.nodes.stages import Asked, Pool, Settings, choose
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
 from acegraph.state.index import Shelf, View
-from acegraph.state.vectors import unit
+from acegraph.state.matrix import unit
 
 NODE = "fraud_detection"
 QUERY = "the query"
