@@ -1,35 +1,41 @@
 """In which order: the graph, the modes, training, evaluation, the command line.
 
-What a host that only runs the graph does not need is imported when it is first asked for.
+Everything is imported when it is first asked for: a command that needs no graph need not wait for
+LangGraph.
 """
 
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from acegraph.graph.ace import create_ace_graph
-from acegraph.graph.feedback import Feedback, FeedbackReport, feedback, feedback_many, read_labels
-from acegraph.graph.modes import MODES, ModePlan
-from acegraph.graph.reembed import reembed
-from acegraph.graph.replay import Replay, replay
-
 if TYPE_CHECKING:
+    from acegraph.graph.ace import create_ace_graph
     from acegraph.graph.dataset import load_dataset
     from acegraph.graph.evaluation import Estimate, PairedTest, Run, estimate, mcnemar
     from acegraph.graph.generator import Example, generate_transactions
+    from acegraph.graph.late_labels import (
+        Feedback,
+        FeedbackReport,
+        feedback,
+        feedback_many,
+        read_labels,
+    )
+    from acegraph.graph.modes import MODES, ModePlan
+    from acegraph.graph.reembedding import reembed
+    from acegraph.graph.replaying import Replay, replay
     from acegraph.graph.training import TrainingPipeline, TrainingReport
 
-_LATER = {
-    "load_dataset": "dataset",
-    "Estimate": "evaluation",
-    "PairedTest": "evaluation",
-    "Run": "evaluation",
-    "estimate": "evaluation",
-    "mcnemar": "evaluation",
-    "Example": "generator",
-    "generate_transactions": "generator",
-    "TrainingPipeline": "training",
-    "TrainingReport": "training",
+_HOME = {
+    "ace": ("create_ace_graph",),
+    "dataset": ("load_dataset",),
+    "evaluation": ("Estimate", "PairedTest", "Run", "estimate", "mcnemar"),
+    "generator": ("Example", "generate_transactions"),
+    "late_labels": ("Feedback", "FeedbackReport", "feedback", "feedback_many", "read_labels"),
+    "modes": ("MODES", "ModePlan"),
+    "reembedding": ("reembed",),
+    "replaying": ("Replay", "replay"),
+    "training": ("TrainingPipeline", "TrainingReport"),
 }
+_LATER = {name: module for module, names in _HOME.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

@@ -66,3 +66,22 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
             BulletRecord(bullet, int(fired.sum()), int(right.sum()), int(alone.sum()), last)
         )
     return records
+
+
+def bullet_json(bullet: Bullet) -> dict[str, Any]:
+    """A bullet with its record and its backtest."""
+    return {
+        "id": bullet.id,
+        "content": bullet.content,
+        "status": bullet.status,
+        "proof": bullet.proof,
+        "source": bullet.source,
+        "fires": bullet.evidence.get("fires"),
+        "precision": bullet.evidence.get("precision"),
+        "helpful_count": bullet.helpful_count,
+        "harmful_count": bullet.harmful_count,
+        "times_selected": bullet.times_selected,
+        "success_rate": round(bullet.get_success_rate(), 4),
+        "weight": bullet.weight,
+        "problem_types": list(bullet.problem_types),
+    }

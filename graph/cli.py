@@ -7,7 +7,7 @@ machines.
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -40,14 +40,15 @@ from acegraph.graph.console import (
     visible,
 )
 from acegraph.state import (
-    AceContext,
     AceError,
     InvalidInput,
     InvalidSettings,
-    Mode,
     Transaction,
     parse_verdict,
 )
+
+if TYPE_CHECKING:
+    from acegraph.state import Mode
 
 app = typer.Typer(
     name="acegraph",
@@ -96,6 +97,7 @@ def decide(
 ) -> None:
     """Decide on one transaction with the bullets of a playbook."""
     from acegraph.graph.ace import create_ace_graph
+    from acegraph.state import AceContext
 
     context = AceContext(mode=_mode(mode), learn=learn and None)
     given = given_transaction(sys.stdin.read() if transaction == "-" else transaction)
@@ -241,7 +243,9 @@ def main() -> None:
         sys.exit(2 if isinstance(error, InvalidInput | OSError) else 1)
 
 
-def _mode(word: str) -> Mode:
+def _mode(word: str) -> "Mode":
+    from acegraph.state import AceContext
+
     return AceContext().with_changes(mode=word).mode
 
 

@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 from acegraph.graph.console import DEFAULT_URL, AsJson, PlaybookUrl, lasting, print_json, say
-from acegraph.state.sqlite import file_of
+from acegraph.state.formats import file_of
 
 
 def doctor(
@@ -45,7 +45,7 @@ def reembed(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Give the bullets of a playbook the vectors of another embedding model."""
-    from acegraph.graph.reembed import reembed as give_vectors
+    from acegraph.graph.reembedding import reembed as give_vectors
 
     with lasting(playbook, must_exist=True) as book:
         count = give_vectors(book, model)

@@ -11,7 +11,7 @@ def give_one(
     decision_id: str, label: str, source: str, at: str, playbook: str, *, as_json: bool
 ) -> None:
     """Judge one stored decision."""
-    from acegraph.graph.feedback import feedback
+    from acegraph.graph.late_labels import feedback
 
     with lasting(playbook, must_exist=True) as book:
         found = feedback(book, decision_id, label, source=source, at=at)
@@ -27,7 +27,7 @@ def give_one(
 
 def give_file(file: Path, source: str, playbook: str, *, learn: bool, as_json: bool) -> None:
     """Judge the stored decisions that a CSV names."""
-    from acegraph.graph.feedback import feedback_many, read_labels
+    from acegraph.graph.late_labels import feedback_many, read_labels
 
     labels = read_labels(file, source)
     with lasting(playbook, must_exist=True) as book, progress_bar() as told:

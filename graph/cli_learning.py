@@ -21,7 +21,7 @@ from acegraph.graph.console import (
     progress_bar,
     say,
 )
-from acegraph.state import AceContext, InvalidInput, InvalidSettings, Transaction
+from acegraph.state import InvalidInput, InvalidSettings, Transaction
 
 ShuffleLabels = Annotated[
     bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
@@ -51,6 +51,7 @@ def demo(
     from acegraph.graph.experiment import run_demonstration
     from acegraph.graph.pictures import check_picture, draw_learning_curves
     from acegraph.nodes.providers import EMBEDDED_NAME, chat_model
+    from acegraph.state import AceContext
 
     if model:
         chat_model("agent", model)  # says at once what is missing
@@ -136,6 +137,7 @@ def compare(
     from acegraph.graph.pictures import check_picture, draw_all, draw_learning_curves
     from acegraph.nodes.gate import gate_of
     from acegraph.nodes.providers import chat_model
+    from acegraph.state import AceContext
 
     agent = chat_model("agent", None)
     for path in (picture, pictures / "all.png" if pictures else None):

@@ -47,7 +47,7 @@ def replay(
     as_json: AsJson = False,
 ) -> None:
     """Select again as a past decision did, and say what would be decided today."""
-    from acegraph.graph.replay import replay as run_replay
+    from acegraph.graph.replaying import replay as run_replay
 
     with lasting(playbook, must_exist=True) as book:
         found = run_replay(book, decision_id)

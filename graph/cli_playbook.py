@@ -1,7 +1,7 @@
 """`acegraph playbook ...`: look at a playbook and its versions, carry it elsewhere."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -14,7 +14,10 @@ from acegraph.graph.console import (
     print_table,
     say,
 )
-from acegraph.state import Difference, InvalidSettings, Status
+from acegraph.state import InvalidSettings, Status
+
+if TYPE_CHECKING:
+    from acegraph.state import Difference
 
 playbook_app = typer.Typer(
     help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
@@ -28,7 +31,7 @@ def list_bullets(
     as_json: AsJson = False,
 ) -> None:
     """List the bullets with their records."""
-    from acegraph.graph.experiment import bullet_json
+    from acegraph.graph.bullet_report import bullet_json
     from acegraph.graph.report import bullet_table
 
     with lasting(playbook, must_exist=True) as book:
@@ -219,7 +222,7 @@ def purge_suspect(
         say(f"'acegraph playbook rollback {before}' brings the bullets back")
 
 
-def _difference_json(found: Difference) -> dict[str, object]:
+def _difference_json(found: "Difference") -> dict[str, object]:
     return {
         "bullet": found.bullet_id,
         "change": found.change,

@@ -4,7 +4,7 @@ A run that is still paused finds the answer there when it is resumed.
 """
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -16,7 +16,10 @@ from acegraph.graph.console import (
     print_json,
     say,
 )
-from acegraph.state import BulletPlaybook, InvalidSettings
+from acegraph.state import InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 _WIDTH = 96
 
@@ -55,7 +58,7 @@ def review(
                 )
 
 
-def _list(book: BulletPlaybook, *, as_json: bool) -> None:
+def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
     from acegraph.state.review import waiting
 
     found = waiting(book)
@@ -69,7 +72,7 @@ def _list(book: BulletPlaybook, *, as_json: bool) -> None:
     say(f"{len(found)} waiting" if found else "nothing waits for a person")
 
 
-def _rule(book: BulletPlaybook, decision_id: str, given: dict[str, str]) -> None:
+def _rule(book: "BulletPlaybook", decision_id: str, given: dict[str, str]) -> None:
     from acegraph.graph.review import rule
     from acegraph.state.review import VerdictAnswer, read_answer
 
@@ -85,7 +88,7 @@ def _rule(book: BulletPlaybook, decision_id: str, given: dict[str, str]) -> None
         say(f"{found.learned.bullet_id} waits for somebody else's approval")
 
 
-def _approve(book: BulletPlaybook, bullet_id: str, given: dict[str, str | bool]) -> None:
+def _approve(book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool]) -> None:
     from acegraph.graph.review import give_approval
     from acegraph.nodes.curator import Curator
     from acegraph.state.review import ApprovalAnswer, read_answer

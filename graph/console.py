@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console, RenderableType
@@ -19,8 +19,11 @@ from rich.progress import (
 )
 from rich.text import Text as RichText
 
-from acegraph.state import BulletPlaybook, InvalidSettings
-from acegraph.state.sqlite import file_of
+from acegraph.state import InvalidSettings
+from acegraph.state.formats import file_of
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 out = Console()
 err = Console(stderr=True)
@@ -103,8 +106,10 @@ def visible(text: str) -> str:
 
 
 @contextmanager
-def lasting(url: str, *, must_exist: bool = False) -> Iterator[BulletPlaybook]:
+def lasting(url: str, *, must_exist: bool = False) -> "Iterator[BulletPlaybook]":
     """The playbook of a command: one in memory would end with it."""
+    from acegraph.state import BulletPlaybook
+
     with BulletPlaybook(existing(url) if must_exist else _place(url)) as book:
         yield book
 

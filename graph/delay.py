@@ -10,7 +10,7 @@ from typing import Any
 from acegraph.graph.ace import create_ace_graph
 from acegraph.graph.dataset import Item
 from acegraph.graph.evaluation import Run
-from acegraph.graph.feedback import feedback
+from acegraph.graph.late_labels import feedback
 from acegraph.state import AceContext, BulletPlaybook
 
 

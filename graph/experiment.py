@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from acegraph.graph.bullet_report import BulletRecord, report_bullets
+from acegraph.graph.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.challengers import run_challengers
 from acegraph.graph.costs import CostMatrix, money
 from acegraph.graph.dataset import Item, as_items
@@ -224,25 +224,6 @@ def run_demonstration(
     ]
     found.challengers["best_attainable"] = best
     return found, float(np.mean([accuracy(run) for run in best]))
-
-
-def bullet_json(bullet: Bullet) -> dict[str, Any]:
-    """A bullet with its record and its backtest."""
-    return {
-        "id": bullet.id,
-        "content": bullet.content,
-        "status": bullet.status,
-        "proof": bullet.proof,
-        "source": bullet.source,
-        "fires": bullet.evidence.get("fires"),
-        "precision": bullet.evidence.get("precision"),
-        "helpful_count": bullet.helpful_count,
-        "harmful_count": bullet.harmful_count,
-        "times_selected": bullet.times_selected,
-        "success_rate": round(bullet.get_success_rate(), 4),
-        "weight": bullet.weight,
-        "problem_types": list(bullet.problem_types),
-    }
 
 
 def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:

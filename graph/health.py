@@ -6,7 +6,7 @@ from typing import Final
 from acegraph.graph.doctor import Finding
 from acegraph.state import AceError
 from acegraph.state.database import open_database
-from acegraph.state.sqlite import file_of
+from acegraph.state.formats import file_of
 from acegraph.state.tables import SCHEMA_VERSION
 
 _LOW_DISK: Final = 1e9

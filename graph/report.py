@@ -3,7 +3,7 @@ markup.
 """
 
 from collections.abc import Sequence
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from rich import box
@@ -15,10 +15,12 @@ from rich.text import Text
 from acegraph.graph.bullet_report import BulletRecord
 from acegraph.graph.costs import money
 from acegraph.graph.evaluation import METRICS, RANKINGS, Run, accuracy, estimate, mcnemar
-from acegraph.graph.experiment import Experiment
 from acegraph.graph.reading import Readings
 from acegraph.nodes.evidence import wilson_interval
 from acegraph.state import Bullet
+
+if TYPE_CHECKING:
+    from acegraph.graph.experiment import Experiment
 
 _ROWS: Final = {
     "vanilla": ("vanilla", "65-70"),
@@ -39,7 +41,7 @@ _CHALLENGERS: Final = {
 }
 
 
-def experiment_table(found: Experiment, *, expected: bool = False) -> Group:
+def experiment_table(found: "Experiment", *, expected: bool = False) -> Group:
     """All modes and rivals with intervals, and the paired test of each against vanilla."""
     table = _table("The same held-out stream, decided in every mode")
     table.add_column("mode", no_wrap=True)
@@ -96,7 +98,7 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
     return f"{100 * gain:+.1f}, {p}"
 
 
-def money_table(found: Experiment) -> Table:
+def money_table(found: "Experiment") -> Table:
     """How scores rank and what decisions come to in money, for every mode and rival."""
     table = _table("Ranking and money")
     table.add_column("mode", no_wrap=True)
@@ -162,7 +164,7 @@ def reading_table(found: Readings) -> Table:
     return table
 
 
-def _footnote(found: Experiment, expected: bool) -> str:
+def _footnote(found: "Experiment", expected: bool) -> str:
     first, fraud = found.modes["vanilla"], found.fraud_rate
     cases = sum(len(run.truths) for run in first)
     lines = [

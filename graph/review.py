@@ -13,7 +13,7 @@ from langgraph.config import get_config
 from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
-from acegraph.graph.feedback import feedback
+from acegraph.graph.late_labels import feedback
 from acegraph.graph.step import Update
 from acegraph.graph.steps import UNDECIDED, Parts, verdict_word, worth_learning
 from acegraph.nodes.curator import Curation, Curator

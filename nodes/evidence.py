@@ -158,14 +158,29 @@ def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
     The log-odds are first shifted as a whole to fit best: a playbook that is too strict or too
     lenient throughout must not make every broad rule look like a discovery.
     """
+    weights, p = case_weights(fraud), _expected(fraud, log_odds)
+    information = weights * p * (1 - p)
+    return Residuals(weights * (fraud - p), weights * information, information)
+
+
+def would_be(fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator) -> Numbers:
+    """What would be left unexplained if the log-odds were the whole truth: `times` rows of it."""
+    frauds, p = int(fraud.sum()), _expected(fraud, log_odds)
+    heavy, light = case_weights(fraud)[[fraud.argmax(), fraud.argmin()]]
+    # The share of fraud as it is, where `p` is what it would be among as many honest cases.
+    odds = p / (1 - p + 1e-12) * frauds / (len(fraud) - frauds)
+    labels = rng.random((times, len(fraud))) < odds / (1 + odds)
+    return np.where(labels, heavy * (1 - p), -light * p)
+
+
+def _expected(fraud: Mask, log_odds: Numbers) -> Numbers:
+    """How likely fraud is by the log-odds, shifted as a whole to fit best."""
     weights, shift = case_weights(fraud), 0.0
     for _ in range(_NEWTON_STEPS):
         p = _sigmoid(log_odds + shift)
         shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
         shift = min(max(shift, -10.0), 10.0)
-    p = _sigmoid(log_odds + shift)
-    information = weights * p * (1 - p)
-    return Residuals(weights * (fraud - p), weights * information, information)
+    return _sigmoid(log_odds + shift)
 
 
 def _sigmoid(log_odds: Numbers) -> Numbers:

@@ -6,6 +6,7 @@ comparison on it has to stand against the marks of that field only. So noise bes
 stays out, and exceptions to the cause are still found. EXPERIMENTS.md measures the levels.
 """
 
+import math
 from dataclasses import dataclass
 from statistics import NormalDist
 from typing import Final, Literal, get_args
@@ -31,6 +32,10 @@ class Gate:
     """Chance allowed to a rule that somebody else proposes: it was not searched for."""
     proposed_gain: float
     """Standard errors that such a rule must bring."""
+    unexplained: float = 0.0
+    """Chance allowed to the test that there is something left to learn at all (signal.py)."""
+    in_company: "Gate | None" = None
+    """The demands on a rule where there is."""
 
     def bar(self, marks: int, *, is_known: bool) -> float:
         """The z that a comparison must reach when it was chosen among so many marks."""
@@ -38,10 +43,12 @@ class Gate:
         return NormalDist().inv_cdf(1 - min(allowed / max(marks, 1), 0.5))
 
 
+_IN_COMPANY: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
+
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,
     "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5),
-    "standard": Gate(0.05, 0.05, 0.15, 2.0, 0.05, 1.0),
+    "standard": Gate(0.05, 0.05, 0.15, 2.0, 0.05, 1.0, 0.05, _IN_COMPANY),
     "strict": Gate(0.005, 0.01, 0.03, 2.5, 0.01, 2.0),
 }
 

@@ -8,6 +8,7 @@ or prompts.
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,7 @@ from acegraph.nodes.blas import one_blas_thread
 from acegraph.nodes.evidence import Backtest, Numbers, Residuals, backtest, residuals
 from acegraph.nodes.gate import Gate, gate_of
 from acegraph.nodes.marks import Grid, common_values, grid_of, roundest
+from acegraph.nodes.signal import FINEST, unexplained
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.condition import MAX_COMPARISONS
 
@@ -31,6 +33,7 @@ _LATER_SPREAD: Final = 4
 _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that leaves the case out may do better before the rule falls: the
 case is then an outlier that would only stretch somebody else's rule."""
+_FEW: Final = 50
 _FLOOR: Final = 1.0
 """Variance that a difference always has: a few cases about which the playbook was all too sure
 prove little."""
@@ -70,26 +73,58 @@ def induce(
     if not tests:
         return None
     rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
-    marks = sum(len(marks) for marks in grid.values())
-    seen: set[tuple[int, ...]] = set()
-    for found in _Search(masks, rest).run():
-        rule = (
-            _earned(found, tests, masks, rest, _bars(grid, marks, known, gate)) if gate else found
-        )
-        if not rule or rule in seen:
-            continue
-        seen.add(rule)
-        whole = _simplest(Condition(tuple(tests[i] for i in rule), label))
-        condition = _fine_cut(whole, fields, table, grid, rest)
-        if condition is None:
-            continue
-        evidence = backtest(condition, table, log_odds)
-        further = len(condition.comparisons) - 1
-        tried = max(marks, 1) * (_LATER_SPREAD if known else max(marks, 1)) ** further
-        if gate and (evidence.gain < gate.min_gain or evidence.p_chance * tried > gate.first):
-            continue
-        return Induced(condition, evidence, tried)
-    return None
+    hunt = _Hunt(fields, label, table, log_odds, known, grid, tests, masks, rest)
+    found = hunt.best(gate)
+    if found or gate is None or gate.in_company is None:
+        return found
+    # No rule stands alone. Where there is something to be found all the same, the best will do.
+    # The question is asked again as cases come in: the more there are, the less chance is allowed.
+    allowed = gate.unexplained * min(1.0, _FEW / len(table))
+    is_there = allowed >= FINEST and unexplained(table, grid, log_odds) <= allowed
+    return hunt.best(gate.in_company) if is_there else None
+
+
+@dataclass(frozen=True)
+class _Hunt:
+    """The search for a rule on one case."""
+
+    fields: Mapping[str, Scalar]
+    label: Verdict
+    table: CaseTable
+    log_odds: Numbers
+    known: frozenset[str]
+    grid: Grid
+    tests: Sequence[Comparison]
+    masks: Masks
+    rest: Residuals
+
+    @cached_property
+    def _candidates(self) -> list[tuple[int, ...]]:
+        return _Search(self.masks, self.rest).run()
+
+    def best(self, gate: Gate | None) -> Induced | None:
+        """The best rule that meets the demands."""
+        marks = sum(len(marks) for marks in self.grid.values())
+        seen: set[tuple[int, ...]] = set()
+        for found in self._candidates:
+            rule = found
+            if gate:
+                bars = _bars(self.grid, marks, self.known, gate)
+                rule = _earned(found, self.tests, self.masks, self.rest, bars)
+            if not rule or rule in seen:
+                continue
+            seen.add(rule)
+            whole = _simplest(Condition(tuple(self.tests[i] for i in rule), self.label))
+            condition = _fine_cut(whole, self.fields, self.table, self.grid, self.rest)
+            if condition is None:
+                continue
+            evidence = backtest(condition, self.table, self.log_odds)
+            further = len(condition.comparisons) - 1
+            tried = max(marks, 1) * (_LATER_SPREAD if self.known else max(marks, 1)) ** further
+            if gate and (evidence.gain < gate.min_gain or evidence.p_chance * tried > gate.first):
+                continue
+            return Induced(condition, evidence, tried)
+        return None
 
 
 class _Search:

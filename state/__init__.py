@@ -1,7 +1,7 @@
 """What is known: transactions, conditions, bullets, the playbook and its ledger, and what flows.
 
-Imports nothing of the other two rooms. What touches a database is imported when it is first
-asked for: a host that only composes the graph need not wait for it.
+Imports nothing of the other two rooms. What takes time to load (the database, LangGraph's types) is
+imported when it is first asked for: who has no use for it need not wait.
 """
 
 from importlib import import_module
@@ -31,9 +31,7 @@ from acegraph.state.errors import (
     UnknownDecision,
     WriteConflict,
 )
-from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
 from acegraph.state.formats import as_utc
-from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
 from acegraph.state.index import View
 from acegraph.state.records import Clock, DecisionRecord, Label, Recorded, Shown
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
@@ -44,27 +42,26 @@ if TYPE_CHECKING:
     from acegraph.state.copying import back_up
     from acegraph.state.database import Durability
     from acegraph.state.erasure import Erased, erase
+    from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
+    from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
     from acegraph.state.past import as_of
     from acegraph.state.playbook import BulletPlaybook
     from acegraph.state.retention import prune
     from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
 
-_LATER = {
-    "verify": "audit",
-    "back_up": "copying",
-    "Durability": "database",
-    "Erased": "erasure",
-    "erase": "erasure",
-    "as_of": "past",
-    "BulletPlaybook": "playbook",
-    "prune": "retention",
-    "Difference": "versions",
-    "Purged": "versions",
-    "bullets_at": "versions",
-    "diff": "versions",
-    "purge": "versions",
-    "rollback": "versions",
+_HOME = {
+    "forms": ("ConditionForm", "DecisionForm", "Form", "ReflectionForm", "VerdictForm"),
+    "flow": ("AceContext", "AceInput", "AceOutput", "AceState", "Mode", "Weights"),
+    "audit": ("verify",),
+    "copying": ("back_up",),
+    "database": ("Durability",),
+    "erasure": ("Erased", "erase"),
+    "past": ("as_of",),
+    "playbook": ("BulletPlaybook",),
+    "retention": ("prune",),
+    "versions": ("Difference", "Purged", "bullets_at", "diff", "purge", "rollback"),
 }
+_LATER = {name: module for module, names in _HOME.items() for name in names}
 
 
 def __getattr__(name: str) -> Any:

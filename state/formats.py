@@ -1,8 +1,9 @@
-"""How times and JSON are written in every table, and how much one statement may ask for."""
+"""How times, JSON and places are written, and how much one statement may ask for."""
 
 import json
 from collections.abc import Iterator
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, Final
 
 from acegraph.state.errors import InvalidInput
@@ -49,3 +50,9 @@ def to_text(data: Any) -> str:
     '{"a":[true,null],"b":1}'
     """
     return _ENCODER.encode(data)
+
+
+def file_of(url: str) -> Path | None:
+    """The file behind a SQLite URL, where there is one."""
+    path = url.removeprefix("sqlite:///")
+    return Path(path) if path not in (url, ":memory:", "") else None

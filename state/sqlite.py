@@ -6,7 +6,6 @@ Several processes may share a file: BEGIN IMMEDIATE lets one of them write at a 
 import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from shutil import disk_usage
 from typing import Any
 
@@ -15,6 +14,7 @@ from sqlalchemy.pool import StaticPool
 
 from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durability
 from acegraph.state.errors import PlaybookError
+from acegraph.state.formats import file_of
 from acegraph.state.page import Statement
 
 
@@ -127,9 +127,3 @@ class SqliteDatabase(Database):
         with self._lock:
             self._connection.close()
             self._engine.dispose()
-
-
-def file_of(url: str) -> Path | None:
-    """The file behind a SQLite URL, where there is one."""
-    path = url.removeprefix("sqlite:///")
-    return Path(path) if path not in (url, ":memory:", "") else None

@@ -1,18 +1,41 @@
-"""Importing the graph stays cheap: what is heavy comes when it is needed."""
+"""What an import costs: a host that composes the graph must not wait for what it does not use."""
 
 import subprocess
 import sys
+from importlib import import_module
 
-HEAVY = "scipy sklearn matplotlib pandas langchain_openai openai typer rapidfuzz".split()
+import pytest
+
+HEAVY = (
+    "sqlalchemy",
+    "scipy",
+    "sklearn",
+    "matplotlib",
+    "langchain_openai",
+    "openai",
+    "pandas",
+    "rapidfuzz",
+)
+
+
+def loaded(statement: str, *modules: str) -> str:
+    """Which of some modules a statement loads in a process of its own."""
+    code = f"import sys; {statement}; print([m for m in {modules} if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return done.stdout.strip()
 
 
 def test_importing_the_graph_loads_nothing_heavy() -> None:
-    code = f"import sys, acegraph.graph; print([m for m in {HEAVY} if m in sys.modules])"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.strip() == "[]"
+    assert loaded("from acegraph.graph import create_ace_graph", "typer", *HEAVY) == "[]"
 
 
-def test_every_public_name_of_the_graph_can_be_had() -> None:
-    import acegraph.graph as graph
+def test_the_command_line_is_there_before_langgraph_is() -> None:
+    assert loaded("import acegraph.graph.cli", "langgraph", "langchain_core", *HEAVY) == "[]"
 
-    assert all(getattr(graph, name) is not None for name in graph.__all__)
+
+@pytest.mark.parametrize("room", ["state", "nodes", "graph"])
+def test_every_public_name_can_be_had_and_no_other(room: str) -> None:
+    module = import_module(f"acegraph.{room}")
+    assert all(getattr(module, name) is not None for name in module.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        _ = module.nonsense

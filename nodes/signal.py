@@ -1,0 +1,75 @@
+"""Whether there is anything left to learn: one test over all fields together, before any rule.
+
+A rule found by a search has to stand against all the rules that the search could have found, which
+from fifty cases hardly any rule can. Whether the fields tell the labels apart at all is a single
+question, and few cases answer it: cases that are alike in their fields should then be alike in what
+the playbook leaves unexplained of them. How alike chance makes them is found by trying: labels are
+drawn as if the playbook told the whole truth. Likeness is counted field by field, and in pairs of
+fields (the score test of a kernel machine: Liu, Lin and Ghosh 2007).
+"""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.nodes.blas import one_blas_thread
+from acegraph.nodes.evidence import Numbers, residuals, would_be
+from acegraph.nodes.marks import Grid
+from acegraph.state import CaseTable
+
+_DRAWS: Final = 399
+FINEST: Final = 1 / (_DRAWS + 1)
+"""The least chance that this can tell."""
+_NEWEST: Final = 400
+"""More cases than these need no such test: their rules prove themselves."""
+
+
+@one_blas_thread
+def unexplained(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
+    """How likely it is that the log-odds are the whole truth about these cases, and what they leave
+    unexplained is chance.
+    """
+    table, log_odds = table.since(max(len(table) - _NEWEST, 0)), log_odds[-_NEWEST:]
+    if table.fraud.all() or not table.fraud.any():
+        return 1.0
+    rng = np.random.default_rng(len(table))  # the same answer whenever it is asked
+    drawn = would_be(table.fraud, log_odds, _DRAWS, rng)
+    rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn])
+    alike = _likeness(table, grid)
+    chances = [_chances(_centred(kernel), rests) for kernel in (alike, alike**2)]
+    best = np.minimum(*chances)  # two questions are asked, of what was drawn too
+    return float(np.mean(best <= best[0]))
+
+
+def _likeness(table: CaseTable, grid: Grid) -> Numbers:
+    """How alike each two cases are; every field has the same say."""
+    total = np.zeros((len(table), len(table)))
+    for name, marks in grid.items():
+        column = table.column(name)
+        assert column is not None
+        if column.is_numeric:
+            sides = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
+        else:
+            sides = [column.equals(mark) for mark in marks]
+        if sides:
+            coded = np.array(sides, dtype=np.float64)
+            coded -= coded.mean(axis=1, keepdims=True)
+            spread = float((coded**2).sum())
+            if spread > 0:
+                total += coded.T @ coded * (len(table) / spread)
+    return total / max(len(grid), 1)
+
+
+def _centred(kernel: Numbers) -> Numbers:
+    own = kernel - kernel.mean(axis=0) - kernel.mean(axis=1)[:, None] + kernel.mean()
+    np.fill_diagonal(own, 0.0)  # that a case is like itself says nothing
+    return np.asarray(own)
+
+
+def _chances(kernel: Numbers, rests: Numbers) -> NDArray[np.float64]:
+    """For each row the share of rows in which cases that look alike are as alike or more."""
+    agreement = ((rests @ kernel) * rests).sum(axis=1)
+    ordered = np.sort(agreement)
+    as_much = len(ordered) - np.searchsorted(ordered, agreement - 1e-12)
+    return np.asarray(as_much / len(ordered))

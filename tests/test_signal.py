@@ -1,0 +1,60 @@
+"""Whether there is anything to learn, asked of all fields at once."""
+
+import numpy as np
+import pytest
+
+from acegraph.nodes.marks import grid_of
+from acegraph.nodes.signal import unexplained
+from acegraph.state import Case, CaseTable
+
+
+def table_of(n: int, seed: int, *, cause: str) -> CaseTable:
+    """Two flags, a number and a category; the label follows the named cause, or nothing."""
+    rng = np.random.default_rng(seed)
+    night, abroad = rng.random(n) < 0.5, rng.random(n) < 0.5
+    amount, kind = rng.uniform(0, 100, n).round(2), rng.choice(["shop", "fuel", "net"], n)
+    causes = {
+        "nothing": rng.random(n) < 0.5,
+        "amount": amount > 60,
+        "either and not both": night ^ abroad,
+        "a little of each": rng.random(n)
+        < 0.1 + 0.25 * night + 0.25 * abroad + 0.3 * (amount > 50),
+    }
+    return CaseTable(
+        Case(
+            str(i),
+            {"night": bool(a), "abroad": bool(b), "amount": float(c), "kind": str(d)},
+            "DECLINE" if is_fraud else "APPROVE",
+        )
+        for i, (a, b, c, d, is_fraud) in enumerate(
+            zip(night, abroad, amount, kind, causes[cause], strict=True)
+        )
+    )
+
+
+def chance(table: CaseTable) -> float:
+    return unexplained(table, grid_of(table), np.zeros(len(table)))
+
+
+@pytest.mark.parametrize("cause", ["amount", "either and not both", "a little of each"])
+def test_what_is_there_is_noticed_from_a_hundred_cases(cause: str) -> None:
+    found = [chance(table_of(100, seed, cause=cause)) for seed in range(20)]
+    assert np.mean(np.array(found) <= 0.05) >= 0.7
+
+
+def test_where_nothing_is_there_chance_is_told_as_chance() -> None:
+    found = np.array([chance(table_of(60, seed, cause="nothing")) for seed in range(300)])
+    # 5 % of 300 is 15; 27 or more would be three standard errors above.
+    assert np.sum(found <= 0.05) <= 26
+    assert 0.4 < found.mean() < 0.6
+
+
+def test_what_the_playbook_explains_is_no_longer_there() -> None:
+    table = table_of(200, 1, cause="amount")
+    known = np.where([case.fields["amount"] > 60 for case in table], 4.0, -4.0)
+    assert unexplained(table, grid_of(table), known) > 0.05
+
+
+def test_the_same_cases_give_the_same_answer() -> None:
+    table = table_of(80, 5, cause="a little of each")
+    assert chance(table) == chance(table)
