@@ -8,6 +8,7 @@ drawn as if the playbook told the whole truth. Likeness is counted field by fiel
 fields (the score test of a kernel machine: Liu, Lin and Ghosh 2007).
 """
 
+import math
 from typing import Final
 
 import numpy as np
@@ -17,6 +18,8 @@ from acegraph.nodes.blas import one_blas_thread
 from acegraph.nodes.evidence import Numbers, residuals, would_be
 from acegraph.nodes.marks import Grid
 from acegraph.state import CaseTable
+
+Singles = NDArray[np.float32]
 
 _DRAWS: Final = 399
 FINEST: Final = 1 / (_DRAWS + 1)
@@ -35,41 +38,42 @@ def unexplained(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
         return 1.0
     rng = np.random.default_rng(len(table))  # the same answer whenever it is asked
     drawn = would_be(table.fraud, log_odds, _DRAWS, rng)
-    rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn])
+    rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn]).astype(np.float32)
     alike = _likeness(table, grid)
     chances = [_chances(_centred(kernel), rests) for kernel in (alike, alike**2)]
     best = np.minimum(*chances)  # two questions are asked, of what was drawn too
     return float(np.mean(best <= best[0]))
 
 
-def _likeness(table: CaseTable, grid: Grid) -> Numbers:
+def _likeness(table: CaseTable, grid: Grid) -> Singles:
     """How alike each two cases are; every field has the same say."""
-    total = np.zeros((len(table), len(table)))
+    sides = []
     for name, marks in grid.items():
         column = table.column(name)
         assert column is not None
         if column.is_numeric:
-            sides = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
+            own = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
         else:
-            sides = [column.equals(mark) for mark in marks]
-        if sides:
-            coded = np.array(sides, dtype=np.float64)
-            coded -= coded.mean(axis=1, keepdims=True)
-            spread = float((coded**2).sum())
-            if spread > 0:
-                total += coded.T @ coded * (len(table) / spread)
-    return total / max(len(grid), 1)
+            own = [column.equals(mark) for mark in marks]
+        coded = np.array(own, np.float32).reshape(len(own), len(table))
+        coded -= coded.mean(axis=1, keepdims=True)
+        spread = float((coded**2).mean(axis=1).sum())
+        if spread > 0:
+            sides.append(coded / np.float32(math.sqrt(spread * len(grid))))
+    together = np.vstack(sides) if sides else np.zeros((1, len(table)), np.float32)
+    return together.T @ together
 
 
-def _centred(kernel: Numbers) -> Numbers:
-    own = kernel - kernel.mean(axis=0) - kernel.mean(axis=1)[:, None] + kernel.mean()
+def _centred(kernel: Singles) -> Singles:
+    mean = kernel.mean(axis=0)
+    own = kernel - mean - mean[:, None] + mean.mean()
     np.fill_diagonal(own, 0.0)  # that a case is like itself says nothing
-    return np.asarray(own)
+    return own
 
 
-def _chances(kernel: Numbers, rests: Numbers) -> NDArray[np.float64]:
+def _chances(kernel: Singles, rests: Singles) -> Numbers:
     """For each row the share of rows in which cases that look alike are as alike or more."""
-    agreement = ((rests @ kernel) * rests).sum(axis=1)
+    agreement = np.einsum("ij,ij->i", rests @ kernel, rests)
     ordered = np.sort(agreement)
-    as_much = len(ordered) - np.searchsorted(ordered, agreement - 1e-12)
+    as_much = len(ordered) - np.searchsorted(ordered, agreement)
     return np.asarray(as_much / len(ordered))
