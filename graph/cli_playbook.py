@@ -1,5 +1,6 @@
 """`acegraph playbook ...`: look at a playbook and its versions, carry it elsewhere."""
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,6 +13,7 @@ from acegraph.graph.console import (
     lasting,
     print_json,
     print_table,
+    progress_bar,
     say,
 )
 from acegraph.state import InvalidSettings, Status
@@ -210,14 +212,18 @@ def purge_suspect(
     of = field_and_value(entity) if entity else None
     with lasting(playbook, must_exist=True) as book:
         before = book.version
-        found = purge(book, source, entity=of, since=since, until=until)
+        with progress_bar() as told:
+            found = purge(book, source, entity=of, since=since, until=until, progress=told(None))
     if as_json:
-        print_json({"bullets": found.bullets, "labels": found.labels, "restored": found.restored})
+        print_json(asdict(found))
         return
     say(
         f"{found.labels} label(s) taken back; retired: {', '.join(found.bullets) or 'none'}; "
-        f"restored: {', '.join(found.restored) or 'none'}"
+        f"restored: {', '.join(found.restored) or 'none'}; "
+        f"learned without it: {', '.join(found.learned) or 'none'}"
     )
+    if found.note:
+        say(found.note)
     if found.bullets:
         say(f"'acegraph playbook rollback {before}' brings the bullets back")
 

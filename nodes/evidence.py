@@ -170,7 +170,7 @@ def would_be(fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generato
     # The share of fraud as it is, where `p` is what it would be among as many honest cases.
     odds = p / (1 - p + 1e-12) * frauds / (len(fraud) - frauds)
     labels = rng.random((times, len(fraud))) < odds / (1 + odds)
-    return np.where(labels, heavy * (1 - p), -light * p)
+    return np.asarray(np.where(labels, heavy * (1 - p), -light * p))
 
 
 def _expected(fraud: Mask, log_odds: Numbers) -> Numbers:

@@ -61,14 +61,14 @@ def _likeness(table: CaseTable, grid: Grid) -> Singles:
         if spread > 0:
             sides.append(coded / np.float32(math.sqrt(spread * len(grid))))
     together = np.vstack(sides) if sides else np.zeros((1, len(table)), np.float32)
-    return together.T @ together
+    return np.asarray(together.T @ together)
 
 
 def _centred(kernel: Singles) -> Singles:
     mean = kernel.mean(axis=0)
     own = kernel - mean - mean[:, None] + mean.mean()
     np.fill_diagonal(own, 0.0)  # that a case is like itself says nothing
-    return own
+    return np.asarray(own)
 
 
 def _chances(kernel: Singles, rests: Singles) -> Numbers:

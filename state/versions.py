@@ -52,6 +52,10 @@ class Purged:
     labels: int
     restored: tuple[str, ...] = ()
     """Bullets that had been retired on the strength of what was taken back."""
+    learned: tuple[str, ...] = ()
+    """Bullets that would have been learned without it."""
+    note: str = ""
+    """Why the playbook may still differ from one that never saw it, where it may."""
 
 
 def bullets_at(playbook: BulletPlaybook, version: int) -> list[Bullet]:
@@ -121,6 +125,16 @@ class Suspect:
         ]
         return ", ".join(part for part in parts if part)
 
+    def is_behind(self, origin: Mapping[str, Any], at: str) -> bool:
+        """Whether a bullet that was added then came out of a file of this name."""
+        return (
+            "imported_from" in origin
+            and self.entity is None
+            and self.source in (None, origin["imported_from"])
+            and (self.since or at) <= at
+            and (self.until is None or at < self.until)
+        )
+
     def said(self, label: Any) -> bool:
         """Whether a label is one of them; its entity was looked at before."""
         return (
@@ -128,6 +142,19 @@ class Suspect:
             and (self.since is None or label.known_at >= self.since)
             and (self.until is None or label.known_at < self.until)
         )
+
+
+def suspect_of(
+    source: str | None,
+    entity: tuple[str, object] | None,
+    since: str | datetime | None,
+    until: str | datetime | None,
+) -> Suspect:
+    """Whom a purge is about; nobody at all is refused."""
+    if not ((source or "").strip() or entity or since or until):
+        raise InvalidInput("purge wants the name of a source, an entity or a time")
+    first, last = (as_utc(time) if time else None for time in (since, until))
+    return Suspect(source, entity, first, last)
 
 
 def purge(
@@ -144,11 +171,7 @@ def purge(
     Retired bullets can be restored one by one, or all by a rollback to the version before; the
     labels stay in the ledger's history. Weights are fitted anew by `Curator.tend`.
     """
-    if not ((source or "").strip() or entity or since or until):
-        raise InvalidInput("purge wants the name of a source, an entity or a time")
-    suspect = Suspect(
-        source, entity, as_utc(since) if since else None, as_utc(until) if until else None
-    )
+    suspect = suspect_of(source, entity, since, until)
     why = suspect.describe()
     with playbook.writing() as page:
         standing = _standing_labels(page.connection, suspect)
@@ -177,14 +200,11 @@ def _from(bullet: Bullet, suspect: Suspect, touched: Mapping[str, int]) -> bool:
     origin = bullet.origin
     if origin.get("decision") in touched:
         return suspect.source in (None, origin.get("label_source"))
-    if suspect.entity:
-        return False
-    at = bullet.created_at
-    in_time = (suspect.since or at) <= at and (suspect.until is None or at < suspect.until)
     if origin.get("imported_from"):
-        return in_time and suspect.source in (None, origin["imported_from"])
-    has_time = suspect.since or suspect.until
-    return not has_time and suspect.source == origin.get("label_source")
+        return suspect.is_behind(origin, bullet.created_at)
+    if suspect.entity or suspect.since or suspect.until:
+        return False
+    return suspect.source == origin.get("label_source")
 
 
 def _displaced(

@@ -11,7 +11,7 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generat
 from acegraph.graph.purging import purge
 from acegraph.nodes import Curator
 from acegraph.nodes.skeleton import skeleton
-from acegraph.state import AceContext, BulletPlaybook, Transaction, verify
+from acegraph.state import AceContext, BulletPlaybook, Transaction, rollback, verify
 
 NODE = "fraud_detection"
 DATA = Path(__file__).parent / "data"
@@ -235,3 +235,52 @@ def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> No
     assert found.labels == 100
     assert decisions_on(poisoned, stream) == wanted
     assert verify(poisoned) == []
+
+
+def fed(playbook: BulletPlaybook, *, lies: bool) -> None:
+    """Honest labels at once, every third transaction labelled by a partner later, or never."""
+    graph = create_ace_graph(playbook=playbook).compile()
+    for number, example in enumerate(generate_transactions(240, seed=21)):
+        given = {"transaction": example.query, "decision_id": f"t{number}"}
+        if number % 3:
+            graph.invoke({**given, "ground_truth": example.answer})
+            continue
+        graph.invoke(given)
+        if lies:
+            lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
+            feedback(playbook, f"t{number}", lie, source="partner feed")
+
+
+def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
+    tmp_path: Path,
+) -> None:
+    clean, poisoned = BulletPlaybook(), BulletPlaybook(f"sqlite:///{tmp_path}/ace.db")
+    fed(clean, lies=False)
+    fed(poisoned, lies=True)
+    stream = generate_transactions(150, seed=22)
+    wanted = decisions_on(clean.fork(), stream)
+    assert [w[:2] for w in decisions_on(poisoned.fork(), stream)] != [w[:2] for w in wanted]
+    before = poisoned.version
+    found = purge(poisoned, "partner feed")
+    assert found.labels == 80
+    assert found.learned
+    assert found.note == ""
+    assert [d[:2] for d in decisions_on(poisoned, stream)] == [w[:2] for w in wanted]
+    assert verify(poisoned) == []
+    rollback(poisoned, before)
+    assert all(poisoned.get_bullet(i).status == "removed" for i in found.learned)
+
+
+def test_what_another_agent_decided_is_not_learned_anew_and_that_is_said() -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, agent=wrong("DECLINE")).compile()
+    for number, example in enumerate(generate_transactions(40, seed=23)):
+        given = {"transaction": example.query, "decision_id": f"t{number}"}
+        graph.invoke({**given, "ground_truth": example.answer})
+        if number == 20:
+            lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
+            feedback(playbook, "t20", lie, source="partner feed")
+    found = purge(playbook, "partner feed")
+    assert "another agent made it" in found.note
+    assert found.learned == ()
+    assert verify(playbook) == []
