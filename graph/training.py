@@ -121,7 +121,7 @@ class TrainingPipeline:
         """
         items = as_items(stream)
         context = self.context
-        ids = [_as_case(item, f"stream:{context.node}", context.redact).id for item in items]
+        ids = [_case_id(item, f"stream:{context.node}", context.redact) for item in items]
         return self._train(items, ids, "learning online", {"mode": "online"})
 
     def evaluate(
@@ -282,6 +282,17 @@ class TrainingPipeline:
         return model if model.is_free else model.remembering()
 
 
+def _case_id(item: Item, kind: str, redact: Sequence[str]) -> str:
+    """The id of a labelled item; only what is redacted has to be read for it."""
+    if redact:
+        return _as_case(item, kind, redact).id
+    return _id_of(item, kind, Transaction.of(item["query"]).digest())
+
+
+def _id_of(item: Item, kind: str, digest: str) -> str:
+    return f"{kind}:{item['id'][:100]}:{digest[:12]}"
+
+
 def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:
     """A labelled item as a case; its id follows from its content, so that it is taken in once."""
     transaction = Transaction.of(item["query"])
@@ -291,7 +302,7 @@ def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:
         transaction, fields = hide.transaction(transaction), hide.fields(fields)
         digest = redacted_digest(transaction.text)
     return Case(
-        id=f"{kind}:{item['id'][:100]}:{digest[:12]}",
+        id=_id_of(item, kind, digest),
         fields=fields,
         label=item["answer"],
         text=transaction.text,

@@ -5,9 +5,9 @@ a VPN is mentioned is a fact, whether it is bad is for the scorecard and the bul
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
 FLAGS: Final[dict[str, tuple[str, ...]]] = {
@@ -224,16 +224,18 @@ def _pattern() -> re.Pattern[str]:
     return _any_of(_index())
 
 
-def mentions(text: str) -> Iterator[Mention]:
+@lru_cache(maxsize=256)
+def mentions(text: str) -> tuple[Mention, ...]:
     """Every concept that a text mentions, with negations read ("no VPN", "VPN: no").
 
     >>> [(m.concept, m.negated) for m in mentions("no proxy, but a new device")]
     [('vpn', True), ('new_device', False)]
     """
-    lowered = text.lower()
+    lowered, all_found = text.lower(), []
     for found in _pattern().finditer(lowered):
         group, concept, opposite = _index()[_joined(found[1])]
         before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
         clause = _CLAUSE.split(before)[-1]
         denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, found.end()))
-        yield Mention(group, concept, found[1], found.start(), denied != opposite)
+        all_found.append(Mention(group, concept, found[1], found.start(), denied != opposite))
+    return tuple(all_found)  # reader and embedder look at the same text

@@ -76,13 +76,19 @@ class Found:
 
 def read_text(text: str) -> Fields:
     """What the sentences of a text say."""
+    return dict(_read_sentences(text))
+
+
+@lru_cache(maxsize=256)
+def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
+    """Reader and embedder look at the same text: it is read once."""
     fields: Fields = {}
     for found in find(text):
         fields.setdefault(found.field, found.value)
     if "ip_country" in fields and "card_country" in fields:
         is_same = fields["ip_country"] == fields["card_country"]
         fields.setdefault("country_changed", None if is_same else True)
-    return {name: value for name, value in fields.items() if value is not None}
+    return tuple((name, value) for name, value in fields.items() if value is not None)
 
 
 def find(text: str) -> Iterator[Found]:

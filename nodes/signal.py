@@ -24,7 +24,7 @@ Singles = NDArray[np.float32]
 _DRAWS: Final = 399
 FINEST: Final = 1 / (_DRAWS + 1)
 """The least chance that this can tell."""
-_NEWEST: Final = 400
+_NEWEST: Final = 250
 """More cases than these need no such test: their rules prove themselves."""
 
 
