@@ -3,7 +3,9 @@
 The numbers are shares of chance that are allowed. A rule over a field that no rule has used yet has
 to stand against every comparison that the table offers; once a field has proved itself, a further
 comparison on it has to stand against the marks of that field only. So noise beside a real cause
-stays out, and exceptions to the cause are still found. EXPERIMENTS.md measures the levels.
+stays out, and exceptions to the cause are still found. Few cases prove no rule against all that
+could have been found: where the fields as a whole tell the labels apart, the first rule needs less.
+EXPERIMENTS.md measures the levels.
 """
 
 import math
@@ -32,10 +34,10 @@ class Gate:
     """Chance allowed to a rule that somebody else proposes: it was not searched for."""
     proposed_gain: float
     """Standard errors that such a rule must bring."""
-    unexplained: float = 0.0
-    """Chance allowed to the test that there is something left to learn at all (signal.py)."""
-    in_company: "Gate | None" = None
-    """The demands on a rule where there is."""
+    signal: float = 0.0
+    """Chance allowed to the test that there is anything to learn at all (signal.py)."""
+    given_signal: "Gate | None" = None
+    """The demands on a first rule where there is."""
 
     def bar(self, marks: int, *, is_known: bool) -> float:
         """The z that a comparison must reach when it was chosen among so many marks."""
@@ -43,12 +45,12 @@ class Gate:
         return NormalDist().inv_cdf(1 - min(allowed / max(marks, 1), 0.5))
 
 
-_IN_COMPANY: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
+_GIVEN_SIGNAL: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
 
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,
     "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5),
-    "standard": Gate(0.05, 0.05, 0.15, 2.0, 0.05, 1.0, 0.05, _IN_COMPANY),
+    "standard": Gate(0.05, 0.05, 0.15, 2.0, 0.05, 1.0, 0.05, _GIVEN_SIGNAL),
     "strict": Gate(0.005, 0.01, 0.03, 2.5, 0.01, 2.0),
 }
 

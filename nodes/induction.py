@@ -75,13 +75,13 @@ def induce(
     rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
     hunt = _Hunt(fields, label, table, log_odds, known, grid, tests, masks, rest)
     found = hunt.best(gate)
-    if found or gate is None or gate.in_company is None:
+    if found or known or gate is None or gate.given_signal is None:
         return found
-    # No rule stands alone. Where there is something to be found all the same, the best will do.
+    # No rule stands alone, and there is none yet. Where something is to be found, the best will do.
     # The question is asked again as cases come in: the more there are, the less chance is allowed.
-    allowed = gate.unexplained * min(1.0, _FEW / len(table))
+    allowed = gate.signal * min(1.0, _FEW / len(table))
     is_there = allowed >= FINEST and unexplained(table, grid, log_odds) <= allowed
-    return hunt.best(gate.in_company) if is_there else None
+    return hunt.best(gate.given_signal) if is_there else None
 
 
 @dataclass(frozen=True)
