@@ -137,6 +137,8 @@ class Curator:
             if repeated := _already_done(view.shelf.bullets, content, origin):
                 done: Action = "held" if repeated.status == "candidate" else "added"
                 return Curation(done, f"already {done} for this decision", repeated.id)
+            if twin := _word_for_word(view.shelf.bullets, content, condition):
+                return Curation("duplicate", f"says the same as {twin.id}")
             alike = likenesses(content, condition, view, self.similarity_threshold)
             twins = [like.bullet for like in alike if like.difference is None]
             if twin := _of_status(twins, "active"):
@@ -260,6 +262,16 @@ class Curator:
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"
         return found, ""
+
+
+def _word_for_word(
+    bullets: Sequence[Bullet], content: str, condition: Condition | None
+) -> Bullet | None:
+    """Who says just that: reflectors repeat themselves."""
+    for bullet in bullets:
+        if bullet.content == content and bullet.status == "active":
+            return bullet if bullet.condition == condition else None
+    return None
 
 
 def _of_status(bullets: Sequence[Bullet], status: Status) -> Bullet | None:

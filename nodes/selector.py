@@ -9,6 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -166,7 +167,11 @@ class HybridSelector:
         view = await wait.work(playbook.view, node)
         pool = Pool.of(view, source, self.quality_threshold, n_bullets)
         asked = [
-            Asked.of(pool, read_fields(transaction), selection.decision_rng(self.seed, decision_id))
+            Asked.of(
+                pool,
+                read_fields(transaction),
+                partial(selection.decision_rng, self.seed, decision_id),
+            )
             for transaction, decision_id in zip(transactions, decision_ids, strict=True)
         ]
         if not pool.is_good.any() or n_bullets < 1:

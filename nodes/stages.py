@@ -4,7 +4,7 @@ Context and quality are the same for all transactions of a batch; relevance, sco
 each one's own. It reads arrays and fetches nobody's vector.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -80,11 +80,12 @@ class Asked:
     pool: Pool
     answers: Answers
     """What the rules say of it."""
-    rng: "np.random.Generator"
+    rng: Callable[[], "np.random.Generator"]
+    """Makes its chance, where it comes to that."""
     funnel: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pool: Pool, fields: Fields, rng: "np.random.Generator") -> "Asked":
+    def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Asked":
         """Ask every rule."""
         counts = {"context": int(pool.in_context.sum()), "quality": int(pool.is_good.sum())}
         return cls(pool, pool.view.holds(fields), rng, counts)
@@ -159,7 +160,7 @@ def _choose_one(
         return one.chosen()
     helpful, harmful = one.pool.view.helpful[rows], one.pool.view.harmful[rows]
     quality = selection.success_rates(helpful, harmful)
-    thompson = selection.thompson_draws(helpful, harmful, one.rng)
+    thompson = selection.thompson_draws(helpful, harmful, one.rng())
     weights = settings.weights
     candidates = selection.Candidates(
         matrix=matrix,

@@ -170,7 +170,7 @@ def test_pruning_changes_no_choice(
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(shelf, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = Asked.of(pool, FIELDS, np.random.default_rng(seed))
+    asked = Asked.of(pool, FIELDS, lambda: np.random.default_rng(seed))
     matrix = shelf.matrix("m")
     assert matrix is not None
     (found,) = choose([asked], unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight))
