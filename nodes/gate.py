@@ -37,7 +37,7 @@ class Gate:
     signal: float = 0.0
     """Chance allowed to the test that there is anything to learn at all (signal.py)."""
     given_signal: "Gate | None" = None
-    """The demands on a first rule where there is."""
+    """The demands on a first rule where there is, and from few cases on further ones."""
 
     def bar(self, marks: int, *, is_known: bool) -> float:
         """The z that a comparison must reach when it was chosen among so many marks."""

@@ -34,6 +34,7 @@ _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that leaves the case out may do better before the rule falls: the
 case is then an outlier that would only stretch somebody else's rule."""
 _FEW: Final = 50
+_SMALL: Final = 150
 _FLOOR: Final = 1.0
 """Variance that a difference always has: a few cases about which the playbook was all too sure
 prove little."""
@@ -75,9 +76,10 @@ def induce(
     rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
     hunt = _Hunt(fields, label, table, log_odds, known, grid, tests, masks, rest)
     found = hunt.best(gate)
-    if found or known or gate is None or gate.given_signal is None:
+    if found or gate is None or gate.given_signal is None or (known and len(table) > _SMALL):
         return found
-    # No rule stands alone, and there is none yet. Where something is to be found, the best will do.
+    # No rule stands alone. Where something is to be found, the best will do: the first, and from
+    # few cases further ones; from many, what rides along with a known field would pass as well.
     # The question is asked again as cases come in: the more there are, the less chance is allowed.
     allowed = gate.signal * min(1.0, _FEW / len(table))
     is_there = allowed >= FINEST and unexplained(table, grid, log_odds) <= allowed

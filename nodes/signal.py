@@ -1,4 +1,4 @@
-"""Whether there is anything to learn: one test over all fields together, before the first rule.
+"""Whether there is anything to learn: one test over all fields together.
 
 A rule found by a search has to stand against all the rules that the search could have found, which
 from fifty cases hardly any rule can. Whether the fields tell the labels apart at all is a single

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+from acegraph.nodes.gate import gate_of
+from acegraph.nodes.induction import Induced, induce
 from acegraph.nodes.marks import grid_of
 from acegraph.nodes.signal import unexplained
 from acegraph.state import Case, CaseTable
@@ -58,3 +60,25 @@ def test_what_the_playbook_explains_is_no_longer_there() -> None:
 def test_the_same_cases_give_the_same_answer() -> None:
     table = table_of(80, 5, cause="a little of each")
     assert chance(table) == chance(table)
+
+
+def rules_from(table: CaseTable, gate: str) -> list[Induced]:
+    """What the first mistakes of an empty playbook teach."""
+    log_odds = np.zeros(len(table))
+    found = (
+        induce(case.fields, case.label, table, log_odds, gate=gate_of(gate))
+        for case in list(table)[:12]
+    )
+    return [rule for rule in found if rule is not None]
+
+
+def test_few_cases_of_a_cause_teach_more_than_their_single_rules_prove() -> None:
+    tables = [table_of(40, seed, cause="either and not both") for seed in range(20)]
+    with_signal = sum(bool(rules_from(table, "standard")) for table in tables)
+    alone = sum(bool(rules_from(table, "strict")) for table in tables)
+    assert with_signal >= alone + 5
+
+
+def test_few_cases_of_nothing_teach_nothing() -> None:
+    tables = [table_of(50, seed, cause="nothing") for seed in range(60)]
+    assert sum(bool(rules_from(table, "standard")) for table in tables) <= 6
