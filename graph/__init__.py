@@ -4,8 +4,9 @@ Everything is imported when it is first asked for: a command that needs no graph
 LangGraph.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from acegraph.state.later import later
 
 if TYPE_CHECKING:
     from acegraph.graph.ace import create_ace_graph
@@ -35,14 +36,7 @@ _HOME = {
     "replaying": ("Replay", "replay"),
     "training": ("TrainingPipeline", "TrainingReport"),
 }
-_LATER = {name: module for module, names in _HOME.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
+__getattr__ = later(__name__, _HOME)
 
 __all__ = [
     "MODES",

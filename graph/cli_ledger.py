@@ -1,5 +1,6 @@
 """`acegraph verify`, `replay`, `prune`, `backup`: what keeps a ledger trustworthy."""
 
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -21,14 +22,7 @@ def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None
 
     Exits with 1 and says what is wrong when the database was damaged or changed from outside.
     """
-    from acegraph.state import verify as find_damage
-    from acegraph.state.database import open_database
-
-    database = open_database(existing(playbook))
-    try:
-        findings = find_damage(database)
-    finally:
-        database.close()
+    findings = _damage(existing(playbook))
     if as_json:
         print_json({"clean": not findings, "findings": findings})
     elif findings:
@@ -88,16 +82,10 @@ def backup(
     The file is a playbook itself: --playbook sqlite:///FILE opens it.
     """
     from acegraph.state import back_up
-    from acegraph.state import verify as find_damage
-    from acegraph.state.database import open_database
 
     with lasting(playbook, must_exist=True) as book:
         back_up(book, file)
-    database = open_database(f"sqlite:///{file}")
-    try:
-        findings = find_damage(database)
-    finally:
-        database.close()
+    findings = _damage(f"sqlite:///{file}")
     say(f"{playbook} written to {file}: {'clean' if not findings else findings[0]}")
     if findings:
         raise typer.Exit(1)
@@ -111,10 +99,14 @@ def restore(
     from acegraph.state.copying import copy_ledger
     from acegraph.state.database import open_database
 
-    source = open_database(existing(f"sqlite:///{file}"))
-    try:
-        with lasting(playbook) as book:
-            copy_ledger(source, book.database)
-    finally:
-        source.close()
+    with closing(open_database(existing(f"sqlite:///{file}"))) as source, lasting(playbook) as book:
+        copy_ledger(source, book.database)
     say(f"{file} restored into {playbook}")
+
+
+def _damage(url: str) -> list[str]:
+    from acegraph.state import verify as find_damage
+    from acegraph.state.database import open_database
+
+    with closing(open_database(url)) as database:
+        return find_damage(database)

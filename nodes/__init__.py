@@ -3,8 +3,9 @@
 Imports the state room, never the graph; each part when it is first asked for.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from acegraph.state.later import later
 
 if TYPE_CHECKING:
     from acegraph.nodes.agent import Decision, SimpleFraudAgent
@@ -32,14 +33,7 @@ _HOME = {
     "selector": ("HybridSelector",),
     "stages": ("Selection",),
 }
-_LATER = {name: module for module, names in _HOME.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
+__getattr__ = later(__name__, _HOME)
 
 __all__ = [
     "Backtest",

@@ -4,8 +4,7 @@ Imports nothing of the other two rooms. What takes time to load (the database, L
 imported when it is first asked for: who has no use for it need not wait.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acegraph.state.bullet import Bullet, Source, Status
 from acegraph.state.cases import Case, CaseTable
@@ -33,6 +32,7 @@ from acegraph.state.errors import (
 )
 from acegraph.state.formats import as_utc
 from acegraph.state.index import View
+from acegraph.state.later import later
 from acegraph.state.records import Clock, DecisionRecord, Label, Recorded, Shown
 from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
 from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
@@ -61,14 +61,7 @@ _HOME = {
     "retention": ("prune",),
     "versions": ("Difference", "Purged", "bullets_at", "diff", "purge", "rollback"),
 }
-_LATER = {name: module for module, names in _HOME.items() for name in names}
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
-
+__getattr__ = later(__name__, _HOME)
 
 __all__ = [
     "APPROVE",
