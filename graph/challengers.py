@@ -75,6 +75,8 @@ def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
     rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
     table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
     names = learnable_fields(table)
+    if not names:  # nothing to go by: one column that says nothing
+        return np.zeros((len(train), 1)), np.zeros((len(test), 1))
     numeric = {n for n in names if (column := table.column(n)) and column.is_numeric}
     flat = [
         {
@@ -91,4 +93,5 @@ def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
     unseen = imputer.transform(vectorizer.transform(flat[len(train) :]))
     # Rare categories only add noise to a small training set: without them the rivals do better.
     varied = np.mean(seen != np.median(seen, axis=0), axis=0) >= _RARE
+    varied[0] |= not varied.any()
     return seen[:, varied], unseen[:, varied]

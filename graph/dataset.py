@@ -6,9 +6,10 @@ import csv
 import io
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from statistics import median
+from typing import Any, Final
 
 from acegraph.graph.generator import Example
 from acegraph.state import (
@@ -20,6 +21,8 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
+
+_WORDS_OF_PROSE: Final = 4
 
 Item = dict[str, Any]
 """`query` (text, or a mapping of fields), `answer` (APPROVE or DECLINE) and `id`."""
@@ -36,13 +39,15 @@ def load_dataset(
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
     `query` and `answer` name the keys or columns; `query=None` takes all others together as the
-    fields of the transaction. `positive` is the label that means fraud, where it is not one of the
-    usual words.
+    fields of the transaction, or as its text where one of them is all it is told in. `positive` is
+    the label that means fraud, where it is not one of the usual words.
     """
     file = Path(path)
     rows = list(_read_rows(file))
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
+    if query is None:
+        query = _prose_column([row for _, row in rows], answer)
     items = []
     for number, row in rows:
         where = f"{file}: row {number}"
@@ -129,6 +134,26 @@ def _typed(value: str | list[str] | None) -> Any:
     if not math.isfinite(number) or len(word.lstrip("-")) > 15:
         return word
     return int(word) if word.lstrip("-").isdigit() and not word.startswith("0" * 2) else number
+
+
+def _prose_column(rows: Sequence[Mapping[str, Any]], answer: str) -> str | None:
+    """The one column of sentences in a file that else has nothing but names of its rows."""
+    columns = {name: [row.get(name) for row in rows] for name in rows[0] if name != answer}
+    prose = [name for name, values in columns.items() if _is_prose(values)]
+    others = [values for name, values in columns.items() if name not in prose]
+    return prose[0] if len(prose) == 1 and all(map(_tells_nothing, others)) else None
+
+
+def _is_prose(values: Sequence[Any]) -> bool:
+    texts = [value for value in values if isinstance(value, str)]
+    is_text = len(texts) > 0.9 * len(values) and len(set(texts)) > 0.5 * len(texts)
+    return is_text and median(len(text.split()) for text in texts) >= _WORDS_OF_PROSE
+
+
+def _tells_nothing(values: Sequence[Any]) -> bool:
+    """Another value in every row, or the same in all: such a column describes no kind of case."""
+    distinct = len(set(map(str, values)))
+    return distinct <= 1 or distinct == len(values)
 
 
 def _need(row: Mapping[str, Any], name: str, where: str) -> Any:

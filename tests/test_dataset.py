@@ -6,6 +6,8 @@ from pathlib import Path
 import pytest
 
 from acegraph.graph import load_dataset
+from acegraph.graph.challengers import run_challengers
+from acegraph.graph.evaluation import balanced_accuracy
 from acegraph.state import InvalidDataset
 
 ROWS = [
@@ -78,3 +80,34 @@ def test_what_is_wrong_is_said_with_row_and_field(
 def test_a_missing_file_is_said_to_be_missing(tmp_path: Path) -> None:
     with pytest.raises(InvalidDataset, match="no such file"):
         load_dataset(tmp_path / "nowhere.csv")
+
+
+def sentences(n: int) -> list[str]:
+    return [f"A customer pays ${10 + i} at {i % 24}:00 from a known device" for i in range(n)]
+
+
+def test_a_column_of_sentences_beside_mere_names_is_the_transaction(tmp_path: Path) -> None:
+    rows = "\n".join(f'T{i},"{text}",{i % 2}' for i, text in enumerate(sentences(20)))
+    (tmp_path / "told.csv").write_text(f"case,description,fraud\n{rows}\n")
+    items = load_dataset(tmp_path / "told.csv", query=None, answer="fraud", positive=1)
+    assert [item["query"] for item in items] == sentences(20)
+
+
+def test_a_column_of_sentences_beside_fields_stays_one_of_them(tmp_path: Path) -> None:
+    rows = "\n".join(f'"{text}",{i % 5},{i % 2}' for i, text in enumerate(sentences(20)))
+    (tmp_path / "fields.csv").write_text(f"description,amount,fraud\n{rows}\n")
+    items = load_dataset(tmp_path / "fields.csv", query=None, answer="fraud", positive=1)
+    assert set(items[0]["query"]) == {"description", "amount"}
+
+
+def test_rivals_with_nothing_to_go_by_are_no_error() -> None:
+    items = [
+        {
+            "id": str(i),
+            "query": {"order": f"X-{i}-{i * i}"},
+            "answer": "APPROVE" if i % 2 else "DECLINE",
+        }
+        for i in range(40)
+    ]
+    runs = run_challengers(items[:30], items[30:])
+    assert all(0.2 <= balanced_accuracy(run) <= 0.8 for run in runs.values())
