@@ -89,9 +89,12 @@ def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
         raise InvalidDataset(f"{file}: not UTF-8 text; save it as UTF-8") from None
     except OSError as error:
         raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
-    if file.suffix.lower() == ".csv":
+    if file.suffix.lower() in (".csv", ".tsv"):
+        header = text.partition("\n")[0]
+        parted_by = max(",;\t|", key=header.count)
+        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=parted_by)
         try:
-            for number, row in enumerate(csv.DictReader(io.StringIO(text, newline="")), start=1):
+            for number, row in enumerate(lines, start=1):
                 yield number, {k: _typed(v) for k, v in row.items() if k is not None}
         except csv.Error as error:
             raise InvalidDataset(f"{file}: not CSV: {error}") from None

@@ -111,3 +111,15 @@ def test_rivals_with_nothing_to_go_by_are_no_error() -> None:
     ]
     runs = run_challengers(items[:30], items[30:])
     assert all(0.2 <= balanced_accuracy(run) <= 0.8 for run in runs.values())
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_columns_may_be_parted_by_other_marks(tmp_path: Path, mark: str) -> None:
+    lines = (("amount", "hour", "fraud"), ("12.5", "3", "1"), ("8", "15", "0"))
+    (tmp_path / "marks.csv").write_text("\n".join(mark.join(line) for line in lines))
+    items = load_dataset(tmp_path / "marks.csv", query=None, answer="fraud", positive=1)
+    assert [item["query"] for item in items] == [
+        {"amount": 12.5, "hour": 3},
+        {"amount": 8, "hour": 15},
+    ]
+    assert [item["answer"] for item in items] == ["DECLINE", "APPROVE"]
