@@ -2,6 +2,7 @@
 learned.
 """
 
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 
@@ -29,19 +30,33 @@ def purge(
     Where other labels came meanwhile, they are learned from anew. Where that cannot be done (`note`
     says why), what is left is kept and fitted anew.
     """
-    suspect, note, life = suspect_of(source, entity, since, until), "", None
-    try:
-        life = relearn(playbook, suspect, curator, progress)  # takes its time, and no lock
-    except CannotRelearn as error:
-        note = f"what was learned meanwhile is kept, not learned anew: {error}"
-    with playbook.writing():
-        if life:
-            life.catch_up(list(stream(playbook.database)))
+    suspect, note, copy = suspect_of(source, entity, since, until), "", None
+    with ExitStack() as stack:
+        try:
+            copy = relearn(playbook, suspect, curator, progress)  # takes its time, and no lock
+            if copy:
+                stack.enter_context(copy.playbook)
+            stack.enter_context(playbook.writing())
+            if copy:  # what came in meanwhile
+                copy.replay(list(stream(playbook.database, after=copy.position)))
+        except CannotRelearn as error:
+            stack.enter_context(playbook.writing())
+            note, copy = f"what was learned meanwhile is kept, not learned anew: {error}", None
+        was_active = {b.id for b in playbook if b.status == "active"}
         found = take_back(playbook, source, by, entity=entity, since=since, until=until)
-        if life:
-            with life.playbook as copy:
-                learned = adopt(playbook, copy, suspect.describe(), by)
-            return replace(found, learned=tuple(learned))
-        for node in sorted({bullet.node for bullet in playbook}):
-            (curator or Curator()).tend(node, playbook)
-    return replace(found, note=note)
+        if copy is None:
+            for node in sorted({bullet.node for bullet in playbook}):
+                (curator or Curator()).tend(node, playbook)
+            return replace(found, note=note)
+        learned = adopt(playbook, copy.playbook, suspect.describe(), by)
+        is_active = {b.id for b in playbook if b.status == "active"}
+    return replace(
+        found,
+        bullets=_in_order(was_active - is_active),
+        restored=_in_order(is_active - was_active - set(learned)),
+        learned=tuple(learned),
+    )
+
+
+def _in_order(ids: set[str]) -> tuple[str, ...]:
+    return tuple(sorted(ids, key=lambda bullet_id: int(bullet_id[1:])))

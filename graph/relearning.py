@@ -1,34 +1,45 @@
-"""What would have been learned without some labels: the stream once more, without them.
+"""What would have been learned without some labels: the stream is replayed without them.
 
 Honest labels that came between lies were learned from beside the lies: other rules were found, or
-none, than without. Only living it again tells. The copy starts empty and is told everything that
-the ledger holds but the suspect's labels; up to the first of them it must decide as was decided
-then, or it is no copy. Nothing is written to the playbook itself until the end.
+none, than without. Only replaying tells. The copy starts empty and is told everything that the
+ledger holds but the suspect's labels, at the times that the ledger tells; up to the first of them
+it must decide and learn as was decided and learned then, or it is no copy. The playbook itself is
+only read.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from acegraph.graph.ace import create_ace_graph
 from acegraph.graph.late_labels import feedback
 from acegraph.nodes.analyst import NO_LANGUAGE_MODEL
 from acegraph.nodes.curator import Curator
+from acegraph.nodes.judge import SimpleJudge
 from acegraph.nodes.providers import EMBEDDED_NAME
-from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, PlaybookError
+from acegraph.state import (
+    AceContext,
+    AceError,
+    Bullet,
+    BulletPlaybook,
+    Case,
+    InvalidInput,
+    Label,
+    PlaybookError,
+)
 from acegraph.state.rows import has_value
-from acegraph.state.stream import Changed, Decided, Event, Labelled, is_whole, stream
+from acegraph.state.stream import Changed, Decided, Event, Labelled, broken_by, stream
 from acegraph.state.versions import Suspect
 
 Progress = Callable[[str, int, int], None]
 _BY_ITSELF = ("curator", "offline", "online")
-"""Who changes bullets without a person: it happens again by itself."""
+"""Who signs what no person did: the curator, or the source of a bullet that was learned."""
 
 
 class CannotRelearn(PlaybookError):
-    """The stream cannot be lived again."""
+    """The stream cannot be replayed."""
 
 
 def relearn(
@@ -36,8 +47,8 @@ def relearn(
     suspect: Suspect,
     curator: Curator | None = None,
     progress: Progress = lambda what, done, total: None,
-) -> Life | None:
-    """The life of the playbook had the suspect never said anything.
+) -> Copy | None:
+    """The playbook had the suspect never said anything.
 
     None where no other label came after the suspect's first: then taking back is enough.
     """
@@ -46,13 +57,31 @@ def relearn(
     others = (e for e in events[first:] if not isinstance(e, Changed) and e.label)
     if all(_is_said(suspect, event) for event in others):
         return None
-    if not is_whole(playbook.database):
-        raise CannotRelearn("a part of its decisions was pruned or erased")
-    if any(b.origin.get("author", NO_LANGUAGE_MODEL) != NO_LANGUAGE_MODEL for b in playbook):
-        raise CannotRelearn("language models wrote bullets of it")
-    life = Life(BulletPlaybook(), suspect, curator or Curator(), events[first].position)
-    life.catch_up(events, progress)
-    return life
+    if why := broken_by(playbook.database) or _not_ours(playbook, events):
+        raise CannotRelearn(why)
+    copy = Copy(BulletPlaybook(), suspect, curator or Curator())
+    copy.replay(events[:first], progress)
+    if copy.in_use() != _in_use(events[:first]):
+        raise CannotRelearn("other bullets were learned then than come out now")
+    copy.is_past_the_first_lie = True
+    copy.replay(events[first:], progress)
+    return copy
+
+
+def _not_ours(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
+    """What had a part in it that is not here any more."""
+    for bullet in playbook:
+        if bullet.origin.get("author", NO_LANGUAGE_MODEL) != NO_LANGUAGE_MODEL:
+            return "not the embedded reflector wrote its bullets"
+        if "imported_from" in bullet.origin:
+            return "bullets were imported into it"
+    for event in events:
+        if isinstance(event, Decided):
+            if NO_LANGUAGE_MODEL not in event.reasons:
+                return "not the embedded agent decided"
+            if event.settings.get("review") or event.settings.get("learn_every"):
+                return "people approved its bullets, or it learned from right decisions"
+    return ""
 
 
 def _is_said(suspect: Suspect, event: Event) -> bool:
@@ -65,22 +94,24 @@ def _is_said(suspect: Suspect, event: Event) -> bool:
     return suspect.entity is None or has_value(event.transaction.fields, *suspect.entity)
 
 
-def _without(suspect: Suspect, event: Event) -> Event | None:
-    """What is left of an event: a decision was asked for, whoever labelled it."""
-    if not _is_said(suspect, event):
-        return event
-    return replace(event, label=None) if isinstance(event, Decided) else None
+def _in_use(events: Iterable[Event]) -> set[tuple[Any, ...]]:
+    """The bullets that were active at the end of some events."""
+    last = {event.bullet: event.row for event in events if isinstance(event, Changed)}
+    return {
+        (row["content"], row["condition"], row["node"], row["source_of_bullet"])
+        for row in last.values()
+        if row["status"] == "active"
+    }
 
 
 @dataclass
-class Life:
+class Copy:
     """A playbook to which everything happens again, but for what the suspect said."""
 
     playbook: BulletPlaybook
     suspect: Suspect
     curator: Curator
-    first: int
-    """Where the suspect had his first say."""
+    is_past_the_first_lie: bool = False
     position: int = -1
     """How far it has come."""
 
@@ -88,58 +119,61 @@ class Life:
         self.graph = create_ace_graph(
             playbook=self.playbook,
             agent=EMBEDDED_NAME,
+            judge=SimpleJudge(),
             reflector=EMBEDDED_NAME,
             curator=self.curator,
         ).compile()
 
-    def catch_up(
+    def in_use(self) -> set[tuple[Any, ...]]:
+        """Its active bullets."""
+        active = (b for b in self.playbook if b.status == "active")
+        return {(b.content, b.condition, b.node, b.source) for b in active}
+
+    def replay(
         self, events: Sequence[Event], progress: Progress = lambda what, done, total: None
     ) -> None:
-        """Live what has not been lived yet."""
+        """Let some events happen."""
         for number, event in enumerate(events):
-            if event.position > self.position:
-                self._live(event)
-                self.position = event.position
+            try:
+                self._let_happen(event)
+            except CannotRelearn:
+                raise
+            except AceError as error:
+                raise CannotRelearn(str(error)) from error
+            self.position = event.position
             progress("learning anew", number + 1, len(events))
 
-    def _live(self, event: Event) -> None:
-        left = _without(self.suspect, event)
-        if isinstance(left, Decided):
-            told = self._decide(left)
-            if event.position < self.first and told != left.decision:
-                raise CannotRelearn(
-                    f"decision {left.id!r} was {left.decision} and now comes out as {told}: "
-                    "another agent made it, or with settings that the ledger does not tell"
-                )
-        elif isinstance(left, Labelled):
-            self._label(left)
-        elif left:
-            self._change(left)
+    def _let_happen(self, event: Event) -> None:
+        is_said = _is_said(self.suspect, event)
+        if isinstance(event, Decided):
+            self._decide(event)
+        if isinstance(event, Changed):
+            if not is_said:
+                self._change(event)
+        elif event.label is not None and not is_said:
+            self._label(event, event.label)
+        elif isinstance(event, Labelled) and event.label is None:
+            self.playbook.withdraw(event.id, event.by)
 
-    def _decide(self, event: Decided) -> str | None:
-        if event.settings.get("review"):
-            raise CannotRelearn("its bullets waited for a person's approval")
+    def _decide(self, event: Decided) -> None:
         given = {k: v for k, v in event.settings.items() if k in AceContext.model_fields}
-        context = AceContext(**{**given, "challenger": None, "embedding_model": EMBEDDED_NAME})
-        truth = event.label.value if event.label else None
-        # The transaction as it was read then, not as it was given.
-        asked: Any = {
-            "transaction": event.transaction,
-            "ground_truth": truth,
-            "decision_id": event.id,
-        }
-        self.graph.invoke(asked, context=context)
-        return str(self.playbook.decision(event.id)["decision"])
+        # What is stored is redacted already; who decides in shadow counts for nothing.
+        given |= {"redact": [], "challenger": None, "embedding_model": EMBEDDED_NAME}
+        asked: Any = {"transaction": event.transaction, "decision_id": event.id}
+        self.graph.invoke(asked, context=AceContext(**given))
+        told = self.playbook.decision(event.id)["decision"]
+        if not self.is_past_the_first_lie and told != event.decision:
+            raise CannotRelearn(
+                f"decision {event.id!r} was {event.decision} and now comes out as {told}"
+            )
 
-    def _label(self, event: Labelled) -> None:
-        label, given = event.label, event.transaction
-        if label is None:
-            if self.playbook.decision(event.id)["label"] is not None:
-                self.playbook.withdraw(event.id, event.by)
-        elif event.is_history:
+    def _label(self, event: Decided | Labelled, label: Label) -> None:
+        if isinstance(event, Labelled) and event.is_history:
+            given = event.transaction
             case = Case(event.id, given.fields, label.value, given.text, given.digest())
-            self.playbook.remember([case], event.node, label.source)
-        else:
+            self.playbook.remember([case], event.node, label.source, label.known_at)
+            return
+        try:
             feedback(
                 self.playbook,
                 event.id,
@@ -149,49 +183,54 @@ class Life:
                 reflector=EMBEDDED_NAME,
                 curator=self.curator,
             )
+        except InvalidInput:
+            # Declined here: that no chargeback came would have been no label.
+            if not self.is_past_the_first_lie:
+                raise
 
     def _change(self, event: Changed) -> None:
-        """What people did."""
+        """What people did; what was learned is learned again by itself."""
         row = event.row
-        if row["change"] == "added" and "decision" not in row["origin"]:
-            self.playbook.add_bullet(
-                row["content"],
-                row["node"],
-                row["source"],
-                condition=row["condition"],
-                problem_types=row["problem_types"],
-                confidence=row["confidence"],
-                status=row["status"],
-                reason=row["reason"],
-                proof=row["proof"],
-                evidence=row["evidence"],
-                origin=row["origin"],
-            )
-        elif row["source"] not in _BY_ITSELF and row["status"] != "removed":
-            for bullet in _same(self.playbook, row["content"], row["condition"], row["node"]):
+        if row["change"] == "added":
+            if "decision" not in row["origin"]:
+                self.playbook.add_bullet(
+                    row["content"],
+                    row["node"],
+                    row["source_of_bullet"],
+                    condition=row["condition"],
+                    problem_types=row["problem_types"],
+                    confidence=row["confidence"],
+                    status=row["status"],
+                    reason=row["reason"],
+                    proof=row["proof"],
+                    evidence=row["evidence"],
+                    origin=row["origin"],
+                )
+        elif row["source"] not in _BY_ITSELF:
+            said = (row["content"], row["condition"], row["node"], row["source_of_bullet"])
+            for bullet in _same(self.playbook, said):
                 self.playbook.set_status(bullet.id, row["status"], row["reason"], row["source"])
 
 
-def _same(playbook: BulletPlaybook, content: str, condition: object, node: str) -> Sequence[Bullet]:
-    return [
-        b
-        for b in playbook.get_bullets_for_node(node, status=None)
-        if b.content == content and b.condition == condition
-    ]
+def _same(playbook: BulletPlaybook, said: tuple[Any, ...]) -> list[Bullet]:
+    return [b for b in playbook if (b.content, b.condition, b.node, b.source) == said]
 
 
 def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> list[str]:
-    """Make the bullets in use those of a copy that lived without the suspect; gives the new ones.
+    """Make the bullets in use those of the copy; gives those that are new.
 
     Counters are evidence of what really happened: only a bullet that is new here brings its own.
+    What a person switched off stays off.
     """
-    added, here = [], {}
+    signed = {row["bullet"]: row["source"] for row in playbook.history()}
+    is_mine = {b.id: signed[b.id] in (*_BY_ITSELF, by) for b in playbook}
+    added, kept = [], {}
     with playbook.writing() as page:
-        wanted = [b for b in copy if b.status in ("active", "candidate")]
-        for bullet in wanted:
-            known = _same(playbook, bullet.content, bullet.condition, bullet.node)
+        for bullet in [b for b in copy if b.status in ("active", "candidate")]:
+            said = (bullet.content, bullet.condition, bullet.node, bullet.source)
+            known = sorted(_same(playbook, said), key=lambda b: b.status == bullet.status)
             if known:
-                here[bullet.id] = known[-1].id
+                kept[known[-1].id] = bullet
                 continue
             new = playbook.add_bullet(
                 bullet.content,
@@ -206,18 +245,15 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
                 evidence=bullet.evidence,
                 origin=bullet.origin,
             )
-            here[bullet.id] = new
+            kept[new] = bullet
             added.append(new)
             counts = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
             moved = {int(new[1:]): counts}
             playbook.adjust(page, moved, f"learned anew without {why}")
             playbook.move(moved)
-        kept = {here[b.id]: b for b in wanted}
         for bullet in list(playbook):
-            twin = kept.get(bullet.id)
-            status = twin.status if twin else "retired"
-            if bullet.status != status and (twin or bullet.status != "removed"):
+            status = kept[bullet.id].status if bullet.id in kept else "retired"
+            if bullet.status != status and is_mine.get(bullet.id, True):
                 playbook.set_status(bullet.id, status, f"as it would be without {why}", by)
-        weights = {i: b.weight for i, b in kept.items() if b.weight is not None}
-        playbook.set_weights(weights)
+        playbook.set_weights({i: b.weight for i, b in kept.items() if b.weight is not None})
     return added

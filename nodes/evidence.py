@@ -174,7 +174,9 @@ def would_be(fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generato
 
 
 def _expected(fraud: Mask, log_odds: Numbers) -> Numbers:
-    """How likely fraud is by the log-odds, shifted as a whole to fit best."""
+    """How likely fraud is by the log-odds, shifted as a whole to fit best; both labels weigh the
+    same.
+    """
     weights, shift = case_weights(fraud), 0.0
     for _ in range(_NEWTON_STEPS):
         p = _sigmoid(log_odds + shift)

@@ -45,7 +45,14 @@ class Gate:
         return NormalDist().inv_cdf(1 - min(allowed / max(marks, 1), 0.5))
 
 
-_GIVEN_SIGNAL: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
+_GIVEN_SIGNAL: Final = Gate(
+    first=math.inf,  # that there is something was tested before
+    new_field=0.3,
+    known_field=0.6,
+    min_gain=1.5,
+    max_chance=0.2,
+    proposed_gain=0.5,
+)
 
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,

@@ -5,7 +5,7 @@ order. What differs between SQLite and PostgreSQL is in sqlite.py and postgres.p
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from threading import RLock, get_ident
 from typing import Any, ClassVar, Literal, get_args
@@ -110,19 +110,15 @@ class Database(ABC):
         except sa.exc.DBAPIError as error:
             raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
 
-    def fetch(self, statement: Statement, *values: Any) -> list[Any]:
-        """The rows that a query finds, as tuples, asked of the driver itself."""
+    def fetch(self, statement: Statement, *values: Any) -> Sequence[Any]:
+        """The rows that a query finds, as tuples, with as little around it as can be."""
         with self.reading() as connection:
-            cursor = self._cursor() or connection.connection.cursor()
-            try:
-                cursor.execute(statement.text(connection.dialect), values)
-                return list(cursor.fetchall())
-            except self._driver_error as error:
-                raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+            text = statement.text(connection.dialect)
+            return connection.exec_driver_sql(text, values or None).all()
 
     def clock(self) -> Clock:
         """How far the ledger has come, whoever wrote last."""
-        ((position, version, _),) = self.fetch(_LOOK_AT_CLOCK)
+        position, version, _ = self.fetch(_LOOK_AT_CLOCK)[0]
         return Clock(position, version)
 
     @abstractmethod

@@ -45,8 +45,11 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, page: Page, past: Iterable[Case], node: str, source: str) -> int:
-        """Store labelled cases that nobody has decided yet; known ones stay as they are."""
+    def remember(self, page: Page, past: Iterable[Case], node: str, label: Label) -> int:
+        """Store labelled cases that nobody has decided yet; known ones stay as they are.
+
+        `label` says who says so and since when it is known; the cases say what.
+        """
         at, added = now(), 0
         by_id = {case.id: case for case in past}
         for ids in chunks(list(by_id)):
@@ -56,13 +59,18 @@ class Ledger:
             fresh = [by_id[i] for i in ids if i not in known]
             page.add(tables.cases, [case_row(case, node, at) for case in fresh])
             page.add(
-                tables.outcomes, [_outcome(c.id, 1, Label(c.label, source), at) for c in fresh]
+                tables.outcomes,
+                [_outcome(c.id, 1, replace(label, value=c.label), at) for c in fresh],
             )
             added += len(fresh)
         return added
 
     def record(self, page: Page, record: DecisionRecord, label: Label | None) -> Recorded:
-        """Store a decision and, where it is known, its outcome; the second time changes nothing."""
+        """Store a decision and, where it is known, its outcome; the second time changes nothing.
+
+        What comes at once stands at adjacent positions: case, decision, selections, outcome
+        (stream.py knows a label that came with its decision by that).
+        """
         known = page.first(sql.IS_KNOWN, record.id, record.id)
         if known is not None:
             return self._record_known(page, record, label, *known)

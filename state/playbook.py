@@ -4,7 +4,7 @@ Bullets are kept in memory and written through; what another process wrote is no
 read, and only that is read. It knows nothing of selection, models or graphs.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -295,11 +295,18 @@ class BulletPlaybook(Books):
         with self.writing() as page:
             return self._ledger.right_number(page, decision_id, node)
 
+    def remember(
+        self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
+    ) -> int:
+        """Take labelled history in as evidence, known since now or `at`; gives how many cases were
+        new.
+        """
+        return self._remember(list(past), node, Label("APPROVE", source, at or now()))
+
     @retried
-    def remember(self, past: Iterable[Case], node: str, source: str = "history") -> int:
-        """Take labelled history in as evidence; gives how many cases were new."""
+    def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
         with self.writing() as page:
-            added = self._ledger.remember(page, past, node, source)
+            added = self._ledger.remember(page, past, node, label)
             self._cases.pop(node, None)
         return added
 

@@ -1,7 +1,7 @@
 """What happened to a playbook, in the ledger's order: for whoever wants to live it once more."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from heapq import merge
 from typing import Any
@@ -12,7 +12,16 @@ from acegraph.state.database import Database
 from acegraph.state.ledger import ERASED
 from acegraph.state.records import Label
 from acegraph.state.rows import read_condition
-from acegraph.state.tables import bullets, cases, decisions, history, outcomes, pruned, selections
+from acegraph.state.tables import (
+    adjustments,
+    bullets,
+    cases,
+    decisions,
+    history,
+    outcomes,
+    pruned,
+    selections,
+)
 from acegraph.state.transaction import Transaction
 from acegraph.state.verdict import Verdict
 
@@ -26,6 +35,7 @@ class Decided:
     transaction: Transaction
     decision: Verdict
     settings: Mapping[str, Any]
+    reasons: Sequence[str]
     label: Label | None = None
 
 
@@ -50,38 +60,49 @@ class Changed:
     position: int
     bullet: str
     row: Mapping[str, Any]
-    """Its columns in the history, and `origin` of the bullet."""
+    """Its columns in the history and the bullet's other ones; `source` is who signed the change."""
 
 
 Event = Decided | Labelled | Changed
 
 
-def stream(database: Database) -> Iterator[Event]:
-    """Everything that was decided, labelled and changed, oldest first."""
+def stream(database: Database, after: int = -1) -> Iterator[Event]:
+    """Everything that was decided, labelled and changed after a position, oldest first."""
     with database.snapshot() as connection:
         ends = _ends(connection)
         at_once = _labels_at_once(connection, ends)
         parts: list[Iterator[Event]] = [
-            _decided(connection, at_once),
-            _labelled(connection, at_once, ends),
-            _changed(connection),
+            _decided(connection, after, at_once),
+            _labelled(connection, after, at_once, ends),
+            _changed(connection, after),
         ]
         yield from merge(*parts, key=lambda event: event.position)
 
 
-def is_whole(database: Database) -> bool:
-    """Whether nothing of it was pruned or erased."""
+def broken_by(database: Database) -> str:
+    """Why the stream is not all that happened, where it is not."""
+    purged = sa.or_(history.c.reason.startswith("purged: "), history.c.change == "rolled back")
+    gaps = (
+        ("a part of its decisions was pruned", sa.select(pruned.c.case)),
+        (
+            "a part of its decisions was erased",
+            sa.select(cases.c.id).where(cases.c.digest == ERASED),
+        ),
+        ("its counters were moved by hand", sa.select(adjustments.c.number)),
+        ("it was purged or rolled back before", sa.select(history.c.version).where(purged)),
+        (
+            "it was purged before",
+            sa.select(outcomes.c.case).where(outcomes.c.source.startswith("purge of ")),
+        ),
+    )
     with database.snapshot() as connection:
-        lost = connection.scalar(sa.select(sa.func.count()).select_from(pruned))
-        erased = connection.scalar(
-            sa.select(sa.func.count()).select_from(cases).where(cases.c.digest == ERASED)
-        )
-    return not lost and not erased
+        return next((why for why, query in gaps if connection.scalar(query.limit(1))), "")
 
 
 def _ends(connection: sa.Connection) -> dict[str, int]:
     """The last position that was written with each decision."""
-    ends = {row.case: row.position for row in connection.execute(sa.select(decisions))}
+    decided = sa.select(decisions.c.case, decisions.c.position)
+    ends = {row.case: row.position for row in connection.execute(decided)}
     newest = sa.select(selections.c.case, sa.func.max(selections.c.position).label("position"))
     for row in connection.execute(newest.group_by(selections.c.case)):
         ends[row.case] = max(ends.get(row.case, 0), row.position)
@@ -98,37 +119,43 @@ def _labels_at_once(connection: sa.Connection, ends: Mapping[str, int]) -> dict[
     }
 
 
-def _decided(connection: sa.Connection, at_once: Mapping[str, Any]) -> Iterator[Decided]:
+def _decided(
+    connection: sa.Connection, after: int, at_once: Mapping[str, Any]
+) -> Iterator[Decided]:
     query = sa.select(decisions, cases.c.text, cases.c.fields)
     query = query.join(cases, cases.c.id == decisions.c.case).order_by(decisions.c.position)
+    query = query.where(decisions.c.position > after)
     for row in connection.execute(query).all():
         given = Transaction(row.text, json.loads(row.fields))
         label = _label(at_once[row.case]) if row.case in at_once else None
-        settings = json.loads(row.settings)
-        yield Decided(row.position, row.case, given, row.decision, settings, label)
+        settings, reasons = json.loads(row.settings), json.loads(row.reasons)
+        yield Decided(row.position, row.case, given, row.decision, settings, reasons, label)
 
 
 def _labelled(
-    connection: sa.Connection, at_once: Mapping[str, Any], ends: Mapping[str, int]
+    connection: sa.Connection, after: int, at_once: Mapping[str, Any], ends: Mapping[str, int]
 ) -> Iterator[Labelled]:
     query = sa.select(outcomes, cases.c.text, cases.c.fields, cases.c.node)
     query = query.join(cases, cases.c.id == outcomes.c.case).order_by(outcomes.c.position)
+    query = query.where(outcomes.c.position > after)
     for row in connection.execute(query).all():
         if row.case in at_once and row.revision == 1:
             continue
         given = Transaction(row.text, json.loads(row.fields))
-        is_history = ends.get(row.case, row.position) >= row.position
+        is_first = row.revision == 1 and ends.get(row.case, row.position) >= row.position
         label = _label(row) if row.label else None
-        yield Labelled(row.position, row.case, given, label, row.source, row.node, is_history)
+        yield Labelled(row.position, row.case, given, label, row.source, row.node, is_first)
 
 
 def _label(row: Any) -> Label:
     return Label(row.label, row.source, row.known_at)
 
 
-def _changed(connection: sa.Connection) -> Iterator[Changed]:
-    query = sa.select(history, *(c for c in bullets.c if c.name not in history.c))
+def _changed(connection: sa.Connection, after: int) -> Iterator[Changed]:
+    more = (c for c in bullets.c if c.name not in history.c)
+    query = sa.select(history, *more, bullets.c.source.label("source_of_bullet"))
     query = query.join(bullets, bullets.c.number == history.c.bullet)
+    query = query.where(history.c.position > after)
     for row in connection.execute(query.order_by(history.c.position)).mappings().all():
         told = {**row, "condition": read_condition(row["condition"])}
         told |= {n: json.loads(row[n]) for n in ("origin", "evidence", "problem_types", "related")}

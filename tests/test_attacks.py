@@ -1,6 +1,7 @@
 """Streams written to poison a playbook: nothing of them may act, and nobody's name gets in."""
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,15 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generat
 from acegraph.graph.purging import purge
 from acegraph.nodes import Curator
 from acegraph.nodes.skeleton import skeleton
-from acegraph.state import AceContext, BulletPlaybook, Transaction, rollback, verify
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    InvalidInput,
+    Transaction,
+    rollback,
+    verify,
+)
+from tests.openai_server import OpenAIServer
 
 NODE = "fraud_detection"
 DATA = Path(__file__).parent / "data"
@@ -238,15 +247,17 @@ def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> No
 
 
 def fed(playbook: BulletPlaybook, *, lies: bool) -> None:
-    """Honest labels at once, every third transaction labelled by a partner later, or never."""
+    """Honest labels at once and by an analyst; and a partner's."""
     graph = create_ace_graph(playbook=playbook).compile()
     for number, example in enumerate(generate_transactions(240, seed=21)):
         given = {"transaction": example.query, "decision_id": f"t{number}"}
-        if number % 3:
+        if number % 3 == 0:
             graph.invoke({**given, "ground_truth": example.answer})
             continue
         graph.invoke(given)
-        if lies:
+        if number % 3 == 1:
+            feedback(playbook, f"t{number}", example.answer, source="analyst:ann")
+        elif lies:
             lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
             feedback(playbook, f"t{number}", lie, source="partner feed")
 
@@ -267,8 +278,72 @@ def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
     assert found.note == ""
     assert [d[:2] for d in decisions_on(poisoned, stream)] == [w[:2] for w in wanted]
     assert verify(poisoned) == []
+    for case, said_by in (("t0", "another feed"), ("t3", "auditor")):
+        stands = poisoned.decision(case)["label"]
+        feedback(poisoned, case, "APPROVE" if stands == "DECLINE" else "DECLINE", source=said_by)
+    again = purge(poisoned, "another feed")
+    assert again.note.endswith("its counters were moved by hand")
     rollback(poisoned, before)
     assert all(poisoned.get_bullet(i).status == "removed" for i in found.learned)
+
+
+def test_what_a_person_switched_off_stays_off_after_a_purge() -> None:
+    playbook = BulletPlaybook()
+    fed(playbook, lies=False)
+    rule = next(b for b in playbook if b.status == "active")
+    playbook.set_status(rule.id, "retired", "not here", "ann")
+    feedback(playbook, "t2", "APPROVE", source="partner feed")
+    feedback(playbook, "t5", "APPROVE", source="analyst:ann")
+    assert purge(playbook, "partner feed").note == ""
+    assert playbook.get_bullet(rule.id).status == "retired"
+    assert [b for b in playbook if b.status == "active" and b.content == rule.content] == []
+
+
+def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
+    """Where the copy declines what was approved then, that is no label."""
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile()
+    for number, example in enumerate(generate_transactions(120, seed=24)):
+        graph.invoke({"transaction": example.query, "decision_id": f"t{number}"})
+        feed, answer = "chargeback", example.answer
+        if number % 2:
+            feed, answer = "partner feed", "APPROVE"
+        elif answer == "APPROVE":
+            feed = "no_chargeback"
+        with suppress(InvalidInput):  # declined: that none came is no label
+            feedback(playbook, f"t{number}", answer, source=feed)
+    found = purge(playbook, "partner feed")
+    assert found.note == ""
+    assert found.labels == 60
+    assert verify(playbook) == []
+
+
+def test_a_purge_asks_no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
+    playbook = BulletPlaybook()
+    fed(playbook, lies=True)
+    with OpenAIServer() as server:
+        monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
+        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
+        assert purge(playbook, "partner feed").note == ""
+        assert server.requests == []
+
+
+def test_redacted_history_is_learned_anew_as_it_was_stored() -> None:
+    playbook = BulletPlaybook()
+    pipeline = TrainingPipeline(playbook, context=AceContext(redact=["customer_id"]))
+    people = crowd(60, seed=31)
+    pipeline.train_offline(
+        {"query": p["transaction"], "answer": p["ground_truth"], "id": p["decision_id"]}
+        for p in people[:40]
+    )
+    graph = create_ace_graph(playbook=playbook, context=pipeline.context).compile()
+    for number, person in enumerate(people[40:]):
+        graph.invoke({**person, "decision_id": f"p{number}"})
+        if number == 5:
+            lie = "APPROVE" if person["ground_truth"] == "DECLINE" else "DECLINE"
+            feedback(playbook, "p5", lie, source="partner feed")
+    assert purge(playbook, "partner feed").note == ""
+    assert verify(playbook) == []
 
 
 def test_what_another_agent_decided_is_not_learned_anew_and_that_is_said() -> None:
@@ -281,6 +356,6 @@ def test_what_another_agent_decided_is_not_learned_anew_and_that_is_said() -> No
             lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
             feedback(playbook, "t20", lie, source="partner feed")
     found = purge(playbook, "partner feed")
-    assert "another agent made it" in found.note
+    assert found.note.endswith("not the embedded agent decided")
     assert found.learned == ()
     assert verify(playbook) == []
