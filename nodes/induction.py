@@ -33,8 +33,9 @@ _LATER_SPREAD: Final = 4
 _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that leaves the case out may do better before the rule falls: the
 case is then an outlier that would only stretch somebody else's rule."""
+_TOO_FEW: Final = 40
 _FEW: Final = 50
-"""The number of cases at which the question whether there is anything to learn is asked in full."""
+"""From how many cases on it is asked whether there is anything to learn, and asked in full."""
 _SMALL: Final = 150
 """Up to so many cases a further rule may need less, too, where there is."""
 _FLOOR: Final = 1.0
@@ -83,7 +84,7 @@ def induce(
     # No rule stands alone. Where something is to be found, the best will do: the first, and from
     # few cases further ones; from many, what rides along with a known field would pass as well.
     # The question is asked again as cases come in: not too early, and later with less patience.
-    allowed = gate.signal * min(len(table) / _FEW, _FEW / len(table))
+    allowed = gate.signal * min(1.0, _FEW / len(table)) if len(table) >= _TOO_FEW else 0.0
     is_there = allowed >= FINEST and unexplained(table, grid, log_odds) <= allowed
     return hunt.best(gate.given_signal) if is_there else None
 
