@@ -8,6 +8,7 @@ together.
 import argparse
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from acegraph.graph.challengers import run_challengers
 from acegraph.graph.evaluation import Run, balanced_accuracy
 from acegraph.nodes import Curator
 from acegraph.nodes.analyst import analyse, log_odds_over
-from acegraph.nodes.gate import gate_of
+from acegraph.nodes.gate import GATES, gate_of
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import induce_bullet
 from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, Transaction
@@ -107,7 +108,12 @@ WORLDS: dict[str, tuple[World, int, float, set[str]]] = {
     "numeric": (numeric, 300, 0.5, {"v0", "v1", "v2"}),
     "categorical": (categorical, 300, 0.5, {"c0", "c2", "c3"}),
     "mixed": (mixed, 300, 0.5, {"kind", "paid", "hour_x"}),
+    "mixed, N = 100": (mixed, 100, 0.5, {"kind", "paid", "hour_x"}),
     "mixed, N = 50": (mixed, 50, 0.5, {"kind", "paid", "hour_x"}),
+    "numeric, N = 50": (numeric, 50, 0.5, {"v0", "v1", "v2"}),
+    "categ., N = 100": (categorical, 100, 0.5, {"c0", "c2", "c3"}),
+    "xor, N = 100": (xor, 100, 0.5, {"x0", "flag"}),
+    "linear, N = 100": (linear, 100, 0.5, {f"z{j}" for j in range(6)}),
     "xor": (xor, 300, 0.5, {"x0", "flag"}),
     "linear score": (linear, 300, 0.5, {f"z{j}" for j in range(6)}),
     "rare, 5 %": (rare, 1000, 0.05, {"v0", "v1", "v2"}),
@@ -170,9 +176,13 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--seeds", type=int, default=4)
     parser.add_argument("--gate", default="standard")
     parser.add_argument("--no-baselines", action="store_true")
+    parser.add_argument("--no-signal", action="store_true", help="every rule stands alone")
     given = parser.parse_args(words)
+    level = GATES[given.gate]
+    if given.no_signal and level:
+        GATES[given.gate] = replace(level, signal=0.0)
     out = sys.stdout.write
-    out(f"{'world':14s} playbook     lr   tree     gb  bullets  false\n")
+    out(f"{'world':15s} playbook     lr   tree     gb  bullets  false\n")
     means = []
     for name, (world, n, rate, causes) in WORLDS.items():
         ours, rivals, active, false = [], [], [], 0
@@ -187,7 +197,7 @@ def main(words: list[str] | None = None) -> int:
             runs = {} if given.no_baselines else run_challengers(train, test, seed)
             rivals.append([balanced_accuracy(run) for run in runs.values()])
         cells = "".join(f" {x:6.3f}" for x in np.mean(rivals, axis=0))
-        out(f"{name:14s}    {np.mean(ours):.3f}{cells}  {np.mean(active):7.1f}  {false:5d}\n")
+        out(f"{name:15s}    {np.mean(ours):.3f}{cells}  {np.mean(active):7.1f}  {false:5d}\n")
         means.append(np.mean(ours))
     out(f"mean {np.mean(means):.3f} at gate {given.gate}\n")
     return 0

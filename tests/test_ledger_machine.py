@@ -118,9 +118,14 @@ class Bookkeeper(RuleBasedStateMachine):
         self.playbook = self.playbook_class(self.url)
 
     def _catch_up(self) -> None:
-        """Versions that the curator, or a rollback, has added step by step."""
-        while len(self.versions) <= self.playbook.version:
-            self.versions.append(content(self.playbook))
+        """Versions that the curator, or a rollback, has added: one for each bullet it changed."""
+        for row in self.playbook.history()[len(self.versions) - 1 :]:
+            bullets = {entry[0]: entry for entry in self.versions[-1]}
+            bullets.pop(row["bullet"], None)
+            if row["status"] != "removed":
+                bullets[row["bullet"]] = (row["bullet"], row["content"], row["status"])
+            self.versions.append(sorted(bullets.values(), key=lambda entry: int(entry[0][1:])))
+        assert content(self.playbook) == self.versions[-1]
 
     @invariant()
     def the_counters_equal_the_books(self) -> None:
