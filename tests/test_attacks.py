@@ -262,12 +262,24 @@ def fed(playbook: BulletPlaybook, *, lies: bool) -> None:
             feedback(playbook, f"t{number}", lie, source="partner feed")
 
 
+@pytest.fixture(scope="module")
+def honest() -> BulletPlaybook:
+    playbook = BulletPlaybook()
+    fed(playbook, lies=False)
+    return playbook
+
+
+@pytest.fixture(scope="module")
+def lied_to() -> BulletPlaybook:
+    playbook = BulletPlaybook()
+    fed(playbook, lies=True)
+    return playbook
+
+
 def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
-    tmp_path: Path,
+    honest: BulletPlaybook, lied_to: BulletPlaybook
 ) -> None:
-    clean, poisoned = BulletPlaybook(), BulletPlaybook(f"sqlite:///{tmp_path}/ace.db")
-    fed(clean, lies=False)
-    fed(poisoned, lies=True)
+    clean, poisoned = honest.fork(), lied_to.fork()
     stream = generate_transactions(150, seed=22)
     wanted = decisions_on(clean.fork(), stream)
     assert [w[:2] for w in decisions_on(poisoned.fork(), stream)] != [w[:2] for w in wanted]
@@ -287,9 +299,8 @@ def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
     assert all(poisoned.get_bullet(i).status == "removed" for i in found.learned)
 
 
-def test_what_a_person_switched_off_stays_off_after_a_purge() -> None:
-    playbook = BulletPlaybook()
-    fed(playbook, lies=False)
+def test_what_a_person_switched_off_stays_off_after_a_purge(honest: BulletPlaybook) -> None:
+    playbook = honest.fork()
     rule = next(b for b in playbook if b.status == "active")
     playbook.set_status(rule.id, "retired", "not here", "ann")
     feedback(playbook, "t2", "APPROVE", source="partner feed")
@@ -318,9 +329,10 @@ def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
     assert verify(playbook) == []
 
 
-def test_a_purge_asks_no_language_model(monkeypatch: pytest.MonkeyPatch) -> None:
-    playbook = BulletPlaybook()
-    fed(playbook, lies=True)
+def test_a_purge_asks_no_language_model(
+    lied_to: BulletPlaybook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    playbook = lied_to.fork()
     with OpenAIServer() as server:
         monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
