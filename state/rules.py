@@ -74,7 +74,7 @@ class RuleTable:
     def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
         """The rows whose conditions test the same, in whatever order or words."""
         wanted = [(*self._interval(c), c.op == "is not") for c in condition.comparisons]
-        columns = (self._slot, self._low, self._high, self._negated)
+        columns: tuple[NDArray[Any], ...] = (self._slot, self._low, self._high, self._negated)
         only_wanted = np.ones(rows, bool)  # every comparison of the row is among those wanted
         present = [np.zeros(rows, bool) for _ in wanted]
         for i in range(MAX_COMPARISONS):
