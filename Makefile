@@ -28,7 +28,7 @@ prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift,
 	$(BIN)/python benchmarks/learning.py
 
 test: $(STAMP)  ## run all tests
-	$(BIN)/python -m pytest -n 2 --dist loadfile -q
+	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 soak: $(STAMP)  ## kill workers and servers at random, then audit the ledger (about 10 minutes)
 	$(BIN)/python tests/killing.py 200 6

@@ -166,7 +166,7 @@ def write(folder: Path, name: str, text: str) -> str:
         ("a,y\n1,\n", ["--label", "y"], "field 'y' is empty"),
         ("a,b,y\n1,2,0\n", [], "say which one to take (--label, --text)"),
         (f"a,y\n{'x' * 200_000},0\n", ["--label", "y"], "not CSV"),
-        ("a;y\n1;0\n", ["--label", "y"], "it has a;y"),
+        ("a:y\n1:0\n", ["--label", "y"], "it has a:y"),
     ],
 )
 def test_what_is_wrong_with_a_file_is_said(

@@ -57,11 +57,3 @@ def test_every_bullet_was_proven_and_is_readable(found: Any) -> None:
     for bullet in found["bullets"]:
         assert bullet["proof"] == "proven"
         assert bullet["content"].startswith(("DECLINE when ", "APPROVE when "))
-
-
-def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
-    noise = demo(tmp_path, "--seeds", "2", "--shuffle-labels")
-    for mode in ("offline", "offline_online", "online"):
-        test = noise["modes"][mode]["against_vanilla"]
-        assert test["gained"] <= test["lost"] or test["p_value"] > 0.05
-        assert abs(balanced(noise, mode) - 0.5) < 0.04
