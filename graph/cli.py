@@ -48,7 +48,10 @@ from acegraph.state import (
 )
 
 if TYPE_CHECKING:
-    from acegraph.state import Mode
+    from collections.abc import Sequence
+
+    from acegraph.graph.training import TrainingReport
+    from acegraph.state import Bullet, Mode
 
 app = typer.Typer(
     name="acegraph",
@@ -178,7 +181,6 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
-    from acegraph.graph.report import bullet_table
     from acegraph.graph.training import TrainingPipeline
 
     items = load_items(file, label, text, positive)
@@ -201,6 +203,12 @@ def train(
     if as_json:
         print_json(report.to_json())
         return
+    _tell_training(report, bullets, playbook)
+
+
+def _tell_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playbook: str) -> None:
+    from acegraph.graph.report import bullet_table
+
     say(
         f"{report.cases} case(s), {report.mistakes} mistake(s), {report.bullets_added} bullet(s) "
         f"added, {report.bullets_active} active in {playbook}"

@@ -30,9 +30,8 @@ def database_findings(url: str) -> list[Finding]:
         found += [Finding("integrity", "problem", text) for text in database.integrity()]
     finally:
         database.close()
-    return [
-        _judged(finding, file is not None and disk_usage(file.parent).free) for finding in found
-    ]
+    free = disk_usage(file.parent).free if file is not None else 0
+    return [_judged(finding, free) for finding in found]
 
 
 def _judged(finding: Finding, free: float) -> Finding:

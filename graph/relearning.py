@@ -61,7 +61,7 @@ def relearn(
         raise CannotRelearn(why)
     copy = Copy(BulletPlaybook(), suspect, curator or Curator())
     copy.replay(events[:first], progress)
-    if copy.in_use() != _in_use(events[:first]):
+    if _in_use(copy.playbook) != _in_use(_left_by(events[:first])):
         raise CannotRelearn("other bullets were learned then than come out now")
     copy.is_past_the_first_lie = True
     copy.replay(events[first:], progress)
@@ -87,21 +87,24 @@ def _not_ours(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
 def _is_said(suspect: Suspect, event: Event) -> bool:
     """Whether an event is the suspect's doing."""
     if isinstance(event, Changed):
-        row = event.row
-        return row["change"] == "added" and suspect.is_behind(row["origin"], row["at"])
+        return event.change == "added" and suspect.is_behind(event.bullet.origin, event.at)
     if event.label is None or not suspect.said(event.label):
         return False
     return suspect.entity is None or has_value(event.transaction.fields, *suspect.entity)
 
 
-def _in_use(events: Iterable[Event]) -> set[tuple[Any, ...]]:
-    """The bullets that were active at the end of some events."""
-    last = {event.bullet: event.row for event in events if isinstance(event, Changed)}
-    return {
-        (row["content"], row["condition"], row["node"], row["source_of_bullet"])
-        for row in last.values()
-        if row["status"] == "active"
-    }
+def _said(bullet: Bullet) -> tuple[Any, ...]:
+    """What makes two bullets the same."""
+    return bullet.content, bullet.condition, bullet.node, bullet.source
+
+
+def _in_use(bullets: Iterable[Bullet]) -> set[tuple[Any, ...]]:
+    return {_said(bullet) for bullet in bullets if bullet.status == "active"}
+
+
+def _left_by(events: Iterable[Event]) -> Iterable[Bullet]:
+    """The bullets as some events left them."""
+    return {e.bullet.id: e.bullet for e in events if isinstance(e, Changed)}.values()
 
 
 @dataclass
@@ -123,11 +126,6 @@ class Copy:
             reflector=EMBEDDED_NAME,
             curator=self.curator,
         ).compile()
-
-    def in_use(self) -> set[tuple[Any, ...]]:
-        """Its active bullets."""
-        active = (b for b in self.playbook if b.status == "active")
-        return {(b.content, b.condition, b.node, b.source) for b in active}
 
     def replay(
         self, events: Sequence[Event], progress: Progress = lambda what, done, total: None
@@ -190,30 +188,34 @@ class Copy:
 
     def _change(self, event: Changed) -> None:
         """What people did; what was learned is learned again by itself."""
-        row = event.row
-        if row["change"] == "added":
-            if "decision" not in row["origin"]:
-                self.playbook.add_bullet(
-                    row["content"],
-                    row["node"],
-                    row["source_of_bullet"],
-                    condition=row["condition"],
-                    problem_types=row["problem_types"],
-                    confidence=row["confidence"],
-                    status=row["status"],
-                    reason=row["reason"],
-                    proof=row["proof"],
-                    evidence=row["evidence"],
-                    origin=row["origin"],
-                )
-        elif row["source"] not in _BY_ITSELF:
-            said = (row["content"], row["condition"], row["node"], row["source_of_bullet"])
-            for bullet in _same(self.playbook, said):
-                self.playbook.set_status(bullet.id, row["status"], row["reason"], row["source"])
+        if event.change == "added":
+            if "decision" not in event.bullet.origin:
+                _add(self.playbook, event.bullet, event.reason)
+        elif event.by not in _BY_ITSELF:
+            for bullet in _same(self.playbook, event.bullet):
+                status = event.bullet.status
+                self.playbook.set_status(bullet.id, status, event.reason, event.by)
 
 
-def _same(playbook: BulletPlaybook, said: tuple[Any, ...]) -> list[Bullet]:
-    return [b for b in playbook if (b.content, b.condition, b.node, b.source) == said]
+def _same(playbook: BulletPlaybook, bullet: Bullet) -> list[Bullet]:
+    return [other for other in playbook if _said(other) == _said(bullet)]
+
+
+def _add(playbook: BulletPlaybook, bullet: Bullet, reason: str) -> str:
+    """Add a bullet of another playbook as it is, but for its counters."""
+    return playbook.add_bullet(
+        bullet.content,
+        bullet.node,
+        bullet.source,
+        condition=bullet.condition,
+        problem_types=bullet.problem_types,
+        confidence=bullet.confidence,
+        status=bullet.status,
+        reason=reason,
+        proof=bullet.proof,
+        evidence=bullet.evidence,
+        origin=bullet.origin,
+    )
 
 
 def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> list[str]:
@@ -223,37 +225,24 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
     What a person switched off stays off.
     """
     signed = {row["bullet"]: row["source"] for row in playbook.history()}
-    is_mine = {b.id: signed[b.id] in (*_BY_ITSELF, by) for b in playbook}
+    is_free = {b.id: signed[b.id] in (*_BY_ITSELF, by) for b in playbook}
     added, kept = [], {}
     with playbook.writing() as page:
         for bullet in [b for b in copy if b.status in ("active", "candidate")]:
-            said = (bullet.content, bullet.condition, bullet.node, bullet.source)
-            known = sorted(_same(playbook, said), key=lambda b: b.status == bullet.status)
+            known = sorted(_same(playbook, bullet), key=lambda b: b.status == bullet.status)
             if known:
                 kept[known[-1].id] = bullet
                 continue
-            new = playbook.add_bullet(
-                bullet.content,
-                bullet.node,
-                bullet.source,
-                condition=bullet.condition,
-                problem_types=bullet.problem_types,
-                confidence=bullet.confidence,
-                status=bullet.status,
-                reason=f"learned anew without {why}",
-                proof=bullet.proof,
-                evidence=bullet.evidence,
-                origin=bullet.origin,
-            )
+            new = _add(playbook, bullet, f"learned anew without {why}")
             kept[new] = bullet
             added.append(new)
             counts = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
-            moved = {int(new[1:]): counts}
+            moved = {playbook.get_bullet(new).number: counts}
             playbook.adjust(page, moved, f"learned anew without {why}")
             playbook.move(moved)
         for bullet in list(playbook):
             status = kept[bullet.id].status if bullet.id in kept else "retired"
-            if bullet.status != status and is_mine.get(bullet.id, True):
+            if bullet.status != status and is_free.get(bullet.id, True):
                 playbook.set_status(bullet.id, status, f"as it would be without {why}", by)
         playbook.set_weights({i: b.weight for i, b in kept.items() if b.weight is not None})
     return added

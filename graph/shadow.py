@@ -9,9 +9,9 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acegraph.nodes.curator import fitted_weights
 from acegraph.nodes.induction import MIN_CASES
 from acegraph.nodes.waiting import Wait
+from acegraph.nodes.worth import fitted_weights
 from acegraph.state import (
     AceState,
     Bullet,

@@ -12,7 +12,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acegraph.nodes.analyst import log_odds_over, scorecard_over
 from acegraph.nodes.capacity import expendable
@@ -20,14 +19,9 @@ from acegraph.nodes.drift import since_change
 from acegraph.nodes.duplicates import likenesses
 from acegraph.nodes.evidence import (
     Backtest,
-    Numbers,
     backtest,
-    chance,
-    fit_weights,
-    marginal_gain,
 )
 from acegraph.nodes.gate import GateLevel, gate_of
-from acegraph.nodes.induction import MIN_CASES
 from acegraph.nodes.screening import (
     Finding,
     Proposal,
@@ -35,8 +29,8 @@ from acegraph.nodes.screening import (
     proposal_of,
     without_largest,
 )
+from acegraph.nodes.worth import can_prove, fired_over, weights_of, worn_out
 from acegraph.state import (
-    DECLINE,
     Bullet,
     CaseTable,
     Condition,
@@ -53,9 +47,6 @@ Action = Literal["added", "revived", "duplicate", "refused", "held"]
 """`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
 _MIN_FIRES: Final = 3
 _SAME_CASES: Final = 0.95
-_FIRES_TO_RETIRE: Final = 10
-_FIRES_TO_TELL: Final = 30
-_LIKELY_CHANCE: Final = 0.2
 _SCREENING: Final = Screening()
 
 
@@ -162,9 +153,10 @@ class Curator:
             former = None if doubt else _former(twins, source)
             if former:
                 playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
-                bullet_id = former.id
-            else:
-                bullet_id = playbook.add_bullet(
+            bullet_id = (
+                former.id
+                if former
+                else playbook.add_bullet(
                     content,
                     node,
                     source,
@@ -176,10 +168,9 @@ class Curator:
                     proof="proven" if tested else "unproven",
                     evidence=evidence,
                     origin=dict(origin or {}),
-                    related=tuple(
-                        like.bullet.id for like in alike if like.bullet.status == "active"
-                    ),
+                    related=tuple(a.bullet.id for a in alike if a.bullet.status == "active"),
                 )
+            )
             retired = self.tend(node, playbook, keep=bullet_id)
             action: Action = "revived" if former else "held" if doubt else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
@@ -198,19 +189,19 @@ class Curator:
 
     def _refit(self, node: str, playbook: BulletPlaybook, keep: str | None) -> list[str]:
         table = playbook.cases(node)
-        if not _can_prove(table):
+        if not can_prove(table):
             return []
         everyone = playbook.get_bullets_for_node(node, status=None)
         table = since_change(table, everyone)
         checkable = [b for b in everyone if b.condition and b.status == "active"]
-        if not checkable or not _can_prove(table):
+        if not checkable or not can_prove(table):
             return []
-        fired, start = _fired(checkable, table), scorecard_over(table)
-        weights = _fitted(checkable, fired, table, start)
+        fired, start = fired_over(checkable, table), scorecard_over(table)
+        weights = weights_of(checkable, fired, table, start)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
         log_odds, retired = start + np.array(weights) @ fired, []
         for bullet, weight, own in zip(checkable, weights, fired, strict=True):
-            reason = _worn_out(bullet, weight, own, table, log_odds) if bullet.id != keep else ""
+            reason = worn_out(bullet, weight, own, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
@@ -221,7 +212,7 @@ class Curator:
     ) -> tuple[Backtest | None, str]:
         """The backtest on the labelled cases, and why it refuses, where it does."""
         condition = proposal.condition
-        if condition is None or not _can_prove(proposal.table):
+        if condition is None or not can_prove(proposal.table):
             return None, ""
         active = [b for b in everyone if b.status == "active"]
         table = since_change(proposal.table, everyone)
@@ -247,7 +238,7 @@ class Curator:
     ) -> tuple[Backtest | None, str]:
         """One backtest, where one is possible."""
         gate = self.gate
-        if gate is None or not _can_prove(table):
+        if gate is None or not can_prove(table):
             return None, ""
         found = backtest(condition, table, log_odds_over(table, active))
         if found.fires < _MIN_FIRES:
@@ -282,49 +273,6 @@ def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:
     """Who said the same before: a candidate, or one of this source that is out of use."""
     waiting = [b for b in twins if b.status == "candidate"]
     return next(iter([*waiting, *(b for b in twins if b.source == source)]), None)
-
-
-def _fired(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]:
-    return np.array([b.condition.holds_over(table) for b in bullets if b.condition])
-
-
-def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
-    """The weights of checkable bullets that fit the labelled cases best."""
-    return _fitted(bullets, _fired(bullets, table), table, scorecard_over(table))
-
-
-def _fitted(
-    bullets: Sequence[Bullet], fired: NDArray[np.bool_], table: CaseTable, start: Numbers
-) -> list[float]:
-    """The weights of checkable bullets that fit the labelled cases best."""
-    signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in bullets])
-    guess = np.array([b.weight or 0.0 for b in bullets])
-    return [round(float(w), 4) for w in fit_weights(fired, signs, table.fraud, start, guess)]
-
-
-def _worn_out(
-    bullet: Bullet, weight: float, fired: NDArray[np.bool_], table: CaseTable, log_odds: Numbers
-) -> str:
-    """Why a bullet no longer earns its place, or nothing."""
-    wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
-    fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
-    if fires < _FIRES_TO_RETIRE:
-        return ""
-    record = f"right on {right} of {fires} labelled cases"
-    if right * len(table) <= total * fires:
-        return f"{record}: no better than chance"
-    if weight == 0:
-        return f"no weight left: on its {fires} labelled cases the other bullets say it all"
-    if fires >= _FIRES_TO_TELL and chance(right, fires, total, len(table)) > _LIKELY_CHANCE:
-        # An exception may be right no more often than chance and still mend what others say.
-        brings = marginal_gain(fired, table.fraud, log_odds - weight * fired)
-        if brings * (1 if bullet.verdict == DECLINE else -1) < 1:
-            return f"{record}: hardly better than chance, and the others do without it"
-    return ""
-
-
-def _can_prove(table: CaseTable) -> bool:
-    return len(table) >= MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
 
 
 def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> Bullet | None:

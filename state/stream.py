@@ -1,17 +1,18 @@
-"""What happened to a playbook, in the ledger's order: for whoever wants to live it once more."""
+"""What happened to a playbook, in the ledger's order: for whoever wants to replay it."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from heapq import merge
 from typing import Any
 
 import sqlalchemy as sa
 
+from acegraph.state.bullet import Bullet
 from acegraph.state.database import Database
 from acegraph.state.ledger import ERASED
 from acegraph.state.records import Label
-from acegraph.state.rows import read_condition
+from acegraph.state.rows import from_row, read_condition
 from acegraph.state.tables import (
     adjustments,
     bullets,
@@ -55,12 +56,16 @@ class Labelled:
 
 @dataclass(frozen=True)
 class Changed:
-    """A change to a bullet, with the row that was written."""
+    """A change to a bullet."""
 
     position: int
-    bullet: str
-    row: Mapping[str, Any]
-    """Its columns in the history and the bullet's other ones; `source` is who signed the change."""
+    bullet: Bullet
+    """As the change left it; its counters and weight are today's."""
+    change: str
+    reason: str
+    by: str
+    """Who signed it: a person, the curator, or the source of a bullet that was added."""
+    at: str
 
 
 Event = Decided | Labelled | Changed
@@ -88,12 +93,12 @@ def broken_by(database: Database) -> str:
             "a part of its decisions was erased",
             sa.select(cases.c.id).where(cases.c.digest == ERASED),
         ),
-        ("its counters were moved by hand", sa.select(adjustments.c.number)),
         ("it was purged or rolled back before", sa.select(history.c.version).where(purged)),
         (
             "it was purged before",
             sa.select(outcomes.c.case).where(outcomes.c.source.startswith("purge of ")),
         ),
+        ("its counters were moved by hand", sa.select(adjustments.c.number)),
     )
     with database.snapshot() as connection:
         return next((why for why, query in gaps if connection.scalar(query.limit(1))), "")
@@ -152,11 +157,13 @@ def _label(row: Any) -> Label:
 
 
 def _changed(connection: sa.Connection, after: int) -> Iterator[Changed]:
-    more = (c for c in bullets.c if c.name not in history.c)
-    query = sa.select(history, *more, bullets.c.source.label("source_of_bullet"))
-    query = query.join(bullets, bullets.c.number == history.c.bullet)
-    query = query.where(history.c.position > after)
-    for row in connection.execute(query.order_by(history.c.position)).mappings().all():
-        told = {**row, "condition": read_condition(row["condition"])}
-        told |= {n: json.loads(row[n]) for n in ("origin", "evidence", "problem_types", "related")}
-        yield Changed(row["position"], f"b{row['bullet']}", told)
+    today = {row.number: from_row(row._asdict()) for row in connection.execute(sa.select(bullets))}
+    query = sa.select(history).where(history.c.position > after).order_by(history.c.position)
+    for row in connection.execute(query).all():
+        bullet = replace(
+            today[row.bullet],
+            content=row.content,
+            condition=read_condition(row.condition),
+            status=row.status,
+        )
+        yield Changed(row.position, bullet, row.change, row.reason, row.source, row.at)
