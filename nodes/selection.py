@@ -30,16 +30,6 @@ def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
-def success_rates(helpful: Floats, harmful: Floats) -> Floats:
-    """Helpful / (helpful + harmful), 0.5 without outcomes.
-
-    >>> success_rates(np.array([3.0, 0.0]), np.array([1.0, 0.0])).tolist()
-    [0.75, 0.5]
-    """
-    judged = helpful + harmful
-    return np.where(judged > 0, helpful / np.maximum(judged, 1), 0.5)
-
-
 def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
     """Stage 2: at or above the threshold; with too few left, at or above 0.8 of it, never lower.
 
@@ -67,12 +57,12 @@ def rounding(dimensions: int) -> float:
 
 def cosines(matrix: Floats, rows: Rows, vector: Floats) -> Floats:
     """The cosines of some rows with a unit vector, or several, in double precision."""
-    wide = np.asarray(vector, np.float64).T
+    wide = vector.astype(np.float64).T
     found = np.empty((len(rows), *wide.shape[1:]))
     for start in range(0, len(rows), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
         found[part] = matrix[rows[part]].astype(np.float64) @ wide
-    return np.round(found, DIGITS)
+    return found.round(DIGITS)
 
 
 def pass_semantic(

@@ -62,10 +62,8 @@ class Pool:
     def of(cls, view: View, source: str | None, threshold: float, wanted: int) -> "Pool":
         """The active bullets, of one source if asked, and those with a good enough record."""
         in_context = view.in_context(source)
-        is_good = in_context.copy()
-        rates = selection.success_rates(view.helpful[in_context], view.harmful[in_context])
-        is_good[in_context] = selection.pass_quality(rates, threshold, wanted)
-        return cls(view, in_context, is_good)
+        rates = np.where(in_context, view.rates, -np.inf)
+        return cls(view, in_context, selection.pass_quality(rates, threshold, wanted))
 
     @property
     def has_prose(self) -> bool:
@@ -150,31 +148,28 @@ def _products(
 def _choose_one(
     one: Asked, rows: Rows, products: Floats, query: Vector, matrix: Vector, settings: Settings
 ) -> Selection:
-    relevant = one.answers[rows] == HOLDS
-    unsure = np.flatnonzero(~relevant)
-    relevant[unsure] = selection.pass_semantic(
-        products[unsure], rows[unsure], matrix, query, settings.threshold
-    )
+    view, threshold = one.pool.view, settings.threshold
+    is_near = selection.pass_semantic(products, rows, matrix, query, threshold)
+    relevant = np.flatnonzero(is_near | (one.answers[rows] == HOLDS))
     rows, products = rows[relevant], products[relevant]
     if not len(rows):
         return one.chosen()
-    helpful, harmful = one.pool.view.helpful[rows], one.pool.view.harmful[rows]
-    quality = selection.success_rates(helpful, harmful)
-    thompson = selection.thompson_draws(helpful, harmful, one.rng())
+    quality = view.rates[rows]
+    thompson = selection.thompson_draws(view.helpful[rows], view.harmful[rows], one.rng())
     weights = settings.weights
     candidates = selection.Candidates(
         matrix=matrix,
         rows=rows,
         query=query,
         products=products,
-        floors=np.where(one.answers[rows] == HOLDS, settings.threshold, -np.inf),
+        floors=np.where(one.answers[rows] == HOLDS, threshold, -np.inf),
         fixed=weights["quality"] * quality + weights["thompson"] * thompson,
         semantic_weight=weights["semantic"],
     )
     picks = np.array(pick_diverse(candidates, settings.n_bullets, settings.diversity_weight))
-    bullets = one.pool.view.bullets(rows[picks])
-    columns = {"quality": quality[picks], "semantic": candidates.semantic(picks)}
-    columns |= {"thompson": thompson[picks], "combined": candidates.combined(picks)}
+    bullets, semantic = view.bullets(rows[picks]), candidates.semantic(picks)
+    columns = {"quality": quality[picks], "semantic": semantic, "thompson": thompson[picks]}
+    columns["combined"] = candidates.fixed[picks] + weights["semantic"] * semantic
     columns["diversity_bonus"] = _bonuses(candidates, picks, settings.diversity_weight)
     columns["final"] = columns["combined"] + columns["diversity_bonus"]
     names, values = list(columns), np.array(list(columns.values())).T.tolist()
@@ -186,7 +181,8 @@ def _choose_one(
 
 def _bonuses(candidates: selection.Candidates, picks: Rows, weight: float) -> Floats:
     """What each pick gained by being unlike those before it."""
-    bonuses = np.zeros(len(picks))
-    for i in range(1, len(picks)):
-        bonuses[i] = weight * (1 - candidates.similarity(picks[i : i + 1], picks[:i])[0])
+    rows = candidates.rows[picks]
+    alike = np.tril(selection.cosines(candidates.matrix, rows, candidates.matrix[rows]), -1)
+    bonuses = weight * (1 - alike.sum(axis=1) / np.maximum(np.arange(len(picks)), 1))
+    bonuses[0] = 0.0
     return bonuses

@@ -8,7 +8,7 @@ comes out of order, or with another text under a known number (a write that was 
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,6 +23,7 @@ from acegraph.state.transaction import Scalar
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+_COLUMNS: Final = ("numbers", "helpful", "harmful", "rates", "is_active", "is_online", "lengths")
 
 
 class Shelf:
@@ -33,6 +34,8 @@ class Shelf:
         self.numbers = np.zeros(0, np.int64)
         self.helpful: Floats = np.zeros(0)
         self.harmful: Floats = np.zeros(0)
+        self.rates: Floats = np.zeros(0)
+        """Success rates."""
         self.is_active: Bools = np.zeros(0, bool)
         self.is_online: Bools = np.zeros(0, bool)
         self.lengths = np.zeros(0, np.int32)
@@ -54,12 +57,13 @@ class Shelf:
         else:
             self._append(bullet)
         self.helpful[row], self.harmful[row] = bullet.helpful_count, bullet.harmful_count
+        self.rates[row] = bullet.get_success_rate()
         self.is_active[row] = bullet.status == "active"
         return True
 
     def _append(self, bullet: Bullet) -> None:
         row = len(self.bullets)
-        for name in ("numbers", "helpful", "harmful", "is_active", "is_online", "lengths"):
+        for name in _COLUMNS:
             setattr(self, name, grown(getattr(self, name), row + 1))
         self.numbers[row], self.is_online[row] = bullet.number, bullet.source == "online"
         self.lengths[row] = len(bullet.content.lower())
@@ -93,6 +97,7 @@ class View:
     size: int
     helpful: Floats
     harmful: Floats
+    rates: Floats
     is_active: Bools
     is_online: Bools
 
@@ -108,6 +113,7 @@ class View:
             size,
             shelf.helpful[:size].copy(),
             shelf.harmful[:size].copy(),
+            shelf.rates[:size].copy(),
             shelf.is_active[:size].copy(),
             shelf.is_online[:size],
         )
