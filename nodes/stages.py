@@ -106,13 +106,17 @@ class Asked:
         relevant: int = 0,
     ) -> Selection:
         """The result, with what came out of each stage."""
-        held_back = self.pool.in_context & ~self.pool.is_good & (self.answers == HOLDS)
+        pool = self.pool
+        shadow: tuple[Bullet, ...] = ()
+        if pool.view.has_rules:
+            held_back = pool.in_context & ~pool.is_good & (self.answers == HOLDS)
+            shadow = pool.view.bullets(np.flatnonzero(held_back))
         return Selection(
             bullets,
             scores or {},
             {**self.funnel, "semantic": relevant, "score": relevant, "diversity": len(bullets)},
-            shadow=self.pool.view.bullets(np.flatnonzero(held_back)),
-            clock=self.pool.view.clock,
+            shadow=shadow,
+            clock=pool.view.clock,
         )
 
 
@@ -183,6 +187,6 @@ def _bonuses(candidates: selection.Candidates, picks: Rows, weight: float) -> Fl
     """What each pick gained by being unlike those before it."""
     rows = candidates.rows[picks]
     alike = np.tril(selection.cosines(candidates.matrix, rows, candidates.matrix[rows]), -1)
-    bonuses = weight * (1 - alike.sum(axis=1) / np.maximum(np.arange(len(picks)), 1))
+    bonuses: Floats = weight * (1 - alike.sum(axis=1) / np.maximum(np.arange(len(picks)), 1))
     bonuses[0] = 0.0
     return bonuses

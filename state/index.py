@@ -41,6 +41,7 @@ class Shelf:
         self.lengths = np.zeros(0, np.int32)
         """Of the texts in lower case, for the search for duplicates."""
         self.rules = RuleTable()
+        self._copies: tuple[Floats, Floats, Floats, Bools] | None = None
         self._matrices: dict[str, VectorMatrix] = {}
 
     def put(self, bullet: Bullet) -> bool:
@@ -59,7 +60,20 @@ class Shelf:
         self.helpful[row], self.harmful[row] = bullet.helpful_count, bullet.harmful_count
         self.rates[row] = bullet.get_success_rate()
         self.is_active[row] = bullet.status == "active"
+        self._copies = None
         return True
+
+    def copies(self) -> tuple[Floats, Floats, Floats, Bools]:
+        """Counters, rates and status as they are now; made once, until a row changes."""
+        if self._copies is None:
+            size = len(self.bullets)
+            self._copies = (
+                self.helpful[:size].copy(),
+                self.harmful[:size].copy(),
+                self.rates[:size].copy(),
+                self.is_active[:size].copy(),
+            )
+        return self._copies
 
     def _append(self, bullet: Bullet) -> None:
         row = len(self.bullets)
@@ -107,16 +121,7 @@ class View:
         own.
         """
         size = len(shelf.bullets)
-        return cls(
-            clock,
-            shelf,
-            size,
-            shelf.helpful[:size].copy(),
-            shelf.harmful[:size].copy(),
-            shelf.rates[:size].copy(),
-            shelf.is_active[:size].copy(),
-            shelf.is_online[:size],
-        )
+        return cls(clock, shelf, size, *shelf.copies(), shelf.is_online[:size])
 
     def in_context(self, source: str | None) -> Bools:
         """Which bullets are active, and of the source where one is asked for."""
@@ -124,6 +129,11 @@ class View:
             return self.is_active
         of_source = self.is_online if source == "online" else ~self.is_online
         return self.is_active & of_source
+
+    @property
+    def has_rules(self) -> bool:
+        """Whether any bullet carries a condition."""
+        return self.shelf.rules.has_any
 
     @property
     def is_rule(self) -> Bools:

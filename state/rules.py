@@ -40,11 +40,13 @@ class RuleTable:
         self._low, self._high = np.zeros(shape), np.zeros(shape)
         self._negated = np.zeros(shape, bool)
         self.is_rule = np.zeros(0, bool)
+        self.has_any = False
 
     def put(self, row: int, condition: Condition | None) -> None:
         """Write one row."""
         self._reserve(row + 1)
         self.is_rule[row] = condition is not None
+        self.has_any |= condition is not None
         for i, comparison in enumerate(condition.comparisons if condition else ()):
             slot, low, high = self._interval(comparison)
             self._slot[i, row], self._low[i, row], self._high[i, row] = slot, low, high
@@ -52,10 +54,9 @@ class RuleTable:
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
         """What the conditions of the first so many rows say of a transaction."""
+        if not self.has_any:
+            return np.full(rows, CANNOT_SAY, np.int8)
         answers = np.full(rows, HOLDS, np.int8)
-        if not self.is_rule[:rows].any():
-            answers[:] = CANNOT_SAY
-            return answers
         slots, lows, highs, negated = self._slot, self._low, self._high, self._negated
         values, is_absent, is_none = self._values_of(fields)
         fails = np.zeros(rows, bool)
