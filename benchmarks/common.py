@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
+from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.matrix import Vector
 
@@ -44,6 +45,11 @@ class Embedded(Embeddings):
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """Several."""
         return [self.embed_query(text) for text in texts]
+
+
+def embedded(vectors: dict[str, Vector]) -> EmbeddingModel:
+    """The same with a memory: a text is asked for once, by the turn that warms up."""
+    return named_embeddings(Embedded(vectors)).remembering()
 
 
 def bullets_of(size: int, seed: int = 0, *, rules: bool = False) -> Iterable[Bullet]:

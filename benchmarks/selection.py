@@ -5,7 +5,17 @@ from typing import Any
 
 import naive
 import numpy as np
-from common import DIMENSIONS, NODE, Embedded, around, bullets_of, compare, playbook_of, table
+from common import (
+    DIMENSIONS,
+    NODE,
+    Embedded,
+    around,
+    bullets_of,
+    compare,
+    embedded,
+    playbook_of,
+    table,
+)
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selection import decision_rng
@@ -28,7 +38,7 @@ def measure(size: int) -> dict[str, float]:
     matrix = playbook.view(NODE).shelf.matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
-    embeddings = Embedded({QUERY: query, **{f"q{i}": query for i in range(BATCH)}})
+    embeddings = embedded({QUERY: query, **{f"q{i}": query for i in range(BATCH)}})
 
     def selector(threshold: float) -> HybridSelector:
         return HybridSelector(semantic_threshold=threshold, embeddings=embeddings)
@@ -68,7 +78,7 @@ def measure_rules(size: int, vectors: Any, query: Any) -> dict[str, float]:
     assert matrix is not None
     rows = matrix.rows[:size]
     text = "amount: 50; hour: 1; vpn: true"
-    selector = HybridSelector(embeddings=Embedded({text: query}))
+    selector = HybridSelector(embeddings=embedded({text: query}))
     bare, rules = compare(
         lambda: rows @ query,
         lambda: selector.select_bullets(FIELDS, NODE, playbook, 5, decision_id="d"),

@@ -16,8 +16,10 @@ _FIRST_LOOK: Final = 64
 
 def pick_diverse(candidates: Candidates, n: int, weight: float) -> list[int]:
     """The picks, best first; equal totals go to the earlier candidate."""
-    contest = _Contest(candidates, weight)
-    while len(contest.picked) < min(n, len(candidates)):
+    contest, wanted = _Contest(candidates, weight), min(n, len(candidates))
+    while len(contest.picked) < wanted:
+        if contest.picked:
+            contest.compare_with(contest.picked[-1])
         contest.pick()
     return contest.picked
 
@@ -37,32 +39,42 @@ class _Contest:
         self.unseen = np.ones(len(candidates), bool)
         self.blocks: list[tuple[Rows, Floats]] = []
         self._look(best_of(self.scores, _FIRST_LOOK))
-        self.sines: Floats | None = None
-        if self.unseen.any():
-            certain = np.clip(np.abs(candidates.products) - self.error, 0, 1)
-            self.sines = np.sqrt(1 - certain**2)
+        certain = np.maximum(np.abs(candidates.products) - self.error, 0)
+        self.sines = np.sqrt(np.maximum(1 - certain * certain, 0))
 
     def pick(self) -> None:
-        """Look at whoever may have the best total, and add who has it."""
-        totals = self._totals(slice(None))
-        totals[self.picked] = -np.inf
-        size = _FIRST_LOOK
-        while self.sines is not None:
-            enough = totals[~self.unseen].max() - self.slack
-            rivals = np.flatnonzero(self.unseen & (totals >= enough))
+        """Look at whoever may have the best total, and take who has it."""
+        totals, size = self._totals(), _FIRST_LOOK
+        while True:
+            close = (totals >= totals.max() - self.slack).nonzero()[0]
+            rivals = close[self.unseen[close]]
             if not len(rivals):
                 break
-            block = rivals[best_of(totals[rivals], size)]
-            self._look(block)
-            totals[block] = self._totals(block)
-            size *= 2
-        self._add(self._best(totals))
+            self._look(self._next(totals, size))
+            totals, size = self._totals(), 2 * size
+        best = self._exactly_best(close) if len(close) > 1 else int(close[0])
+        self.picked.append(best)
+        self.scores[best] = -np.inf
 
-    def _totals(self, which: slice | Rows) -> Floats:
+    def compare_with(self, pick: int) -> None:
+        """Add everybody's cosine to a pick; for those not looked at, the least it can be."""
+        c = self.candidates
+        vector = c.matrix[c.rows[pick]]
+        apart = c.products * c.products[pick] - self.sines * self.sines[pick] - 3 * self.error
+        for which, vectors in self.blocks:
+            apart[which] = vectors @ vector
+        self.similarity += apart
+
+    def _totals(self) -> Floats:
         if not self.picked:
-            return np.array(self.scores[which])
-        mean = self.similarity[which] / len(self.picked)
-        return self.scores[which] + self.weight * (1 - mean)
+            return self.scores
+        return self.scores + self.weight * (1 - self.similarity / len(self.picked))
+
+    def _next(self, totals: Floats, size: int) -> Rows:
+        """Whom to look at next: the most promising of those who may beat the best one seen."""
+        enough = totals[~self.unseen].max() - self.slack
+        rivals = (self.unseen & (totals >= enough)).nonzero()[0]
+        return rivals[best_of(totals[rivals], size)]
 
     def _look(self, which: Rows) -> None:
         """Fetch the vectors of some, and compare them with those picked."""
@@ -73,26 +85,10 @@ class _Contest:
         if self.picked:
             self.similarity[which] = (vectors @ c.matrix[c.rows[self.picked]].T).sum(axis=1)
 
-    def _best(self, totals: Floats) -> int:
-        """Who has the best total; where rounding leaves it open, by double precision."""
-        close = np.flatnonzero(totals >= totals.max() - self.slack)
-        if len(close) > 1:
-            exact = self.candidates.combined(close)
-            if self.picked:
-                mean = self.candidates.similarity(close, np.array(self.picked))
-                exact = exact + self.weight * (1 - mean)
-            return int(close[np.argmax(np.round(exact, DIGITS))])
-        return int(close[0])
-
-    def _add(self, pick: int) -> None:
-        c = self.candidates
-        self.picked.append(pick)
-        vector = c.matrix[c.rows[pick]]
-        if self.sines is None:
-            ((which, vectors),) = self.blocks
-            self.similarity[which] += vectors @ vector
-            return
-        apart = c.products * c.products[pick] - self.sines * self.sines[pick] - 3 * self.error
-        for which, vectors in self.blocks:
-            apart[which] = vectors @ vector
-        self.similarity += apart
+    def _exactly_best(self, close: Rows) -> int:
+        """Who has the best total where rounding leaves it open, by double precision."""
+        exact = self.candidates.combined(close)
+        if self.picked:
+            mean = self.candidates.similarity(close, np.array(self.picked))
+            exact = exact + self.weight * (1 - mean)
+        return int(close[np.argmax(exact.round(DIGITS))])

@@ -69,8 +69,9 @@ def pass_semantic(
     products: Floats, rows: Rows, matrix: Floats, query: Floats, threshold: float
 ) -> Bools:
     """Stage 3 for bullets without a rule to go by: cosine at or above the threshold."""
-    passed = products >= threshold
-    close = np.flatnonzero(np.abs(products - threshold) <= rounding(matrix.shape[1]))
+    error = rounding(matrix.shape[1])
+    passed = products >= threshold - error
+    close = (passed & (products <= threshold + error)).nonzero()[0]
     if len(close):
         passed[close] = cosines(matrix, rows[close], query) >= threshold
     return passed
@@ -116,4 +117,4 @@ def best_of(values: Floats, n: int) -> Rows:
     """Where the n largest values are, in no order."""
     if n >= len(values):
         return np.arange(len(values))
-    return np.argpartition(values, len(values) - n)[len(values) - n :]
+    return values.argpartition(len(values) - n)[len(values) - n :]

@@ -21,6 +21,7 @@ from acegraph.state.rules import CANNOT_SAY, FAILS, HOLDS, Answers
 _FETCH_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""
 _BATCH: Final = 64
+_COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,7 @@ class Asked:
     @property
     def rows(self) -> Rows:
         """Whom stage 3 has to look at: a rule that fails is out, whatever its cosine."""
-        return np.flatnonzero(self.pool.is_good & (self.answers != FAILS))
+        return (self.pool.is_good & (self.answers != FAILS)).nonzero()[0]
 
     def chosen(
         self,
@@ -154,7 +155,9 @@ def _choose_one(
 ) -> Selection:
     view, threshold = one.pool.view, settings.threshold
     is_near = selection.pass_semantic(products, rows, matrix, query, threshold)
-    relevant = np.flatnonzero(is_near | (one.answers[rows] == HOLDS))
+    if view.has_rules:
+        is_near |= one.answers[rows] == HOLDS
+    relevant = is_near.nonzero()[0]
     rows, products = rows[relevant], products[relevant]
     if not len(rows):
         return one.chosen()
@@ -172,13 +175,12 @@ def _choose_one(
     )
     picks = np.array(pick_diverse(candidates, settings.n_bullets, settings.diversity_weight))
     bullets, semantic = view.bullets(rows[picks]), candidates.semantic(picks)
-    columns = {"quality": quality[picks], "semantic": semantic, "thompson": thompson[picks]}
-    columns["combined"] = candidates.fixed[picks] + weights["semantic"] * semantic
-    columns["diversity_bonus"] = _bonuses(candidates, picks, settings.diversity_weight)
-    columns["final"] = columns["combined"] + columns["diversity_bonus"]
-    names, values = list(columns), np.array(list(columns.values())).T.tolist()
+    combined = candidates.fixed[picks] + weights["semantic"] * semantic
+    bonuses = _bonuses(candidates, picks, settings.diversity_weight)
+    values = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)
     scores = {
-        b.id: dict(zip(names, row, strict=True)) for b, row in zip(bullets, values, strict=True)
+        bullet.id: dict(zip(_COMPONENTS, row, strict=True))
+        for bullet, row in zip(bullets, np.array(values).T.tolist(), strict=True)
     }
     return one.chosen(bullets, scores, len(rows))
 
@@ -186,7 +188,6 @@ def _choose_one(
 def _bonuses(candidates: selection.Candidates, picks: Rows, weight: float) -> Floats:
     """What each pick gained by being unlike those before it."""
     rows = candidates.rows[picks]
-    alike = np.tril(selection.cosines(candidates.matrix, rows, candidates.matrix[rows]), -1)
-    bonuses: Floats = weight * (1 - alike.sum(axis=1) / np.maximum(np.arange(len(picks)), 1))
-    bonuses[0] = 0.0
-    return bonuses
+    alike = selection.cosines(candidates.matrix, rows, candidates.matrix[rows]).tolist()
+    unlike = [1 - sum(found[:i]) / i for i, found in enumerate(alike) if i]
+    return weight * np.array([0.0, *unlike])

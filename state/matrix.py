@@ -17,7 +17,7 @@ def unit(vectors: Vector) -> Vector:
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
     """
     wide = vectors.astype(np.float64)
-    lengths = np.linalg.norm(wide, axis=-1, keepdims=True)
+    lengths = np.sqrt((wide * wide).sum(axis=-1, keepdims=True))
     return np.asarray(wide / np.where(lengths > 0, lengths, 1), np.float32)
 
 
