@@ -124,11 +124,12 @@ class Curator:
         """Decide on a proposal, as one step for everyone who shares the playbook."""
         condition = condition or parse_condition(content)
         with playbook.writing():
-            view = playbook.view(node)
-            if repeated := _already_done(view.shelf.bullets, content, origin):
+            view, length = playbook.view(node), len(content.lower())
+            as_long = view.bullets(view.of_length(length, length))
+            if repeated := _already_done(as_long, content, origin):
                 done: Action = "held" if repeated.status == "candidate" else "added"
                 return Curation(done, f"already {done} for this decision", repeated.id)
-            if twin := _word_for_word(view.shelf.bullets, content, condition):
+            if twin := _word_for_word(as_long, content, condition):
                 return Curation("duplicate", f"says the same as {twin.id}")
             alike = likenesses(content, condition, view, self.similarity_threshold)
             twins = [like.bullet for like in alike if like.difference is None]

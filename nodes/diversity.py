@@ -73,7 +73,7 @@ class _Contest:
     def _next(self, totals: Floats, size: int) -> Rows:
         """Whom to look at next: the most promising of those who may beat the best one seen."""
         enough = totals[~self.unseen].max() - self.slack
-        rivals = (self.unseen & (totals >= enough)).nonzero()[0]
+        rivals = np.flatnonzero(self.unseen & (totals >= enough))
         return rivals[best_of(totals[rivals], size)]
 
     def _look(self, which: Rows) -> None:

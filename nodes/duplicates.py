@@ -31,22 +31,25 @@ class Likeness:
 
 
 def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
-    """Which texts pass the text test, in order.
+    """Which texts pass the text test, in order."""
+    candidate, lowered = candidate.lower(), [text.lower() for text in texts]
+    low, high = lengths_of(candidate, threshold)
+    rows = [i for i, text in enumerate(lowered) if low <= len(text) <= high]
+    return [rows[i] for i in _alike(candidate, [lowered[i] for i in rows], threshold)]
+
+
+def _alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
+    """The same for texts in lower case that their lengths do not rule out.
 
     The blocks that `SequenceMatcher` matches form a common subsequence, so its ratio is never above
-    the indel similarity, which rapidfuzz computes in one call for all texts that their lengths do
-    not rule out. The true ratio is computed for the few that this bound lets through. Only texts in
-    ASCII are ruled out unlowered: elsewhere lower case may be longer.
+    the indel similarity, which rapidfuzz computes for all texts in one call. The true ratio is
+    computed for the few that this bound lets through.
     """
     from rapidfuzz import process
     from rapidfuzz.distance import Indel
 
-    candidate = candidate.lower()
-    low, high = lengths_of(candidate, threshold)
-    rows = [i for i, text in enumerate(texts) if not text.isascii() or low <= len(text) <= high]
-    if not rows:
+    if not lowered:
         return []
-    lowered = [texts[i].lower() for i in rows]
     bounds = process.cdist(
         [candidate],
         lowered,
@@ -55,7 +58,7 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
         dtype=np.float64,
     )[0]
     return [
-        rows[i]
+        i
         for i in np.flatnonzero(bounds >= threshold - _ROUNDING).tolist()
         if _ratio(candidate, lowered[i]) > threshold
     ]
@@ -105,10 +108,9 @@ def likenesses(
     """The bullets of a node, retired ones too, that a candidate may repeat or contradict."""
     from acegraph.nodes.difference import between_conditions, difference  # many patterns to compile
 
-    bullets, lengths = view.shelf.bullets, view.shelf.lengths[: view.size]
-    low, high = lengths_of(content.lower(), threshold)
-    near = np.flatnonzero((lengths >= low) & (lengths <= high)).tolist()
-    rows = {near[i] for i in alike(content, [bullets[row].content for row in near], threshold)}
+    bullets, lowered, candidate = view.shelf.bullets, view.shelf.lowered, content.lower()
+    near = view.of_length(*lengths_of(candidate, threshold)).tolist()
+    rows = {near[i] for i in _alike(candidate, [lowered[row] for row in near], threshold)}
     if condition is not None:
         rows |= set(view.same_tests(condition).tolist())
     found = []

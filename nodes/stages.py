@@ -98,7 +98,7 @@ class Asked:
     @property
     def rows(self) -> Rows:
         """Whom stage 3 has to look at: a rule that fails is out, whatever its cosine."""
-        return (self.pool.is_good & (self.answers != FAILS)).nonzero()[0]
+        return np.flatnonzero(self.pool.is_good & (self.answers != FAILS))
 
     def chosen(
         self,

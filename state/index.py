@@ -38,8 +38,10 @@ class Shelf:
         """Success rates."""
         self.is_active: Bools = np.zeros(0, bool)
         self.is_online: Bools = np.zeros(0, bool)
+        self.lowered: list[str] = []
+        """The texts in lower case, for the search for duplicates."""
         self.lengths = np.zeros(0, np.int32)
-        """Of the texts in lower case, for the search for duplicates."""
+        """Of the texts in lower case."""
         self.rules = RuleTable()
         self._copies: tuple[Floats, Floats, Floats, Bools] | None = None
         self._matrices: dict[str, VectorMatrix] = {}
@@ -80,7 +82,8 @@ class Shelf:
         for name in _COLUMNS:
             setattr(self, name, grown(getattr(self, name), row + 1))
         self.numbers[row], self.is_online[row] = bullet.number, bullet.source == "online"
-        self.lengths[row] = len(bullet.content.lower())
+        self.lowered.append(bullet.content.lower())
+        self.lengths[row] = len(self.lowered[row])
         self.rules.put(row, bullet.condition)
         self.bullets.append(bullet)
 
@@ -143,6 +146,11 @@ class View:
     def holds(self, fields: Mapping[str, Scalar]) -> Answers:
         """What each condition says of a transaction."""
         return self.shelf.rules.holds(fields, self.size)
+
+    def of_length(self, low: float, high: float) -> NDArray[np.intp]:
+        """The rows whose texts, in lower case, have so many characters."""
+        lengths = self.shelf.lengths[: self.size]
+        return np.flatnonzero((lengths >= low) & (lengths <= high))
 
     def same_tests(self, condition: Condition) -> NDArray[np.intp]:
         """The rows whose conditions test the same; their verdicts may differ."""
