@@ -21,7 +21,7 @@ from acegraph.state.page import Page
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
 from acegraph.state.transaction import clean_text
-from acegraph.state.verdict import APPROVE, JUDGE, Verdict, is_absence
+from acegraph.state.verdict import JUDGE, Verdict, is_absence
 
 ERASED = "erased"
 """The digest of a case whose content was erased."""
@@ -75,8 +75,7 @@ class Ledger:
         if known is not None:
             return self._record_known(page, record, label, *known)
         at = now()
-        case = Case(record.id, record.fields, APPROVE, record.text, record.digest)
-        page.add(tables.cases, [case_row(case, record.node, at, evidence=record.counted)])
+        page.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
         self._store_decision(page, record, at)
         if label is not None:
             page.add(tables.outcomes, [_outcome(record.id, 1, label, at)])
@@ -312,10 +311,15 @@ def _argued(record: DecisionRecord) -> dict[int, str]:
 
 def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
     """What a new decision counts for, with the label that is known of it."""
-    if not record.counted:
-        return {}
-    shown = {s.bullet_number: (0, 0, 1) for s in record.shown if s.selected}
-    return add_moves(shown, _credit(_argued(record), label.value)) if label else shown
+    moves = {}
+    for shown in record.shown if record.counted else ():
+        helpful = harmful = False
+        if label and shown.credited:
+            helpful = (shown.verdict or record.decision) == label.value
+            harmful = not helpful
+        if shown.selected or helpful or harmful:
+            moves[shown.bullet_number] = (int(helpful), int(harmful), int(shown.selected))
+    return moves
 
 
 def _credit(argued: Mapping[int, str], label: str, sign: int = 1) -> Moves:

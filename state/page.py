@@ -22,6 +22,15 @@ _VALUES: Final = {name: itemgetter(*columns) for name, columns in _COLUMNS.items
 """A row as its table's columns; the hash comes last in every table."""
 _GIVEN: Final = {t.name: itemgetter(*_COLUMNS[t.name][:-1]) for t in tables.LEDGER}
 """The same without its position, which comes last but one."""
+_FORMS: Final = {
+    table.name: "\x1f".join(
+        "%s" if isinstance(column.type, sa.Text) else "\x1e%r"
+        for column in table.c
+        if column.name != "hash"
+    )
+    for table in tables.LEDGER
+}
+"""A row with a value in every column as `hash_values` writes it, in one step."""
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
 
@@ -31,7 +40,10 @@ def hash_values(values: Iterable[Any]) -> int:
 
     No text that is stored holds the characters that part the values here.
     """
-    text = "\x1f".join([v if v.__class__ is str else f"\x1e{v!r}" for v in values])
+    return _hash("\x1f".join([v if v.__class__ is str else f"\x1e{v!r}" for v in values]))
+
+
+def _hash(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
 
@@ -50,7 +62,9 @@ def lasting_hash(bullet: Mapping[str, Any]) -> int:
 
 def tally_hash(number: int, helpful: int, harmful: int, selected: int, changed: int) -> int:
     """The part of a bullet's hash over its counters."""
-    return hash_values((number, helpful, harmful, selected, changed))
+    return _hash(
+        f"\x1e{number}\x1f\x1e{helpful}\x1f\x1e{harmful}\x1f\x1e{selected}\x1f\x1e{changed}"
+    )
 
 
 def tally_of(bullet: Mapping[str, Any]) -> int:
@@ -124,11 +138,12 @@ class Page:
         if not rows:
             return
         self.is_written = True
-        whole, given, position, seal = [], _GIVEN[table.name], self.position, self.seal
+        whole, position, seal = [], self.position, self.seal
+        given, form = _GIVEN[table.name], _FORMS[table.name]
         for row in rows:
             position += 1
             values = (*given(row), position)
-            found = hash_values(values)
+            found = hash_values(values) if None in values else _hash(form % values)
             seal ^= found
             whole.append((*values, found))
         self.position, self.seal = position, seal

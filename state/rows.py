@@ -8,6 +8,7 @@ from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.condition import Condition
 from acegraph.state.formats import to_text
+from acegraph.state.records import DecisionRecord
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}
@@ -61,7 +62,9 @@ def read_condition(text: str | None) -> Condition | None:
     return Condition.from_json(json.loads(text)) if text else None
 
 
-def case_row(case: Case, node: str, at: str, *, evidence: bool = True) -> dict[str, Any]:
+def case_row(
+    case: Case | DecisionRecord, node: str, at: str, *, evidence: bool = True
+) -> dict[str, Any]:
     """A case as a row; its label is an outcome of its own."""
     return {
         "id": case.id,

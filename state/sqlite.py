@@ -18,6 +18,25 @@ from acegraph.state.formats import file_of
 from acegraph.state.page import Statement
 
 
+class _Transaction:
+    """A write transaction; a class, as it is opened for every decision."""
+
+    def __init__(self, driver: sqlite3.Connection, connection: sa.Connection) -> None:
+        self._driver, self._connection = driver, connection
+
+    def __enter__(self) -> sa.Connection:
+        self._driver.execute("BEGIN IMMEDIATE")
+        return self._connection
+
+    def __exit__(self, kind: object, *_: object) -> None:
+        try:
+            if kind is None:
+                self._driver.execute("COMMIT")
+        finally:
+            if self._driver.in_transaction:  # a full disk may have ended it already
+                self._driver.execute("ROLLBACK")
+
+
 class SqliteDatabase(Database):
     """SQLite: WAL, one writer, readers never wait for it."""
 
@@ -61,17 +80,8 @@ class SqliteDatabase(Database):
             except sqlite3.Error as error:
                 raise PlaybookError(f"cannot read {self.url}: {error}") from error
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
-        driver = self._driver
-        driver.execute("BEGIN IMMEDIATE")
-        try:
-            yield self._connection
-            driver.execute("COMMIT")
-        except BaseException:
-            if driver.in_transaction:  # a full disk may have ended it already
-                driver.execute("ROLLBACK")
-            raise
+    def _transaction(self) -> "_Transaction":
+        return _Transaction(self._driver, self._connection)
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
