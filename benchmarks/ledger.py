@@ -122,6 +122,16 @@ def compare(durability: Durability, batch: int, outcomes: int, repeats: int) -> 
     }
 
 
+def flush_ms(normal: dict[str, Any], full: dict[str, Any], wanted: float) -> tuple[float, float]:
+    """What a flush costs here, and from which cost on the wanted ratio holds.
+
+    By arithmetic: a slower flush takes the same longer both ways.
+    """
+    ours, by_hand = 1e3 / full["ours_per_second"], 1e3 / full["by_hand_per_second"]
+    here = max(by_hand - 1e3 / normal["by_hand_per_second"], 0.0)
+    return here, here + max(wanted * ours - by_hand, 0.0) / (1 - wanted)
+
+
 def labels(number: int) -> dict[str, Any]:
     """The cost of a file of labels for stored decisions, without and with learning."""
     with tempfile.TemporaryDirectory() as folder, new_playbook(folder, "normal") as playbook:
@@ -160,10 +170,14 @@ def main(quick: bool = False) -> dict[str, Any]:
             f"{durability:<11}{batch:>6}{row['ours_per_second']:>9}{row['by_hand_per_second']:>11}"
             f"{row['ratio']:>7}{wanted or 'shown':>8}\n"
         )
+    here, enough = flush_ms(rows[0], rows[2], plans[2][3])
+    out(
+        f"a flush to disk costs {here:.2f} ms here; full reaches {plans[2][3]} from {enough:.2f} ms on\n"
+    )
     cost = labels(2_000 if quick else 100_000)
     rate = cost["labels_per_second"]
     out(f"{cost['labels']:,} labels by feedback: {cost['seconds']} s, {rate}/s\n")
-    return {"outcomes": rows, "feedback": cost}
+    return {"outcomes": rows, "flush_ms": here, "flush_ms_wanted": enough, "feedback": cost}
 
 
 if __name__ == "__main__":
