@@ -171,9 +171,7 @@ def main(quick: bool = False) -> dict[str, Any]:
             f"{row['ratio']:>7}{wanted or 'shown':>8}\n"
         )
     here, enough = flush_ms(rows[0], rows[2], plans[2][3])
-    out(
-        f"a flush to disk costs {here:.2f} ms here; full reaches {plans[2][3]} from {enough:.2f} ms on\n"
-    )
+    out(f"a flush costs {here:.2f} ms here; full reaches {plans[2][3]} from {enough:.2f} ms on\n")
     cost = labels(2_000 if quick else 100_000)
     rate = cost["labels_per_second"]
     out(f"{cost['labels']:,} labels by feedback: {cost['seconds']} s, {rate}/s\n")
