@@ -46,8 +46,9 @@ def retried(method: _Method) -> _Method:
             try:
                 return method(self, *args, **kwargs)
             except WriteConflict:
-                if self._writing_depth:  # the outer write is lost as a whole
-                    raise
+                with self._lock:  # whoever else is writing has his own step
+                    if self._page is not None:  # the outer write is lost as a whole
+                        raise
         return method(self, *args, **kwargs)
 
     return cast(_Method, wrapped)
@@ -69,7 +70,8 @@ class Books:
         """What the step under way has moved and not yet written."""
         self._cases: dict[str, CaseTable] = {}
         self._clock = Clock(_STALE, 0)
-        self._writing_depth = 0
+        self._page: Page | None = None
+        """Of the step under way."""
         with self._fresh():
             pass
 
@@ -100,22 +102,22 @@ class Books:
     def writing(self) -> Iterator[Page]:
         """Hold the playbook still: what happens inside is one step for everyone else."""
         with self._lock:
-            outermost = not self._writing_depth
-            self._writing_depth += 1
+            if self._page is not None:  # part of a step under way
+                yield self._page
+                return
             try:
                 with self.database.writing() as page:
-                    if outermost and Clock(page.position, page.version) != self._clock:
+                    self._page = page
+                    if Clock(page.position, page.version) != self._clock:
                         self._refresh(page.connection)
                     yield page
-                    if outermost:
-                        self._write_moved(page)
-                if outermost:
-                    self._clock = Clock(page.position, page.version)
+                    self._write_moved(page)
+                self._clock = Clock(page.position, page.version)
             except BaseException:
                 self.forget()  # memory may be ahead of what was rolled back
                 raise
             finally:
-                self._writing_depth -= 1
+                self._page = None
 
     def move(self, moved: Moves) -> None:
         """Add to the counters of bullets; what one step moves is written at its end, at once."""
@@ -214,7 +216,7 @@ class Books:
         with self._lock:
             is_known = self._clock.position != _STALE
             if (
-                not self._writing_depth
+                self._page is None
                 and not (self.database.in_memory and is_known)
                 and self.database.clock() != self._clock
             ):

@@ -336,7 +336,7 @@ class BulletPlaybook(Books):
         from acegraph.state.copying import copy_ledger
 
         with self._lock:
-            if self._writing_depth:
+            if self._page is not None:
                 raise PlaybookError("a playbook cannot be forked in the middle of a write")
         copy = BulletPlaybook()
         copy_ledger(self.database, copy.database)
