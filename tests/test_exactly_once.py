@@ -172,18 +172,23 @@ def test_a_deadlock_with_somebody_elses_transaction_is_tried_again(postgres: Ser
         playbook.add_bullet("DECLINE when amount >= 500", NODE)
         schema = url.rpartition("%3D")[2]
         engine = sa.create_engine(postgres.base_url.replace("postgresql:", "postgresql+psycopg:"))
-        with ThreadPoolExecutor(1) as pool, engine.connect() as rival:
+        with ThreadPoolExecutor(4) as pool, engine.connect() as rival:
             # It must be our transaction that is given up, not the rival's.
             rival.exec_driver_sql("SET deadlock_timeout = '30s'")
             rival.commit()
             rival.exec_driver_sql(f"UPDATE {schema}.bullets SET weight = 1 WHERE number = 1")
             ours = pool.submit(playbook.record, record("d1", 1), Label("DECLINE"))
             _wait_until_blocked(engine)
+            # Others of this process write as soon as it is given up: that is no reason to fail.
+            others = [
+                pool.submit(playbook.record, record(f"d{i}", 1), Label("DECLINE"))
+                for i in range(2, 5)
+            ]
             rival.exec_driver_sql(f"SELECT * FROM {schema}.clock FOR UPDATE")
             rival.rollback()
-            assert ours.result(timeout=60).first
+            assert all(each.result(timeout=60).first for each in (ours, *others))
         engine.dispose()
-        assert counters(playbook, "b1") == (1, 0, 1)
+        assert counters(playbook, "b1") == (4, 0, 4)
         assert verify(playbook) == []
 
 
