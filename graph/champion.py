@@ -13,6 +13,7 @@ import numpy as np
 import sqlalchemy as sa
 from numpy.typing import NDArray
 
+from acegraph.graph.costs import parse_prices
 from acegraph.graph.dataset import as_items
 from acegraph.graph.evaluation import Estimate, PairedTest, Run, accuracy, mcnemar
 from acegraph.graph.shadow import version_of
@@ -41,6 +42,15 @@ class Costs:
     missed_fraud: float = 5.0
     amount: str | None = None
     """The field that holds the amount; a payment without one counts as 1."""
+
+    @classmethod
+    def parse(cls, text: str, amount: str | None = None) -> "Costs":
+        """Read `missed_fraud=5,false_decline=1`; what is not named keeps its default.
+
+        Where an amount is at stake, a missed fraud costs it once.
+        """
+        prices = parse_prices(text, ("missed_fraud", "false_decline"))
+        return cls(**{**({"missed_fraud": 1.0} if amount else {}), **prices}, amount=amount)
 
     def of(self, run: Run, stakes: NDArray[np.float64]) -> NDArray[np.float64]:
         """The cost of each decision of a run."""

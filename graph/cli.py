@@ -7,7 +7,7 @@ machines.
 import sys
 from importlib import metadata
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -53,6 +53,8 @@ if TYPE_CHECKING:
     from acegraph.graph.training import TrainingReport
     from acegraph.state import Bullet, Mode
 
+_UsageError: Any = typer.BadParameter.__base__
+"""Of the click that typer brings with it."""
 app = typer.Typer(
     name="acegraph",
     no_args_is_help=True,
@@ -218,6 +220,11 @@ def _tell_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playbo
     print_usage()
     if bullets:
         print_table(bullet_table(bullets, "Active bullets"))
+    elif report.repeated == report.cases:
+        say(
+            "Nothing was learned: this playbook learned from all of these cases before, and does "
+            "so once. Another --playbook starts anew."
+        )
     else:
         say("Nothing was learned: no rule did better than chance explains.")
 
@@ -245,10 +252,24 @@ def acegraph(
 def main() -> None:
     """Run the command line; our own errors become one line."""
     try:
-        app()
-    except (AceError, OSError) as error:
-        err.print(visible(f"acegraph: {error}"), markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, InvalidInput | OSError) else 1)
+        sys.exit(app(standalone_mode=False) or 0)
+    except (AceError, OSError, _UsageError) as error:
+        if told := _in_words(error):  # help that was asked for by saying nothing is said already
+            told = visible(f"acegraph: {told}")
+            err.print(told, markup=False, highlight=False, soft_wrap=True)
+        sys.exit(2 if isinstance(error, (InvalidInput, OSError, _UsageError)) else 1)
+    except typer.Abort:
+        sys.exit(130)
+
+
+def _in_words(error: Any) -> str:
+    if isinstance(error, OSError) and error.filename and error.strerror:
+        return f"{error.filename}: {error.strerror}"
+    if isinstance(error, _UsageError):
+        command = error.ctx.command_path if error.ctx else "acegraph"
+        said = error.format_message().rstrip(".")
+        return f"{said} (see {command} --help)" if said else ""
+    return str(error)
 
 
 def _mode(word: str) -> "Mode":

@@ -29,6 +29,9 @@ def challenge(
     text: Text = None,
     positive: Positive = None,
     amount: Annotated[str | None, typer.Option(help="Field that mistakes cost in full.")] = None,
+    costs: Annotated[
+        str, typer.Option(help="Price of a mistake, as missed_fraud=5, false_decline=1")
+    ] = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -39,15 +42,15 @@ def challenge(
     from acegraph.graph.champion import Costs, Duel, duel, live_duel
     from acegraph.graph.dataset import load_dataset
 
-    costs = Costs(missed_fraud=1.0, amount=amount) if amount else Costs()
+    prices = Costs.parse(costs, amount)
     with lasting(playbook, must_exist=True) as book, progress_bar() as told:
         found: Duel
         if file is None:
-            found = live_duel(book, version, costs=costs)
+            found = live_duel(book, version, costs=prices)
         else:
             query = text or (None if label else "query")
             items = load_dataset(file, query=query, answer=label or "answer", positive=positive)
-            found = duel(book, version, items, costs=costs, progress=told(None))
+            found = duel(book, version, items, costs=prices, progress=told(None))
     if as_json:
         print_json(found.to_json())
     else:
@@ -55,6 +58,8 @@ def challenge(
 
 
 def _say(found: dict[str, dict[str, float]]) -> None:
+    from acegraph.graph.evaluation import p_words
+
     for role in ("champion", "challenger"):
         figures = found[role]
         name = "in force" if figures["version"] is None else f"version {figures['version']}"
@@ -65,7 +70,7 @@ def _say(found: dict[str, dict[str, float]]) -> None:
     paired, cost, costs = found["paired"], found["cost_difference"], found["costs"]
     say(
         f"{found['cases']} cases: the challenger alone was right on {paired['gained']}, the "
-        f"champion alone on {paired['lost']} (McNemar's exact test, p = {paired['p_value']:.4f})"
+        f"champion alone on {paired['lost']} (McNemar's exact test, {p_words(paired['p_value'])})"
     )
     unit = f"times {costs['amount']}" if costs["amount"] else "each"
     say(

@@ -4,7 +4,15 @@ from typing import Annotated
 
 import typer
 
-from acegraph.graph.console import DEFAULT_URL, AsJson, PlaybookUrl, lasting, print_json, say
+from acegraph.graph.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    lasting,
+    place_of,
+    print_json,
+    say,
+)
 from acegraph.state.formats import file_of
 
 
@@ -22,7 +30,7 @@ def doctor(
     from acegraph.graph.doctor import model_findings
     from acegraph.graph.health import database_findings
 
-    file = file_of(playbook)
+    file = file_of(place_of(playbook))
     found = database_findings(playbook)
     if (file is not None and not file.exists()) or found[0].level == "problem":
         found += model_findings(ask=calls)

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from acegraph.graph.console import lasting, print_json, progress_bar, say
+from acegraph.graph.console import lasting, print_json, progress_bar, say, say_curation
 
 _FEW = 5
 
@@ -22,7 +22,7 @@ def give_one(
     word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
     say(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
     if found.curation:
-        say(f"{found.curation.action}: {found.curation.reason}")
+        say_curation(found.curation)
 
 
 def give_file(file: Path, source: str, playbook: str, *, learn: bool, as_json: bool) -> None:

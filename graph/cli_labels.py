@@ -15,8 +15,8 @@ def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None
     say(f"{found.decided} decision(s): {found.labelled} labelled, {found.pending} pending")
     say(f"{found.blocked} label(s) missing because the payment was declined")
     if found.let_through:
-        say(
-            f"{found.let_through} would-be decline(s) let through, {found.let_through_labelled} "
-            f"labelled, {found.let_through_honest} of them honest: about "
-            f"{found.expected_honest:.0f} honest among all would-be declines"
-        )
+        told = f"{found.let_through_labelled} labelled, {found.let_through_honest} of them honest"
+        about = f": about {found.expected_honest:.0f} honest among all would-be declines"
+        if not found.let_through_labelled:
+            about = ""
+        say(f"{found.let_through} would-be decline(s) let through, {told}{about}")

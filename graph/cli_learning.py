@@ -15,14 +15,17 @@ from acegraph.graph.console import (
     PlaybookUrl,
     Positive,
     Text,
+    err,
     print_experiment,
     print_json,
     print_table,
     progress_bar,
     say,
 )
+from acegraph.nodes.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 
+_LOOKED_AT = 200
 ShuffleLabels = Annotated[
     bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
 ]
@@ -44,8 +47,8 @@ def demo(
 ) -> None:
     """Learn on generated transactions, then decide a held-out stream in every mode.
 
-    Prints one table (all modes, plain learners on the same rows, the best attainable), the bullets
-    that were learned, and writes a picture. Needs no key and no network.
+    Prints all modes beside plain learners on the same rows and the best attainable, ranking and
+    money, and the bullets that were learned; writes a picture. Needs no key and no network.
     """
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.experiment import run_demonstration
@@ -112,7 +115,10 @@ def compare(
         str, typer.Option(help="part: bullets that fired; selected: all shown.")
     ] = "part",
     costs: Annotated[
-        str, typer.Option(help="What mistakes cost: missed_fraud=1,false_decline=0.1 (of amount).")
+        str,
+        typer.Option(
+            help="Shares of the amount that mistakes cost, as missed_fraud=1, false_decline=0.1"
+        ),
     ] = "",
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
     concurrency: Concurrency = 1,
@@ -129,7 +135,7 @@ def compare(
     if challenger is not None:
         from acegraph.graph.cli_champion import challenge
 
-        challenge(challenger, file, label, text, positive, None, playbook, as_json)
+        challenge(challenger, file, label, text, positive, None, costs, playbook, as_json)
         return
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.costs import CostMatrix
@@ -167,6 +173,8 @@ def compare(
         draw_learning_curves(found.modes, picture)
     if pictures:
         draw_all(found, pictures)
+    for where in filter(None, (picture, pictures)):
+        err.print(f"Pictures: {where}", highlight=False)
 
 
 def prove(
@@ -214,8 +222,7 @@ def read(
     from acegraph.graph.reading import explain, explain_file
     from acegraph.graph.report import reading_table
 
-    is_file = Path(given).suffix.lower() in (".csv", ".json", ".jsonl") and len(given) < 1000
-    if is_file:
+    if _names_a_file(given):
         found = explain_file(load_items(Path(given), label, text, positive))
     else:
         found = explain(Transaction.of(given_transaction(given)))
@@ -224,6 +231,13 @@ def read(
         return
     print_table(reading_table(found))
     say(f"ignored: {', '.join(found.ignored) or 'nothing'}")
+
+
+def _names_a_file(given: str) -> bool:
+    try:
+        return Path(given).suffix.lower() in (".csv", ".json", ".jsonl") or Path(given).exists()
+    except (OSError, ValueError):  # too long for a name, or not one at all
+        return False
 
 
 def _splits(
@@ -264,4 +278,8 @@ def load_items(file: Path, label: str | None, text: str | None, positive: str | 
     from acegraph.graph.dataset import load_dataset
 
     query = text or (None if label else "query")
-    return load_dataset(file, query=query, answer=label or "answer", positive=positive)
+    items = load_dataset(file, query=query, answer=label or "answer", positive=positive)
+    given = [Transaction.of(item["query"]) for item in items[:_LOOKED_AT]]
+    if not any(map(read_fields, given)):
+        err.print(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
+    return items

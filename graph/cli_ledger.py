@@ -15,6 +15,7 @@ from acegraph.graph.console import (
     print_json,
     say,
 )
+from acegraph.state import InvalidInput
 
 
 def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -66,8 +67,12 @@ def prune(
 
     A removed decision can be neither judged nor replayed any more.
     """
+    from acegraph.state import as_utc
     from acegraph.state import prune as remove
+    from acegraph.state.formats import now
 
+    if as_utc(decisions_before) > now():
+        raise InvalidInput(f"{decisions_before} has not come yet: that would remove everything")
     with lasting(playbook, must_exist=True) as book:
         count = remove(book, decisions_before)
     say(f"{count} decision(s) removed from {playbook}; the bullets keep their counters")
@@ -86,7 +91,8 @@ def backup(
     with lasting(playbook, must_exist=True) as book:
         back_up(book, file)
     findings = _damage(f"sqlite:///{file}")
-    say(f"{playbook} written to {file}: {'clean' if not findings else findings[0]}")
+    more = f", and {len(findings) - 1} more: see 'acegraph verify'" if len(findings) > 1 else ""
+    say(f"{playbook} written to {file}: {findings[0] + more if findings else 'clean'}")
     if findings:
         raise typer.Exit(1)
 
@@ -99,7 +105,9 @@ def restore(
     from acegraph.state.copying import copy_ledger
     from acegraph.state.database import open_database
 
-    with closing(open_database(existing(f"sqlite:///{file}"))) as source, lasting(playbook) as book:
+    if not file.is_file():
+        raise InvalidInput(f"{file}: no such file")
+    with closing(open_database(f"sqlite:///{file}")) as source, lasting(playbook) as book:
         copy_ledger(source, book.database)
     say(f"{file} restored into {playbook}")
 

@@ -120,6 +120,9 @@ def restore_bullet(
 
 def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
     with lasting(playbook, must_exist=True) as book:
+        if book.get_bullet(bullet_id).status == status:
+            say(f"{bullet_id} is {status} already; nothing was changed")
+            return
         book.set_status(bullet_id, status, reason)
     say(f"{bullet_id} is {status}")
 

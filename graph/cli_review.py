@@ -15,6 +15,7 @@ from acegraph.graph.console import (
     lasting,
     print_json,
     say,
+    say_curation,
 )
 from acegraph.state import InvalidSettings
 
@@ -54,7 +55,8 @@ def review(
                 _approve(book, item, {"who": who, "approve": approve, "why": why})
             case _:
                 raise InvalidSettings(
-                    "review wants nothing, or DECISION --verdict, or BULLET --approve or --reject"
+                    "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
+                    "review BULLET --approve or --reject, with --who and --why"
                 )
 
 
@@ -78,14 +80,17 @@ def _rule(book: "BulletPlaybook", decision_id: str, given: dict[str, str]) -> No
 
     answer = read_answer(VerdictAnswer, given)
     found = rule(book, decision_id, answer)
-    if found.ruled.by != answer.source:
-        say(f"{decision_id}: {found.ruled.by} said {found.ruled.verdict} before; that stands")
+    label = found.ruled.recorded.label
+    if label is not None and label.source != answer.source:
+        say(f"{decision_id}: {label.source} said {label.value} before; that stands")
         return
     say(f"{decision_id}: {found.ruled.verdict}, signed {answer.source}")
     if found.learned:
-        say(f"{found.learned.action}: {found.learned.reason}")
+        say_curation(found.learned)
     if found.learned and found.learned.bullet_id:
-        say(f"{found.learned.bullet_id} waits for somebody else's approval")
+        bullet = book.get_bullet(found.learned.bullet_id)
+        waits = bullet.status == "candidate"
+        say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
 
 
 def _approve(book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool]) -> None:

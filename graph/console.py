@@ -23,6 +23,7 @@ from acegraph.state import InvalidSettings
 from acegraph.state.formats import file_of
 
 if TYPE_CHECKING:
+    from acegraph.nodes.curator import Curation
     from acegraph.state import BulletPlaybook
 
 out = Console()
@@ -34,7 +35,7 @@ PlaybookUrl = Annotated[
         "--playbook", envvar="ACE_PLAYBOOK_URL", help="Where the playbook lives, as a database URL."
     ),
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for machines.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Label = Annotated[
     str | None,
     typer.Option("--label", help="Column or key of the right answer (else: answer)."),
@@ -80,7 +81,8 @@ def progress_bar() -> Iterator[Any]:
         TimeElapsedColumn(),
         _Rate(),
     )
-    with Progress(*columns, console=err, transient=True) as bar:
+    quiet = not err.is_terminal
+    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
         tasks: dict[str, Any] = {}
 
         def reporter(seed: int | None) -> Any:
@@ -100,6 +102,14 @@ def say(text: str) -> None:
     typer.echo(visible(text))
 
 
+def say_curation(found: "Curation") -> None:
+    """What became of a lesson."""
+    from acegraph.graph.lesson import NOTHING_LEARNED
+
+    is_empty = found.reason == NOTHING_LEARNED  # nothing was proposed that could be refused
+    say(f"learned: nothing ({found.reason})" if is_empty else f"{found.action}: {found.reason}")
+
+
 def visible(text: str) -> str:
     """A text that cannot steer a terminal: what is not seen is written out, as JSON would."""
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
@@ -110,20 +120,20 @@ def lasting(url: str, *, must_exist: bool = False) -> "Iterator[BulletPlaybook]"
     """The playbook of a command: one in memory would end with it."""
     from acegraph.state import BulletPlaybook
 
-    with BulletPlaybook(existing(url) if must_exist else _place(url)) as book:
+    with BulletPlaybook(existing(url) if must_exist else place_of(url)) as book:
         yield book
 
 
 def existing(url: str) -> str:
     """The URL of a playbook that is there."""
-    file = file_of(_place(url))
+    file = file_of(place_of(url))
     if file is not None and not file.exists():
         raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
     return url
 
 
-def _place(url: str) -> str:
-    """A URL where a playbook can be."""
+def place_of(url: str) -> str:
+    """A URL where a playbook can be; anything else is refused."""
     file = file_of(url)
     if file is None and (url.startswith("sqlite:") or "://" not in url):
         hint = f"; did you mean sqlite:///{url}?" if url and ":" not in url else ""

@@ -1,5 +1,6 @@
 """Decisions in money: what mistakes cost by a matrix that the caller sets."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
@@ -24,17 +25,21 @@ class CostMatrix:
         >>> CostMatrix.parse("false_decline=0.3").false_decline
         0.3
         """
-        names = [f.name for f in fields(cls)]
-        given: dict[str, float] = {}
-        for part in filter(None, text.replace(" ", "").split(",")):
-            name, _, value = part.partition("=")
-            try:
-                given[name] = float(value)
-            except ValueError:
-                raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
-            if name not in names:
-                raise InvalidSettings(f"costs are of {', '.join(names)}, not of {name!r}")
-        return cls(**given)
+        return cls(**parse_prices(text, [f.name for f in fields(cls)]))
+
+
+def parse_prices(text: str, names: Sequence[str]) -> dict[str, float]:
+    """Read `NAME=NUMBER,...`, each name one of these."""
+    given: dict[str, float] = {}
+    for part in filter(None, text.replace(" ", "").split(",")):
+        name, _, value = part.partition("=")
+        try:
+            given[name] = float(value)
+        except ValueError:
+            raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
+        if name not in names:
+            raise InvalidSettings(f"costs are of {', '.join(names)}, not of {name!r}")
+    return given
 
 
 @dataclass(frozen=True)

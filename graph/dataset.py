@@ -21,6 +21,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
+from acegraph.state.formats import written_number
 
 _WORDS_OF_PROSE: Final = 4
 
@@ -116,6 +117,7 @@ def _json_entries(file: Path, text: str) -> list[Any]:
             line = error.lineno if is_list else number
             raise InvalidDataset(
                 f"{file}: line {line}: not JSON (a list, or one object a line): {error.msg}"
+                + ("" if "json" in file.suffix.lower() else "; a CSV is named .csv or .tsv")
             ) from None
         except (ValueError, RecursionError) as error:
             raise InvalidDataset(f"{file}: line {number}: {error}") from None
@@ -123,7 +125,7 @@ def _json_entries(file: Path, text: str) -> list[Any]:
 
 
 def _typed(value: str | list[str] | None) -> Any:
-    """A CSV cell: a number, true or false, nothing, or text."""
+    """A CSV cell: a number, as people write it too, true or false, nothing, or text."""
     if not isinstance(value, str) or not value.strip():
         return None
     word = value.strip()
@@ -132,7 +134,8 @@ def _typed(value: str | list[str] | None) -> Any:
     try:
         number = float(word)
     except ValueError:
-        return word
+        found = written_number(word)
+        return word if found is None else found
     # Long digit strings are identifiers: as floats they would lose digits.
     if not math.isfinite(number) or len(word.lstrip("-")) > 15:
         return word

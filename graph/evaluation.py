@@ -211,6 +211,15 @@ class PairedTest:
     """McNemar's exact test, two-sided."""
 
 
+def p_words(p: float) -> str:
+    """A p-value as reports write it.
+
+    >>> p_words(0.0123), p_words(1e-9)
+    ('p = .0123', 'p < .0001')
+    """
+    return "p < .0001" if p < 1e-4 else f"p = {p:.4f}".replace("0.", ".")
+
+
 def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     """McNemar's exact test on the cases of several runs, paired one to one (McNemar 1947)."""
     from scipy.stats import binomtest  # a second to import: only a report pays for it

@@ -135,7 +135,9 @@ def read_labels(file: Path, source: str = "feedback") -> list[tuple[str, Label]]
 
 
 def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tuple[str, Label]]:
-    missing = {"decision_id", "label"} - set(rows.fieldnames or ())
+    if not rows.fieldnames:
+        raise InvalidDataset(f"{file}: no rows")
+    missing = {"decision_id", "label"} - set(rows.fieldnames)
     if missing:
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
     for row in rows:

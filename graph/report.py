@@ -14,7 +14,7 @@ from rich.text import Text
 
 from acegraph.graph.bullet_report import BulletRecord
 from acegraph.graph.costs import money
-from acegraph.graph.evaluation import METRICS, RANKINGS, Run, accuracy, estimate, mcnemar
+from acegraph.graph.evaluation import METRICS, RANKINGS, Run, accuracy, estimate, mcnemar, p_words
 from acegraph.graph.reading import Readings
 from acegraph.nodes.evidence import wilson_interval
 from acegraph.state import Bullet
@@ -94,8 +94,7 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
         return ""
     test = mcnemar(runs, rival)
     gain = np.mean([accuracy(a) - accuracy(b) for a, b in zip(runs, rival, strict=True)])
-    p = "p < .0001" if test.p_value < 1e-4 else f"p = {test.p_value:.4f}".replace("0.", ".")
-    return f"{100 * gain:+.1f}, {p}"
+    return f"{100 * gain:+.1f}, {p_words(test.p_value)}"
 
 
 def money_table(found: "Experiment") -> Table:
@@ -169,7 +168,7 @@ def _footnote(found: "Experiment", expected: bool) -> str:
     cases = sum(len(run.truths) for run in first)
     lines = [
         f"{cases} test cases over {len(first)} seed(s), {100 * fraud:.1f} % fraud; approving "
-        f"everything scores {1 - fraud:.3f} accuracy and .500 balanced accuracy.",
+        f"everything scores {1 - fraud:.3f} accuracy and 0.500 balanced accuracy.",
         "Against vanilla: points of plain accuracy gained, McNemar's exact test on paired cases. "
         "Intervals resample seeds and cases.",
     ]

@@ -117,9 +117,10 @@ def _sizes(items: Sequence[Item], train: int | None, test: int | None) -> tuple[
     train = train or round(0.4 * len(items))
     test = test or len(items) - train
     frauds = sum(item["answer"] == DECLINE for item in items)
-    if train + test > len(items) or frauds in (0, len(items)):
+    too_few = min(train, test) < 2 or train + test > len(items)
+    if too_few or frauds in (0, len(items)):
         raise InvalidDataset(
-            f"{train} training and {test} test rows wanted; the file has {len(items)}, "
+            f"{train} training and {max(test, 0)} test rows wanted; the file has {len(items)}, "
             f"{frauds} of them fraud: choose --train and --test to fit"
         )
     return train, test

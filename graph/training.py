@@ -50,6 +50,8 @@ class TrainingReport:
     cases: int
     mistakes: int
     undecided: int
+    repeated: int
+    """Cases that this playbook had decided, and learned from, before: nothing is learned twice."""
     bullets_added: int
     bullets_active: int
     run: Run = field(repr=False)
@@ -172,6 +174,7 @@ class TrainingPipeline:
         before, spent = len(self.playbook), Spending()
         cases = list(zip(items, ids, strict=True))
         found = {i: told for item, i in cases if (told := self._told_before(item, i))}
+        repeated = len(found)
         still_open = [(item, case_id) for item, case_id in cases if case_id not in found]
         context = self.context.with_changes(**settings)
         found |= self._decide(self.playbook, context, still_open, what, spent)
@@ -185,6 +188,7 @@ class TrainingPipeline:
             cases=len(verdicts),
             mistakes=verdicts.count("wrong"),
             undecided=verdicts.count("undecided"),
+            repeated=repeated,
             bullets_added=len(self.playbook) - before,
             bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
             run=run,

@@ -15,6 +15,9 @@ from numpy.typing import NDArray
 from acegraph.state import APPROVE, DECLINE, Bullet, CaseTable, Comparison, Scalar, Verdict
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
+NOTHING_READ: Final = (
+    "nothing could be read from this transaction: the score is that of any payment"
+)
 UNFITTED_WEIGHT: Final = 2.0
 """Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary
 case."""
@@ -91,6 +94,8 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Ana
         _bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=log_odds > 0)
     ]
     reasons.append(_scorecard_reason(score, signals, fields))
+    if not fields:
+        reasons.append(NOTHING_READ)
     prose = sum(b.condition is None for b in bullets)
     if prose:
         reasons.append(f"{prose} bullet(s) in prose not used: only a language model can read them")

@@ -14,16 +14,19 @@ from typing import Final
 
 from acegraph.nodes.lexicon import mentions
 from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state.formats import written_number
 from acegraph.state.remarks import without_remarks
 
 # Bounded, and never begun inside a longer number: a text of digits is read in linear time.
-_NUMBER = r"(?<![\d.,])(\d[\d,]{0,14}(?:\.\d{1,9})?)(?![\d])"
-_COUNT = r"(?<![\d.,])(\d[\d,]{0,9}|no|zero|one|two|three|four|five)"
+_DIGITS = r"\d{1,3}(?:\.\d{3}){1,4},\d{1,2}|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
+_NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
+_COUNT = r"(?<![\d.,:])(\d{1,3}(?:,\d{3}){1,3}|\d{1,10}|no|zero|one|two|three|four|five)"
 _UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _MONEY = (
     rf"(?:(?:[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
-    rf"|{_NUMBER}\s?(k|m|thousand|million)?\s?(?:usd|eur|gbp|dollars|euros|pounds)\b)"
+    rf"|{_NUMBER}\s?(k|m|thousand|million)?\s?"
+    r"(?:[$€£¥]|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
@@ -128,8 +131,10 @@ def _read_pairs(text: str) -> Fields:
 
 
 def _pair_value(value: str) -> Scalar:
-    plain = value.lstrip("$€£").replace(",", "").rstrip("%")
-    if re.fullmatch(r"-?\d+(?:\.\d+)?(?:e[+-]?\d+)?", plain, re.IGNORECASE):
+    plain = value.rstrip("%")
+    if (number := written_number(plain)) is not None:
+        return number
+    if re.fullmatch(r"-?\d+(?:\.\d+)?e[+-]?\d+", plain, re.IGNORECASE):
         return float(plain)
     if value.lower() in ("yes", "true"):
         return True
@@ -169,7 +174,12 @@ def _with_ratio(fields: Fields) -> Fields:
 
 
 def _number(found: re.Match[str]) -> float:
-    return float(found[1].replace(",", ""))
+    return _value(found[1])
+
+
+def _value(digits: str) -> float:
+    number = written_number(digits)
+    return float(digits.replace(",", "")) if number is None else number
 
 
 def _count(found: re.Match[str]) -> int:
@@ -179,7 +189,7 @@ def _count(found: re.Match[str]) -> int:
 
 def _money(found: re.Match[str]) -> float:
     digits, scale = found[1] or found[3], (found[2] or found[4] or "").lower()
-    return float(digits.replace(",", "")) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
+    return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
 
 
 def _clock(found: re.Match[str]) -> int:

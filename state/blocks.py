@@ -35,7 +35,8 @@ class Coverage:
     """Of the labelled ones, those that declining would have wronged."""
     expected_honest: float
     """Honest payments among all would-be declines, as those let through tell: each labelled one
-    stands for as many as its recorded probability says (Horvitz and Thompson 1952)."""
+    stands for as many as its recorded probability says (Horvitz and Thompson 1952), and the
+    labelled ones for those whose label is still to come."""
 
     def to_json(self) -> dict[str, Any]:
         """For machines."""
@@ -73,7 +74,8 @@ def _count(rows: Any) -> Coverage:
         let_through=len(through),
         let_through_labelled=len(told),
         let_through_honest=len(honest),
-        expected_honest=sum(1 / _probability(row.settings) for row in honest),
+        expected_honest=sum(1 / _probability(row.settings) for row in honest)
+        * (len(through) / len(told) if told else 0.0),
     )
 
 

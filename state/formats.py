@@ -1,6 +1,7 @@
 """How times, JSON and places are written, and how much one statement may ask for."""
 
 import json
+import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
@@ -13,6 +14,10 @@ _ENCODER: Final = json.JSONEncoder(
 )
 
 
+_ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_CONTINENTAL: Final = re.compile(
+    r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
+)
 _MANY: Final = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
 
@@ -41,6 +46,20 @@ def as_utc(time: str | datetime) -> str:
             raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
+
+
+def written_number(text: str) -> float | None:
+    """The number that a person wrote, with a currency sign or without.
+
+    >>> [written_number(t) for t in ("1,234.50", "1.234,56", "EUR", "€9.50", "12,50", "1,2,3")]
+    [1234.5, 1234.56, None, 9.5, 12.5, None]
+    """
+    plain = text.strip().strip("$€£¥").strip()
+    if _ENGLISH.fullmatch(plain):
+        return float(plain.replace(",", ""))
+    if _CONTINENTAL.fullmatch(plain):
+        return float(plain.replace(".", "").replace(",", "."))
+    return None
 
 
 def to_text(data: Any) -> str:

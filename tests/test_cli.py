@@ -144,6 +144,14 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["playbook", "list"], "no playbook"),
         (["playbook", "import", "nowhere.json"], "no such file"),
         (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
+        (["demo", "--seeds", "0"], "(see acegraph demo --help)"),
+        (["fly"], "No such command 'fly'"),
+        (["prune"], "--decisions-before"),
+        (["doctor", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["doctor", "--playbook", "sqlite:///no/where.db"], "no folder"),
+        (["restore", "nowhere.db"], "no such file"),
+        (["read", "."], "cannot be read: Is a directory"),
+        (["compare", "x.csv", "--pictures", "/dev/null"], "/dev/null: File exists"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
@@ -233,6 +241,8 @@ def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
     run(tmp_path, "playbook", "retire", "b1", "--reason", "audit")
     shown = from_json(run(tmp_path, "playbook", "show", "b1"))
     assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")
+    again = run(tmp_path, "playbook", "retire", "b1").stdout
+    assert "retired already; nothing was changed" in again
     run(tmp_path, "playbook", "restore", "b1")
     assert from_json(run(tmp_path, "playbook", "show", "b1"))["status"] == "active"
 
@@ -240,6 +250,61 @@ def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
 def test_training_again_adds_nothing(trained: Path) -> None:
     again = from_json(run(trained, "train", "cases.json", "--json"))
     assert again["bullets_added"] == 0
+    assert again["repeated"] == again["cases"] == 150
+
+
+def test_training_after_a_rollback_says_why_it_learns_nothing(
+    trained: Path, tmp_path: Path
+) -> None:
+    run(trained, "backup", str(tmp_path / "ace.db"))
+    run(tmp_path, "playbook", "rollback", "0")
+    told = run(tmp_path, "train", str(trained / "cases.json")).stdout
+    assert "learned from all of these cases before" in told
+
+
+def test_too_few_rows_are_one_line(trained: Path) -> None:
+    done = run(trained, "compare", "cases.json", "--train", "1000", code=2)
+    assert "1000 training and 0 test rows wanted; the file has 150" in done.stderr
+
+
+def test_a_verdict_that_changes_nothing_does_not_say_it_was_written(tmp_path: Path) -> None:
+    run(tmp_path, "decide", "pays $40", "--id", "a")
+    run(tmp_path, "feedback", "a", "APPROVE", "--source", "chargeback")
+    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "odd"]
+    assert (
+        "chargeback said APPROVE before; that stands" in run(tmp_path, "review", "a", *said).stdout
+    )
+    run(tmp_path, "decide", "pays $40", "--id", "b")
+    assert "b: DECLINE, signed analyst:ann" in run(tmp_path, "review", "b", *said).stdout
+    again = ["--verdict", "APPROVE", "--who", "bob", "--why", "fine"]
+    assert "analyst:ann said DECLINE before" in run(tmp_path, "review", "b", *again).stdout
+
+
+def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(
+    trained: Path, tmp_path: Path
+) -> None:
+    run(trained, "backup", str(tmp_path / "ace.db"))
+    run(tmp_path, "playbook", "rollback", "0")
+    lesson = next(
+        case
+        for case in json.loads((trained / "cases.json").read_text())
+        if case["answer"] == "DECLINE"
+        and run(
+            tmp_path, "decide", json.dumps(case["query"]), "--id", f"x{case['id']}"
+        ).stdout.startswith("APPROVE")
+    )
+    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "the customer denies it"]
+    told = run(tmp_path, "review", f"x{lesson['id']}", *said).stdout
+    waiting = run(tmp_path, "review").stdout
+    assert ("waits for approval" in told) == ("approval " in waiting)
+
+
+def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
+    assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum").stdout
+    rows = ["memo,fraud", *(f"lorem ipsum dolor amet {i},{i % 2}" for i in range(30))]
+    file = write(tmp_path, "f.csv", "\n".join(rows))
+    done = run(tmp_path, "train", file, "--label", "fraud", "--text", "memo")
+    assert "nothing could be read from its texts" in done.stderr
 
 
 def test_the_version_is_told(tmp_path: Path) -> None:

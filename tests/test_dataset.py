@@ -123,3 +123,11 @@ def test_columns_may_be_parted_by_other_marks(tmp_path: Path, mark: str) -> None
         {"amount": 8, "hour": 15},
     ]
     assert [item["answer"] for item in items] == ["DECLINE", "APPROVE"]
+
+
+def test_numbers_as_people_write_them_are_numbers(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("paid;code;fraud\n5.000,50;1,2,3;1\n€9.50;4,5,6;0\n12,50;7;0\n")
+    queries = [item["query"] for item in load_dataset(file, query=None, answer="fraud")]
+    assert [query["paid"] for query in queries] == [5000.5, 9.5, 12.5]
+    assert [query["code"] for query in queries] == ["1,2,3", "4,5,6", 7]

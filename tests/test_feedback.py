@@ -1,5 +1,6 @@
 """Labels that come later, one by one or as a file, and the replay of what was decided."""
 
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
@@ -72,7 +73,8 @@ SETTINGS = {"node": NODE, "source": None, "learn_as": "online", "reflector_model
         (("decision_id,label", ",DECLINE"), "line 2: no decision_id"),
         (("decision_id,label,at", "d1,DECLINE,soon"), "line 2: a time is ISO 8601"),
         (("id,label", "d1,DECLINE"), "no column decision_id"),
-        (("",), "no column decision_id or label"),
+        (("",), "no rows"),
+        (("when",), "no column decision_id or label"),
     ],
 )
 def test_a_bad_file_is_refused_before_anything_is_written(
@@ -161,10 +163,10 @@ def test_the_commands_of_the_ledger(learned: str, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", "decision_id,label", f"{decided},DECLINE", "zz,DECLINE")
     told = run(app, ["feedback", "--file", str(file), "--source", "late", *moved]).output
     assert "1 unknown decision id(s), left out: zz" in told
-    assert (
-        "decision(s) removed"
-        in run(app, ["prune", "--decisions-before", "2099-01-01", *moved]).output
-    )
+    early = run(app, ["prune", "--decisions-before", "2099-01-01", *moved])
+    assert "has not come yet" in str(early.exception)
+    pruned = run(app, ["prune", "--decisions-before", datetime.now(UTC).isoformat(), *moved])
+    assert "decision(s) removed" in pruned.output
     assert run(app, ["verify", "--json", *moved]).output.startswith('{\n  "clean": true')
 
 

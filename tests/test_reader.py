@@ -16,6 +16,10 @@ def read(given: object) -> Fields:
     ("text", "expected"),
     [
         ("A purchase of $1,234.50", {"amount": 1234.5}),
+        ("pays EUR 1.234,56 at 23:45", {"amount": 1234.56, "hour": 23}),
+        ("2.500,00 € to a friend, $3 fee", {"amount": 2500.0}),
+        ("pays 12,50 EUR", {"amount": 12.5}),
+        ("at 23:45, 15 transactions in the last hour", {"hour": 23, "tx_last_hour": 15}),
         ("transfers 3k EUR to a friend", {"amount": 3000.0}),
         ("pays 40 dollars, usually spends about $25", {"amount": 40.0, "usual_amount": 25.0}),
         ("at 3 AM", {"hour": 3}),
