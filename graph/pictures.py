@@ -23,6 +23,8 @@ _RIVALS = {
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
 }
 _WINDOW = 100
+_STEADY = 5
+"""Cases from which on a point of the reliability curve is joined to others."""
 
 
 def check_picture(path: Path) -> None:
@@ -47,7 +49,8 @@ def draw_learning_curves(
                 curve[start:],
                 label=label,
                 color=colour,
-                linewidth=2,
+                linewidth=5 if name == "offline" else 2,  # the next may lie right on it
+                alpha=0.45 if name == "offline" else 1.0,
             )
     if best is not None:
         axes.axhline(best, color="black", linestyle=":", linewidth=1.2)
@@ -60,7 +63,7 @@ def draw_learning_curves(
         title=f"What the playbook brings (mean of {seeds} seeds)"
         if seeds > 1
         else "What the playbook brings",
-        ylim=(0.4, 1.0),
+        ylim=(0.4, 1.01),
     )
     axes.grid(alpha=0.25)
     axes.legend(loc="lower right", frameon=False)
@@ -83,9 +86,10 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
     axes.set_yticks(
         range(len(proven)), [f"{b.content}  [{b.id}]" for b in reversed(proven)], fontsize=8
     )
-    axes.axvline(0.5, color="grey", linewidth=0.8, linestyle=":")
     axes.set(xlim=(0, 1), xlabel="precision on the labelled cases, 95 % interval")
+    axes.set_title("How often each bullet was right", loc="left")
     axes.set_title("red: DECLINE, blue: APPROVE, faded: retired", fontsize=9, loc="right")
+    axes.grid(axis="x", alpha=0.25)
     return _finished(figure, path)
 
 
@@ -99,11 +103,12 @@ def draw_precision_recall(found: Experiment, path: Path | None = None) -> Any:
             fraud, scores = _pooled(runs)
             recall, precision = precision_recall(fraud, scores)
             axes.plot(recall, precision, line, label=label, color=colour, drawstyle="steps-post")
-    axes.axhline(found.fraud_rate, color="black", linestyle=":", linewidth=1)
+    declined = f"declining everything ({found.fraud_rate:.2f})"
+    axes.axhline(found.fraud_rate, color="black", linestyle=":", linewidth=1, label=declined)
     axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="share of fraud caught (recall)")
     axes.set(ylabel="share of declines that are fraud (precision)", title="Precision and recall")
     axes.grid(alpha=0.25)
-    axes.legend(loc="lower left", frameon=False, fontsize=9)
+    axes.legend(loc="lower left", framealpha=0.9, edgecolor="none", fontsize=9)
     return _finished(figure, path)
 
 
@@ -113,10 +118,11 @@ def draw_reliability(found: Experiment, path: Path | None = None) -> Any:
     axes.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1)
     for name, (label, colour) in _LABELS.items():
         bins = reliability(*_pooled(found.modes[name]))
-        axes.plot([b.said for b in bins], [b.seen for b in bins], color=colour, alpha=0.6)
+        steady = [b for b in bins if b.cases >= _STEADY]
+        axes.plot([b.said for b in steady], [b.seen for b in steady], color=colour, alpha=0.6)
         sizes = [8 + 120 * b.cases / sum(b.cases for b in bins) for b in bins]
         axes.scatter([b.said for b in bins], [b.seen for b in bins], sizes, colour, label=label)
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="risk score", ylabel="share of fraud (weighed)")
+    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="risk score", ylabel="share of fraud (weighted)")
     axes.set_title("Can the risk score be taken at its word?")
     axes.grid(alpha=0.25)
     axes.legend(loc="upper left", frameon=False, fontsize=9)
