@@ -45,6 +45,8 @@ def purge(
         was_active = {b.id for b in playbook if b.status == "active"}
         found = take_back(playbook, source, by, entity=entity, since=since, until=until)
         if copy is None:
+            if found.labels:  # too few may be left to fit them anew
+                playbook.set_weights({b.id: None for b in playbook})
             for node in sorted({bullet.node for bullet in playbook}):
                 (curator or Curator()).tend(node, playbook)
             return replace(found, note=note)

@@ -31,7 +31,7 @@ from acegraph.state import (
 )
 from acegraph.state.rows import has_value
 from acegraph.state.stream import Changed, Decided, Event, Labelled, broken_by, stream
-from acegraph.state.versions import Suspect
+from acegraph.state.versions import PURGED, Suspect
 
 Progress = Callable[[str, int, int], None]
 _BY_ITSELF = ("curator", "offline", "online")
@@ -224,8 +224,8 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
     Counters are evidence of what really happened: only a bullet that is new here brings its own.
     What a person switched off stays off.
     """
-    signed = {row["bullet"]: row["source"] for row in playbook.history()}
-    is_free = {b.id: signed[b.id] in (*_BY_ITSELF, by) for b in playbook}
+    last = {row["bullet"]: row for row in playbook.history()}
+    is_free = {i: row["source"] in _BY_ITSELF or PURGED in row["reason"] for i, row in last.items()}
     added, kept = [], {}
     with playbook.writing() as page:
         for bullet in [b for b in copy if b.status in ("active", "candidate")]:
@@ -244,5 +244,5 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
             status = kept[bullet.id].status if bullet.id in kept else "retired"
             if bullet.status != status and is_free.get(bullet.id, True):
                 playbook.set_status(bullet.id, status, f"as it would be without {why}", by)
-        playbook.set_weights({i: b.weight for i, b in kept.items() if b.weight is not None})
+        playbook.set_weights({i: b.weight for i, b in kept.items()})
     return added

@@ -37,6 +37,7 @@ from acegraph.state import (
     InvalidSettings,
     Source,
     Status,
+    clean_text,
     parse_condition,
 )
 
@@ -122,6 +123,7 @@ class Curator:
         origin: Mapping[str, Any] | None = None,
     ) -> Curation:
         """Decide on a proposal, as one step for everyone who shares the playbook."""
+        content = clean_text(content)
         condition = condition or parse_condition(content)
         with playbook.writing():
             view, length = playbook.view(node), len(content.lower())

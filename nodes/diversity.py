@@ -32,6 +32,7 @@ class _Contest:
         self.picked: list[int] = []
         self.error = rounding(candidates.matrix.shape[1])
         self.slack = 2 * (abs(candidates.semantic_weight) + weight) * self.error
+        self.slack += 2 * 10.0**-DIGITS
         semantic = np.maximum(candidates.products, candidates.floors)
         self.scores = candidates.fixed + candidates.semantic_weight * semantic
         self.similarity = np.zeros(len(candidates))

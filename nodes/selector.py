@@ -56,6 +56,8 @@ class HybridSelector:
             raise InvalidSettings(
                 f"weights are quality, semantic and thompson; found {sorted(given)}"
             )
+        if not 0 <= quality_threshold <= 1:
+            raise InvalidSettings(f"quality_threshold is 0 to 1, not {quality_threshold}")
         if diversity_weight < 0:
             raise InvalidSettings(f"diversity_weight is 0 or more, not {diversity_weight}")
         self.quality_threshold = quality_threshold

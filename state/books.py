@@ -125,7 +125,7 @@ class Books:
         for number, (helpful, harmful, selected) in moved.items():
             self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
             h, f, s = waiting.get(number, (0, 0, 0))
-            waiting[number] = (h + helpful, f + harmful, s + selected)
+            waiting[int(number)] = (h + helpful, f + harmful, s + selected)
 
     def _write_moved(self, page: Page) -> None:
         """In the order of their numbers: PostgreSQL locks the rows one by one."""
@@ -238,6 +238,8 @@ class Books:
             gone.discard(bullet.number)
         for number in gone:
             del self._bullets[number], self._hashes[number]
+        if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
+            self._cases.clear()  # cases may have been pruned or erased
         if self._cases:
             for case in connection.execute(sql.LABELLED_SINCE, {"since": since}):
                 self._take_in(case)

@@ -1,6 +1,7 @@
 """How times, JSON and places are written, and how much one statement may ask for."""
 
 import json
+import math
 import re
 from collections.abc import Iterator
 from datetime import UTC, datetime
@@ -60,6 +61,15 @@ def written_number(text: str) -> float | None:
     if _CONTINENTAL.fullmatch(plain):
         return float(plain.replace(".", "").replace(",", "."))
     return None
+
+
+def stored_float(value: float | None) -> float | None:
+    """A number as every database gives it back: without a sign of zero, and None for none.
+
+    >>> stored_float(-0.0), stored_float(float("nan"))
+    (0.0, None)
+    """
+    return None if value is None or math.isnan(value) else float(value) + 0.0
 
 
 def to_text(data: Any) -> str:

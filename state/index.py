@@ -54,7 +54,7 @@ class Shelf:
             before = self.bullets[row]
             if before.number != number or before.content != bullet.content:
                 return False
-            if before.condition != bullet.condition:
+            if before.condition != bullet.condition or before.source != bullet.source:
                 return False
             self.bullets[row] = bullet
         else:
@@ -96,8 +96,16 @@ class Shelf:
                 matrix = self._matrices.setdefault(model, VectorMatrix(len(vector)))
                 matrix.put(row, vector, size)
 
+    def known(self, model: str) -> Bools:
+        """Which of the first rows have a vector of a model; nothing is written."""
+        matrix = self._matrices.get(model)
+        return matrix.is_known if matrix is not None else np.zeros(0, bool)
+
     def matrix(self, model: str) -> VectorMatrix | None:
-        """The vectors of one model, where there are any."""
+        """The vectors of one model, where there are any, with a row for every bullet.
+
+        Room is made where it lacks, which no two threads may do at once.
+        """
         matrix = self._matrices.get(model)
         if matrix is not None:
             matrix.reserve(len(self.bullets))
@@ -158,8 +166,10 @@ class View:
 
     def lacking(self, model: str, wanted: Bools) -> NDArray[np.intp]:
         """The rows of those wanted that have no vector of a model in memory."""
-        matrix = self.shelf.matrix(model)
-        return np.flatnonzero(wanted & ~matrix.is_known[: self.size] if matrix else wanted)
+        lacking = wanted.copy()
+        known = self.shelf.known(model)[: self.size]
+        lacking[: len(known)] &= ~known
+        return np.flatnonzero(lacking)
 
     def bullets(self, rows: NDArray[Any]) -> tuple[Bullet, ...]:
         """The bullets of some rows."""
@@ -174,6 +184,9 @@ class Roster(dict[int, Bullet]):
         self._shelves: dict[str, Shelf] = {}
 
     def __setitem__(self, number: int, bullet: Bullet) -> None:
+        before = self.get(number)
+        if before is not None and before.node != bullet.node:  # it was undone; another has it now
+            self._shelves.pop(before.node, None)
         super().__setitem__(number, bullet)
         shelf = self._shelves.get(bullet.node)
         if shelf is not None and not shelf.put(bullet):

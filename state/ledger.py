@@ -16,7 +16,7 @@ from acegraph.state import tables
 from acegraph.state.cases import Case
 from acegraph.state.database import Database
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
-from acegraph.state.formats import chunks, now, to_text
+from acegraph.state.formats import chunks, now, stored_float, to_text
 from acegraph.state.page import Page
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
@@ -177,10 +177,9 @@ class Ledger:
             "bullets_used": [f"b{row.bullet}" for row in shown if row.selected and row.credited],
         }
 
-    def labelled(self, node: str, last: int) -> list[Case]:
+    def labelled(self, connection: sa.Connection, node: str, last: int) -> list[Case]:
         """The newest cases with a label that is more than an opinion, oldest first."""
-        with self._database.reading() as connection:
-            rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
+        rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
         return [read_case(row) for row in reversed(rows)]
 
     def _refuse_pruned(self, connection: sa.Connection, case_id: str) -> None:
@@ -194,7 +193,7 @@ class Ledger:
             "case": record.id,
             "node": record.node,
             "decision": record.decision,
-            "risk_score": None if record.risk_score is None else float(record.risk_score),
+            "risk_score": stored_float(record.risk_score),
             "reasons": to_text(list(record.reasons)),
             "settings": to_text(dict(record.settings)),
             "playbook_version": record.playbook_version,

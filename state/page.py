@@ -31,6 +31,7 @@ _FORMS: Final = {
     for table in tables.LEDGER
 }
 """A row with a value in every column as `hash_values` writes it, in one step."""
+_PLAIN: Final = frozenset({str, int, float, type(None)})
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
 
@@ -40,12 +41,23 @@ def hash_values(values: Iterable[Any]) -> int:
 
     No text that is stored holds the characters that part the values here.
     """
-    return _hash("\x1f".join([v if v.__class__ is str else f"\x1e{v!r}" for v in values]))
+    return _hash("\x1f".join([v if isinstance(v, str) else f"\x1e{v!r}" for v in values]))
 
 
 def _hash(text: str) -> int:
     digest = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=8).digest()
     return int.from_bytes(digest, "big", signed=True)
+
+
+def _plain(value: Any) -> Any:
+    """A value without a class of its own: what the database gives back."""
+    if isinstance(value, str):
+        return str.__str__(value)
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    return _plain(value.item()) if hasattr(value, "item") else value
 
 
 def row_hash(table: str, row: Mapping[str, Any]) -> int:
@@ -143,6 +155,8 @@ class Page:
         for row in rows:
             position += 1
             values = (*given(row), position)
+            if not _PLAIN.issuperset(map(type, values)):
+                values = tuple(map(_plain, values))
             found = hash_values(values) if None in values else _hash(form % values)
             seal ^= found
             whole.append((*values, found))

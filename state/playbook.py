@@ -22,7 +22,7 @@ from acegraph.state.errors import (
     UnknownBullet,
     UnknownDecision,
 )
-from acegraph.state.formats import now
+from acegraph.state.formats import now, stored_float
 from acegraph.state.index import Bools, View
 from acegraph.state.matrix import Vector, VectorMatrix
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
@@ -157,12 +157,12 @@ class BulletPlaybook(Books):
             self.log(page, bullet, status, reason, source)
 
     @retried
-    def set_weights(self, weights: Mapping[str, float]) -> None:
+    def set_weights(self, weights: Mapping[str, float | None]) -> None:
         """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
         with self.writing() as page:
             known = {i: self.get_bullet(i) for i in weights}
             changed = [
-                replace(b, weight=float(weights[i]))
+                replace(b, weight=stored_float(weights[i]))
                 for i, b in known.items()
                 if b.weight != weights[i]
             ]
@@ -327,7 +327,10 @@ class BulletPlaybook(Books):
         with self._fresh():
             table = self._cases.get(node)
             if table is None or len(table) > 2 * EVIDENCE_WINDOW:
-                table = CaseTable(self._ledger.labelled(node, EVIDENCE_WINDOW))
+                with self.database.snapshot() as connection:
+                    if self._page is None:  # bullets and cases are of one moment
+                        self._refresh(connection)
+                    table = CaseTable(self._ledger.labelled(connection, node, EVIDENCE_WINDOW))
                 self._cases[node] = table
             return table.snapshot()
 

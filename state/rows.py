@@ -7,7 +7,7 @@ from typing import Any, Final
 from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.condition import Condition
-from acegraph.state.formats import to_text
+from acegraph.state.formats import stored_float, to_text
 from acegraph.state.records import DecisionRecord
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
@@ -23,13 +23,13 @@ def to_row(bullet: Bullet) -> dict[str, Any]:
         "condition": condition_text(bullet.condition),
         "source": bullet.source,
         "problem_types": to_text(list(bullet.problem_types)),
-        "confidence": float(bullet.confidence),
+        "confidence": stored_float(bullet.confidence),
         "status": bullet.status,
         "proof": bullet.proof,
         "evidence": to_text(dict(bullet.evidence)),
         "origin": to_text(dict(bullet.origin)),
         "related": to_text(list(bullet.related)),
-        "weight": None if bullet.weight is None else float(bullet.weight),
+        "weight": stored_float(bullet.weight),
         "helpful_count": bullet.helpful_count,
         "harmful_count": bullet.harmful_count,
         "times_selected": bullet.times_selected,

@@ -114,14 +114,15 @@ class RuleTable:
 
         Not a number lies in no interval.
         """
-        size = 1 + _SLOTS * len(self._first_slot)
+        known = list(self._first_slot.items())  # others may add to it meanwhile
+        size = 1 + _SLOTS * len(known)
         values, is_absent, is_none = (
             np.full(size, np.nan),
             np.ones(size, bool),
             np.zeros(size, bool),
         )
         values[_ALWAYS], is_absent[_ALWAYS] = 0.0, False
-        for name, first in list(self._first_slot.items()):
+        for name, first in known:
             found = fields.get(name)
             values[first + _KNOWN], is_absent[first + _KNOWN] = float(found is not None), False
             if name not in fields:

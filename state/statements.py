@@ -6,6 +6,7 @@ import sqlalchemy as sa
 
 from acegraph.state.page import Statement
 from acegraph.state.tables import (
+    adjustments,
     bullets,
     cases,
     decisions,
@@ -141,6 +142,9 @@ REWRITE = Statement(
 )
 ALL_BULLETS = sa.select(bullets).order_by(bullets.c.number)
 BULLETS_SINCE = ALL_BULLETS.where(bullets.c.changed > sa.bindparam("since"))
+ADJUSTED_SINCE = (
+    sa.select(adjustments.c.number).where(adjustments.c.position > sa.bindparam("since")).limit(1)
+)
 RIGHT_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
 LAST_RIGHT = Statement(
     sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))

@@ -75,7 +75,7 @@ def stream(database: Database, after: int = -1) -> Iterator[Event]:
     """Everything that was decided, labelled and changed after a position, oldest first."""
     with database.snapshot() as connection:
         ends = _ends(connection)
-        at_once = _labels_at_once(connection, ends)
+        at_once = _labels_at_once(connection, ends, after)
         parts: list[Iterator[Event]] = [
             _decided(connection, after, at_once),
             _labelled(connection, after, at_once, ends),
@@ -114,9 +114,13 @@ def _ends(connection: sa.Connection) -> dict[str, int]:
     return ends
 
 
-def _labels_at_once(connection: sa.Connection, ends: Mapping[str, int]) -> dict[str, Any]:
-    """The labels that came with their decisions."""
-    first = sa.select(outcomes).where(outcomes.c.revision == 1, outcomes.c.source == "label")
+def _labels_at_once(
+    connection: sa.Connection, ends: Mapping[str, int], after: int
+) -> dict[str, Any]:
+    """The labels that came with decisions after a position."""
+    first = sa.select(outcomes).join(decisions, decisions.c.case == outcomes.c.case)
+    first = first.where(outcomes.c.revision == 1, outcomes.c.source == "label")
+    first = first.where(decisions.c.position > after)
     return {
         row.case: row
         for row in connection.execute(first)

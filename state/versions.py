@@ -22,6 +22,8 @@ from acegraph.state.tables import cases, history, outcomes
 from acegraph.state.tally import contents
 
 _ROLLBACK: Final = "rolled back"
+PURGED: Final = "purged: "
+"""How the reason of a change begins that a purge made."""
 
 
 @dataclass(frozen=True)
@@ -183,12 +185,12 @@ def purge(
         ]
         restored = _displaced(playbook, page.connection, suspect, touched) if touched else []
         for bullet in gone:
-            playbook.set_status(bullet.id, "retired", f"purged: {why}", by)
+            playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in standing.items():
             playbook.withdraw(case, f"purge of {why}", instead)
         for bullet in restored:
             playbook.set_status(
-                bullet.id, "active", f"was retired beside what is purged: {why}", by
+                bullet.id, "active", f"was retired beside what is {PURGED}{why}", by
             )
     if not (gone or standing):
         raise PlaybookError(f"nothing in this playbook came from {why}")

@@ -20,6 +20,7 @@ from acegraph.state import (
     rollback,
     verify,
 )
+from acegraph.state.stream import stream
 from tests.openai_server import OpenAIServer
 
 NODE = "fraud_detection"
@@ -371,3 +372,32 @@ def test_what_another_agent_decided_is_not_learned_anew_and_that_is_said() -> No
     assert found.note.endswith("not the embedded agent decided")
     assert found.learned == ()
     assert verify(playbook) == []
+
+
+def test_a_purge_takes_back_the_weights_that_lies_made() -> None:
+    for honest in (0, 4):
+        playbook = BulletPlaybook()
+        graph = create_ace_graph(playbook=playbook).compile()
+        rule = playbook.add_bullet("DECLINE when gift is true", "fraud_detection")
+        for i in range(40):
+            given = {"amount": 50.0 + i, "gift": i % 5 == 0, "hour": 12}
+            graph.invoke({"transaction": given, "decision_id": f"t{i}"})
+            who = "ann" if i < honest else "partner feed"
+            lie = "APPROVE" if i % 5 == 0 or i % 3 else "DECLINE"
+            feedback(playbook, f"t{i}", "APPROVE" if who == "ann" else lie, source=who)
+        assert playbook.get_bullet(rule).weight is not None
+        purge(playbook, "partner feed")
+        assert playbook.get_bullet(rule).weight is None
+
+
+def test_a_label_that_comes_right_after_its_decision_is_not_lost_between_two_looks() -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile()
+    case = {"transaction": {"amount": 5}, "decision_id": "t1"}
+    graph.invoke(case)
+    first = list(stream(playbook.database))
+    graph.invoke({**case, "ground_truth": "DECLINE"})
+    later = list(stream(playbook.database, after=first[-1].position))
+    assert [
+        (type(event).__name__, event.label.value) for event in later if hasattr(event, "label")
+    ] == [("Labelled", "DECLINE")]

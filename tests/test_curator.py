@@ -201,3 +201,13 @@ def test_a_playbook_far_over_its_capacity_keeps_the_best() -> None:
         playbook.update_stats(f"b{i}", True)
     assert len(Curator(capacity=3).tend(NODE, playbook)) == 27
     assert [b.id for b in playbook.get_bullets_for_node(NODE)] == ["b3", "b17", "b29"]
+
+
+def test_text_that_is_cleaned_is_recognised_when_it_comes_again() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    odd = "Decline odd\u200b things at night "
+    first, again = (
+        curator.curate(odd, "fraud_detection", playbook, origin={"decision": "d1"})
+        for _ in range(2)
+    )
+    assert first.bullet_id == again.bullet_id == "b1"

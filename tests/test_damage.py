@@ -7,12 +7,15 @@ import sqlite3
 import subprocess
 import sys
 from contextlib import closing
+from dataclasses import replace
+from enum import Enum
 from pathlib import Path
 
+import numpy as np
 import pytest
 from ledger_cases import NODE, record
 
-from acegraph.state import BulletPlaybook, Case, Label, PlaybookError, verify
+from acegraph.state import BulletPlaybook, Case, Label, PlaybookError, Shown, verify
 from acegraph.state.database import open_database
 
 FLIPS = 100
@@ -35,6 +38,31 @@ def file(tmp_path: Path) -> Path:
         book.update_stats("b3", True)
         book.set_weights({"b1": 0.5})
     return file
+
+
+class Word(str, Enum):  # noqa: UP042
+    """A word with a class of its own."""
+
+    DECLINE = "DECLINE"
+
+
+@pytest.mark.parametrize("risk", [None, 0.5, -0.0, float("nan"), np.float32(0.25)])
+def test_values_of_other_classes_are_no_damage(
+    risk: float | None, playbook: BulletPlaybook
+) -> None:
+    playbook.add_bullet("DECLINE when amount >= 1", np.str_(NODE), confidence=-0.0)
+    given = replace(
+        record(np.str_("d1"), 1),
+        decision=Word.DECLINE,
+        risk_score=risk,
+        playbook_version=np.int64(1),
+        shown=(Shown(np.int64(1), credited=True, verdict=None),),
+    )
+    playbook.record(given, Label(Word.DECLINE))
+    playbook.set_weights({"b1": -0.0})
+    assert verify(playbook) == []
+    assert playbook.decision("d1")["decision"] == "DECLINE"
+    assert playbook.get_bullet("b1").helpful_count == 1
 
 
 def findings(file: Path) -> list[str]:

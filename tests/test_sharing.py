@@ -1,0 +1,132 @@
+"""Several playbooks on one database, and several threads on one playbook."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+from ledger_cases import NODE, record
+
+from acegraph.nodes import Curator, HybridSelector
+from acegraph.state import BulletPlaybook, Case, Label, erase, prune
+
+
+@pytest.fixture
+def pair(lasting_url: str) -> Iterator[tuple[BulletPlaybook, BulletPlaybook]]:
+    """The same database, opened twice."""
+    with BulletPlaybook(lasting_url) as one, BulletPlaybook(lasting_url) as other:
+        yield one, other
+
+
+class UndoneError(Exception):
+    """Somebody's step failed."""
+
+
+def add_and_undo(playbook: BulletPlaybook, text: str, node: str) -> None:
+    with suppress(UndoneError), playbook.writing():
+        playbook.add_bullet(text, node)
+        raise UndoneError
+
+
+def test_a_bullet_that_was_undone_leaves_nothing_behind(
+    pair: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    one, other = pair
+    one.add_bullet("DECLINE when amount > 5", NODE)
+    assert one.view(NODE).size == other.view(NODE).size == 1
+    add_and_undo(one, "DECLINE when amount > 1", NODE)
+    assert other.add_bullet("APPROVE when vpn is false", "login") == "b2"
+    assert [b.id for b in one.get_bullets_for_node(NODE)] == ["b1"]
+    shown, _ = HybridSelector().select_bullets({"amount": 3}, NODE, one, decision_id="d")
+    assert shown == []
+
+
+def test_a_number_that_is_used_again_has_the_new_source(
+    pair: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    one, other = pair
+    add_and_undo(one, "DECLINE when hour < 3", NODE)
+    assert one.view(NODE).size == 0
+    add_and_undo(one, "DECLINE when hour < 3", NODE)
+    other.add_bullet("DECLINE when hour < 3", NODE, "online")
+    assert one.view(NODE).in_context("online").tolist() == [True]
+
+
+def test_what_another_erased_or_pruned_is_evidence_no_more(
+    pair: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    one, other = pair
+    for name in ("x1", "x2", "x3"):
+        one.record(record(name, amount=int(name[1])), Label("DECLINE"))
+    assert len(one.cases(NODE)) == len(other.cases(NODE)) == 3
+    erase(other, ["x1"])
+    assert [case.id for case in one.cases(NODE)] == ["x2", "x3"]
+    prune(other, "2099-01-01")
+    assert len(one.cases(NODE)) == 0
+
+
+def test_evidence_is_read_once_while_another_writes(
+    pair: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    one, other = pair
+    one.remember([Case(f"a{i}", {"amount": i}, "APPROVE") for i in range(60)], NODE)
+    done = threading.Event()
+
+    def write() -> None:
+        number = 0
+        while not done.is_set():
+            other.record(record(f"b{number}", amount=number), Label("APPROVE"))
+            number += 1
+
+    writer = threading.Thread(target=write)
+    writer.start()
+    try:
+        for i in range(60):
+            one.label(f"a{i}", Label("DECLINE", "chargeback"))  # the table is read anew
+            one.cases(NODE)
+            known = [case.id for case in one.cases(NODE)]
+            assert len(known) == len(set(known))
+    finally:
+        done.set()
+        writer.join()
+
+
+def test_rules_are_asked_while_others_are_added() -> None:
+    playbook, curator, done = BulletPlaybook(), Curator(capacity=10_000), threading.Event()
+    playbook.add_bullet("DECLINE when amount >= 1", NODE)
+    view, failed = playbook.view(NODE), []
+
+    def ask() -> None:
+        try:
+            while not done.is_set():
+                view.holds({"amount": 5})
+        except IndexError as error:
+            failed.append(error)
+
+    before = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    asking = [threading.Thread(target=ask) for _ in range(2)]
+    try:
+        for thread in asking:
+            thread.start()
+        for i in range(150):
+            curator.merge_bullet(f"DECLINE when field_{i} >= 1", NODE, playbook)
+    finally:
+        done.set()
+        for thread in asking:
+            thread.join()
+        sys.setswitchinterval(before)
+    assert failed == []
+
+
+def test_looking_for_missing_vectors_makes_no_room_for_them() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("Odd hours deserve a look", NODE)
+    HybridSelector().select_bullets("pays at odd hours", NODE, playbook)
+    model = HybridSelector().embedding.name
+    playbook.add_bullet("New devices deserve a look", NODE)
+    view = playbook.view(NODE)
+    before = view.shelf.known(model)
+    assert view.lacking(model, view.is_active).tolist() == [1]
+    assert view.shelf.known(model) is before
