@@ -21,6 +21,7 @@ Numbers = NDArray[np.float64]
 _RIDGE: Final = 1.0
 _MAX_WEIGHT: Final = 4.0
 _NEWTON_STEPS: Final = 6
+_STEEPEST: Final = 4.0
 _BITS: Final = 20
 """How many rules make one number when cases are grouped by what fires on them."""
 
@@ -161,6 +162,20 @@ def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
     weights, p = case_weights(fraud), _expected(fraud, log_odds)
     information = weights * p * (1 - p)
     return Residuals(weights * (fraud - p), weights * information, information)
+
+
+def calibrated(fraud: Mask, log_odds: Numbers) -> Numbers:
+    """The log-odds stretched or flattened as a whole to fit best, but not turned round."""
+    weights, shift, slope = case_weights(fraud), 0.0, 1.0
+    centred = log_odds - np.average(log_odds, weights=weights)
+    for _ in range(_NEWTON_STEPS):
+        p = _sigmoid(slope * centred + shift)
+        information = weights * p * (1 - p)
+        shift += float(weights @ (fraud - p)) / (float(information.sum()) + 1e-9)
+        steep = float(information @ centred**2)
+        slope += float((weights * (fraud - p)) @ centred) / steep if steep > 1e-9 else 0.0
+        shift, slope = min(max(shift, -10.0), 10.0), min(max(slope, 0.0), _STEEPEST)
+    return slope * centred
 
 
 def would_be(fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator) -> Numbers:

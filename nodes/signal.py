@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.blas import one_blas_thread
-from acegraph.nodes.evidence import Numbers, residuals, would_be
+from acegraph.nodes.evidence import Numbers, calibrated, residuals, would_be
 from acegraph.nodes.marks import Grid
 from acegraph.state import CaseTable
 
@@ -36,6 +36,9 @@ def unexplained(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
     table, log_odds = table.since(max(len(table) - _NEWEST, 0)), log_odds[-_NEWEST:]
     if table.fraud.all() or not table.fraud.any():
         return 1.0
+    # Where the score as a whole says too much, as any does of labels dealt out at random, that is
+    # no pattern in the fields.
+    log_odds = calibrated(table.fraud, log_odds)
     rng = np.random.default_rng(len(table))  # the same answer whenever it is asked
     drawn = would_be(table.fraud, log_odds, _DRAWS, rng)
     rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn]).astype(np.float32)

@@ -57,6 +57,18 @@ def test_what_the_playbook_explains_is_no_longer_there() -> None:
     assert unexplained(table, grid_of(table), known) > 0.05
 
 
+def test_a_score_that_says_too_much_is_no_pattern_in_the_fields() -> None:
+    found = []
+    for seed in range(100):
+        table = table_of(150, seed, cause="nothing")
+        sure = [2.0 * case.fields["night"] + 0.02 * case.fields["amount"] - 2 for case in table]
+        found.append(unexplained(table, grid_of(table), np.array(sure)))
+    assert np.sum(np.array(found) <= 0.05) <= 12  # 5 % of 100, and three standard errors
+    table = table_of(150, 1, cause="either and not both")
+    wrong = np.array([2.0 * bool(case.fields["night"]) - 1 for case in table])
+    assert unexplained(table, grid_of(table), wrong) <= 0.05
+
+
 def test_the_same_cases_give_the_same_answer() -> None:
     table = table_of(80, 5, cause="a little of each")
     assert chance(table) == chance(table)
