@@ -44,7 +44,10 @@ def list_bullets(
     elif bullets:
         print_table(bullet_table(bullets, f"{playbook}, version {version}"))
     else:
-        say(f"no bullets in {playbook} yet; 'acegraph train FILE' learns some")
+        told = "yet; 'acegraph train FILE' learns some"
+        if version:
+            told = "in use; 'acegraph playbook history' tells what became of them"
+        say(f"no bullets in {playbook} {told}")
 
 
 @playbook_app.command("show")

@@ -25,6 +25,7 @@ from acegraph.state import (
     as_utc,
     parse_verdict,
 )
+from acegraph.state.formats import now
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -75,7 +76,7 @@ def feedback(
     Counters move once; a changed label takes back what the first one moved; a decision that turns
     out wrong is learned from as if the label had been there at once.
     """
-    answer = Label(parse_verdict(label), source, as_utc(at) if at else "")
+    answer = Label(parse_verdict(label), source, _known_at(at))
     recorded = playbook.label(decision_id, answer)
     if recorded.missing:
         raise InvalidInput(
@@ -148,9 +149,17 @@ def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tup
                 raise InvalidInput("no decision_id")
             label = parse_verdict(row["label"])
             who = (row.get("source") or "").strip() or source
-            yield decision_id, Label(label, who, as_utc(at) if at else "")
+            yield decision_id, Label(label, who, _known_at(at))
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {rows.line_num}: {error}") from None
+
+
+def _known_at(at: str) -> str:
+    """Since when a label is known; what only will be known would be the newest of all for years."""
+    time = as_utc(at) if at else ""
+    if time > now():
+        raise InvalidInput(f"{at} has not come yet: nobody can have known it since then")
+    return time
 
 
 def _is_correct(recorded: Recorded) -> bool | None:

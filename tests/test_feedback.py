@@ -72,6 +72,7 @@ SETTINGS = {"node": NODE, "source": None, "learn_as": "online", "reflector_model
         (("decision_id,label", "d1,perhaps"), "line 2: "),
         (("decision_id,label", ",DECLINE"), "line 2: no decision_id"),
         (("decision_id,label,at", "d1,DECLINE,soon"), "line 2: a time is ISO 8601"),
+        (("decision_id,label,at", "d1,DECLINE,2099-01-01"), "line 2: 2099-01-01 has not come yet"),
         (("id,label", "d1,DECLINE"), "no column decision_id"),
         (("",), "no rows"),
         (("when",), "no column decision_id or label"),
@@ -157,7 +158,7 @@ def test_the_commands_of_the_ledger(learned: str, tmp_path: Path) -> None:
     assert (
         "holds the bullets of version 0" in run(app, ["playbook", "rollback", "0", *moved]).output
     )
-    assert "yet" in run(app, ["playbook", "list", *moved]).output
+    assert "playbook history" in run(app, ["playbook", "list", *moved]).output
     assert run(app, ["playbook", "rollback", str(version), *moved]).exit_code == 0
     assert first.id in run(app, ["playbook", "list", *moved]).output
     file = write(tmp_path / "labels.csv", "decision_id,label", f"{decided},DECLINE", "zz,DECLINE")
