@@ -267,38 +267,6 @@ def test_too_few_rows_are_one_line(trained: Path) -> None:
     assert "1000 training and 0 test rows wanted; the file has 150" in done.stderr
 
 
-def test_a_verdict_that_changes_nothing_does_not_say_it_was_written(tmp_path: Path) -> None:
-    run(tmp_path, "decide", "pays $40", "--id", "a")
-    run(tmp_path, "feedback", "a", "APPROVE", "--source", "chargeback")
-    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "odd"]
-    assert (
-        "chargeback said APPROVE before; that stands" in run(tmp_path, "review", "a", *said).stdout
-    )
-    run(tmp_path, "decide", "pays $40", "--id", "b")
-    assert "b: DECLINE, signed analyst:ann" in run(tmp_path, "review", "b", *said).stdout
-    again = ["--verdict", "APPROVE", "--who", "bob", "--why", "fine"]
-    assert "analyst:ann said DECLINE before" in run(tmp_path, "review", "b", *again).stdout
-
-
-def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(
-    trained: Path, tmp_path: Path
-) -> None:
-    run(trained, "backup", str(tmp_path / "ace.db"))
-    run(tmp_path, "playbook", "rollback", "0")
-    lesson = next(
-        case
-        for case in json.loads((trained / "cases.json").read_text())
-        if case["answer"] == "DECLINE"
-        and run(
-            tmp_path, "decide", json.dumps(case["query"]), "--id", f"x{case['id']}"
-        ).stdout.startswith("APPROVE")
-    )
-    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "the customer denies it"]
-    told = run(tmp_path, "review", f"x{lesson['id']}", *said).stdout
-    waiting = run(tmp_path, "review").stdout
-    assert ("waits for approval" in told) == ("approval " in waiting)
-
-
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum").stdout
     rows = ["memo,fraud", *(f"lorem ipsum dolor amet {i},{i % 2}" for i in range(30))]

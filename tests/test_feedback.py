@@ -18,6 +18,7 @@ from acegraph.graph import (
 from acegraph.graph.cli import app
 from acegraph.state import (
     BulletPlaybook,
+    Case,
     InvalidDataset,
     InvalidInput,
     Label,
@@ -184,3 +185,26 @@ def test_verify_exits_with_1_on_damage(tmp_path: Path) -> None:
         "helpful, harmful, selected are (7, 0, 1); the ledger's outcomes make (1, 0, 1)"
         in told.output
     )
+
+
+def test_a_verdict_that_changes_nothing_does_not_say_it_was_written(tmp_path: Path) -> None:
+    at = ["--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]
+    for name in ("a", "b"):
+        run(app, ["decide", "pays $40", "--id", name, *at])
+    run(app, ["feedback", "a", "APPROVE", "--source", "chargeback", *at])
+    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "odd", *at]
+    assert "chargeback said APPROVE before; that stands" in run(app, ["review", "a", *said]).output
+    assert "b: DECLINE, signed analyst:ann" in run(app, ["review", "b", *said]).output
+    again = ["--verdict", "APPROVE", "--who", "bob", "--why", "fine", *at]
+    assert "analyst:ann said DECLINE before" in run(app, ["review", "b", *again]).output
+
+
+def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(tmp_path: Path) -> None:
+    at = ["--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]
+    with BulletPlaybook(at[1]) as book:
+        labels = ("DECLINE" if i >= 100 else "APPROVE" for i in range(200))
+        book.remember([Case(f"h{i}", {"amount": i}, v) for i, v in enumerate(labels)], NODE)
+    assert run(app, ["decide", '{"amount": 150}', "--id", "x", *at]).output.startswith("APPROVE")
+    said = ["--verdict", "DECLINE", "--who", "ann", "--why", "the customer denies it", *at]
+    assert "b1 is active now" in run(app, ["review", "x", *said]).output
+    assert "nothing waits" in run(app, ["review", *at]).output
