@@ -1,6 +1,7 @@
 """Strange values, many at once, failures half-way: nothing breaks, nothing is lost."""
 
 import asyncio
+import gc
 import time
 from pathlib import Path
 from typing import Any
@@ -239,6 +240,7 @@ def test_settings_that_do_not_fit_are_refused_by_the_pipeline_too() -> None:
 
 
 def test_async_nodes_leave_the_disk_to_threads(tmp_path: Path) -> None:
+    gc.collect()  # playbooks of other tests are let go of now, not inside the loop
     from blockbuster import blockbuster_ctx
 
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as playbook:
