@@ -40,7 +40,7 @@ def challenge(
     Without a file: with what it decided in shadow on the live stream (AceContext(challenger=...)).
     """
     from acegraph.graph.champion import Costs, Duel, duel, live_duel
-    from acegraph.graph.dataset import load_dataset
+    from acegraph.graph.cli_learning import load_items
 
     prices = Costs.parse(costs, amount)
     with lasting(playbook, must_exist=True) as book, progress_bar() as told:
@@ -48,8 +48,7 @@ def challenge(
         if file is None:
             found = live_duel(book, version, costs=prices)
         else:
-            query = text or (None if label else "query")
-            items = load_dataset(file, query=query, answer=label or "answer", positive=positive)
+            items = load_items(file, label, text, positive)
             found = duel(book, version, items, costs=prices, progress=told(None))
     if as_json:
         print_json(found.to_json())

@@ -26,6 +26,7 @@ from acegraph.nodes.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 
 _LOOKED_AT = 200
+"""Rows of a file that tell whether anything can be read from it."""
 ShuffleLabels = Annotated[
     bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
 ]

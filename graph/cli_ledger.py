@@ -67,14 +67,12 @@ def prune(
 
     A removed decision can be neither judged nor replayed any more.
     """
-    from acegraph.state import as_utc
     from acegraph.state import prune as remove
-    from acegraph.state.formats import now
+    from acegraph.state.formats import as_past
 
-    if as_utc(decisions_before) > now():
-        raise InvalidInput(f"{decisions_before} has not come yet: that would remove everything")
+    before = as_past(decisions_before)
     with lasting(playbook, must_exist=True) as book:
-        count = remove(book, decisions_before)
+        count = remove(book, before)
     say(f"{count} decision(s) removed from {playbook}; the bullets keep their counters")
 
 

@@ -22,10 +22,9 @@ from acegraph.state import (
     Recorded,
     Transaction,
     Verdict,
-    as_utc,
     parse_verdict,
 )
-from acegraph.state.formats import now
+from acegraph.state.formats import as_past
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -76,7 +75,7 @@ def feedback(
     Counters move once; a changed label takes back what the first one moved; a decision that turns
     out wrong is learned from as if the label had been there at once.
     """
-    answer = Label(parse_verdict(label), source, _known_at(at))
+    answer = Label(parse_verdict(label), source, as_past(at) if at else "")
     recorded = playbook.label(decision_id, answer)
     if recorded.missing:
         raise InvalidInput(
@@ -149,17 +148,9 @@ def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tup
                 raise InvalidInput("no decision_id")
             label = parse_verdict(row["label"])
             who = (row.get("source") or "").strip() or source
-            yield decision_id, Label(label, who, _known_at(at))
+            yield decision_id, Label(label, who, as_past(at) if at else "")
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {rows.line_num}: {error}") from None
-
-
-def _known_at(at: str) -> str:
-    """Since when a label is known; what only will be known would be the newest of all for years."""
-    time = as_utc(at) if at else ""
-    if time > now():
-        raise InvalidInput(f"{at} has not come yet: nobody can have known it since then")
-    return time
 
 
 def _is_correct(recorded: Recorded) -> bool | None:

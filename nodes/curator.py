@@ -156,10 +156,9 @@ class Curator:
             former = None if doubt else _former(twins, source)
             if former:
                 playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
-            bullet_id = (
-                former.id
-                if former
-                else playbook.add_bullet(
+                bullet_id = former.id
+            else:
+                bullet_id = playbook.add_bullet(
                     content,
                     node,
                     source,
@@ -173,7 +172,6 @@ class Curator:
                     origin=dict(origin or {}),
                     related=tuple(a.bullet.id for a in alike if a.bullet.status == "active"),
                 )
-            )
             retired = self.tend(node, playbook, keep=bullet_id)
             action: Action = "revived" if former else "held" if doubt else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))

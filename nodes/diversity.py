@@ -31,8 +31,8 @@ class _Contest:
         self.candidates, self.weight = candidates, weight
         self.picked: list[int] = []
         self.error = rounding(candidates.matrix.shape[1])
-        self.slack = 2 * (abs(candidates.semantic_weight) + weight) * self.error
-        self.slack += 2 * 10.0**-DIGITS
+        weights = abs(candidates.semantic_weight) + weight
+        self.slack = 2 * (weights * self.error + 10.0**-DIGITS)
         semantic = np.maximum(candidates.products, candidates.floors)
         self.scores = candidates.fixed + candidates.semantic_weight * semantic
         self.similarity = np.zeros(len(candidates))
@@ -48,8 +48,7 @@ class _Contest:
         totals, size = self._totals(), _FIRST_LOOK
         while True:
             close = (totals >= totals.max() - self.slack).nonzero()[0]
-            rivals = close[self.unseen[close]]
-            if not len(rivals):
+            if not self.unseen[close].any():
                 break
             self._look(self._next(totals, size))
             totals, size = self._totals(), 2 * size

@@ -49,6 +49,14 @@ def as_utc(time: str | datetime) -> str:
     return aware.astimezone(UTC).isoformat(timespec="microseconds")
 
 
+def as_past(time: str | datetime) -> str:
+    """The same for a time that must have come."""
+    found = as_utc(time)
+    if found > now():
+        raise InvalidInput(f"{time} has not come yet")
+    return found
+
+
 def written_number(text: str) -> float | None:
     """The number that a person wrote, with a currency sign or without.
 

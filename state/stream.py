@@ -25,6 +25,7 @@ from acegraph.state.tables import (
 )
 from acegraph.state.transaction import Transaction
 from acegraph.state.verdict import Verdict
+from acegraph.state.versions import PURGED
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,7 @@ def stream(database: Database, after: int = -1) -> Iterator[Event]:
 
 def broken_by(database: Database) -> str:
     """Why the stream is not all that happened, where it is not."""
-    purged = sa.or_(history.c.reason.startswith("purged: "), history.c.change == "rolled back")
+    purged = sa.or_(history.c.reason.startswith(PURGED), history.c.change == "rolled back")
     gaps = (
         ("a part of its decisions was pruned", sa.select(pruned.c.case)),
         (
