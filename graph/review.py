@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.config import get_config
-from langgraph.runtime import Runtime
 from langgraph.types import interrupt
 
 from acegraph.graph.late_labels import feedback
@@ -49,7 +48,7 @@ class Review:
 
     parts: Parts
 
-    async def review(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def review(self, state: AceState, wait: Wait) -> Update:
         """Ask for a verdict where the agent is undecided, or its risk is in the band."""
         decided = None if state["decision"] == UNDECIDED else state["decision"]
         if state["settings"].get("let_through"):
@@ -96,7 +95,7 @@ class Review:
             "learning": worth_learning(is_correct, recorded, right_number, settings),
         }
 
-    async def approve(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def approve(self, state: AceState, wait: Wait) -> Update:
         """Ask whether the bullet that was learned may act."""
         bullet_id = (state["curation"] or {}).get("bullet_id")
         if bullet_id is None:

@@ -8,14 +8,13 @@ from collections.abc import Callable, Coroutine
 from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
-from langgraph.runtime import Runtime, get_runtime
 
 from acegraph.nodes.usage import Meter, metered
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
 from acegraph.state import AceState
 
 Update = dict[str, Any]
-Body = Callable[[AceState, Runtime[Any], Wait], Coroutine[Any, Any, Update]]
+Body = Callable[[AceState, Wait], Coroutine[Any, Any, Update]]
 
 
 class Step(Runnable[AceState, Update]):
@@ -45,7 +44,7 @@ class Step(Runnable[AceState, Update]):
 
     async def _run(self, state: AceState, wait: Wait) -> Update:
         with metered(Meter()) as meter:
-            update = await self._body(state, get_runtime(), wait)
+            update = await self._body(state, wait)
         if meter.by_model:
             before = update["usage"] if "usage" in update else state["usage"]
             update["usage"] = {**before, self.name: meter.to_json()}

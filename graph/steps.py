@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Final
 
-from langgraph.runtime import Runtime
+from langgraph.runtime import get_runtime
 
 from acegraph.graph.collaborators import Agent, Reflecting, Selecting
 from acegraph.graph.lesson import Lesson
@@ -75,9 +75,9 @@ class Parts:
     review: bool = False
     """Whether bullets that are learned wait for a person's approval."""
 
-    async def select(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def select(self, state: AceState, wait: Wait) -> Update:
         """Take the transaction in, forget the run before, choose bullets in five stages."""
-        settings = settle_settings(AceContext.of(runtime.context, self.context))
+        settings = settle_settings(AceContext.of(get_runtime().context, self.context))
         settings["review"] = self.review
         transaction = Transaction.of(state.get("transaction"))
         case = _new_case(state, transaction)
@@ -106,7 +106,7 @@ class Parts:
             **_UNWRITTEN,
         }
 
-    async def decide(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def decide(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
         bullets = await wait.work(self._look_up, [shown["id"] for shown in state["bullets"]])
         transaction = _transaction(state)
@@ -137,7 +137,7 @@ class Parts:
             "settings": settings,
         }
 
-    async def judge_decision(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def judge_decision(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; write it, and what follows for the counters, once."""
         case, settings = state["case"], state["settings"]
         if state["decision"] == UNDECIDED:
@@ -182,7 +182,7 @@ class Parts:
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
-    async def reflect(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def reflect(self, state: AceState, wait: Wait) -> Update:
         """Write a heuristic from the judged decision, or nothing."""
         try:
             found = await _lesson(state).reflect(self.reflector, self.playbook, wait)
@@ -190,7 +190,7 @@ class Parts:
             return {"undecided": f"reflector: {error}"}
         return {"reflection": dict(found) if found else None}
 
-    async def curate(self, state: AceState, runtime: Runtime[Any], wait: Wait) -> Update:
+    async def curate(self, state: AceState, wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend what is there."""
         if state["undecided"]:  # the reflector failed: nothing is concluded, it may be tried again
             failed = Curation("refused", state["undecided"])
