@@ -4,6 +4,8 @@ import statistics
 import subprocess
 import sys
 import tempfile
+from collections.abc import Mapping
+from contextlib import nullcontext
 from typing import Any
 
 from common import compare, table
@@ -11,7 +13,15 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import AceInput, AceOutput, AceState, BulletPlaybook
+from acegraph.state import (
+    AceInput,
+    AceOutput,
+    AceState,
+    BulletPlaybook,
+    DecisionRecord,
+    Label,
+    Recorded,
+)
 
 RUNS = 20
 """Runs per turn: one alone is too short to time."""
@@ -56,14 +66,38 @@ def running(graph: Any, given: dict[str, Any]) -> Any:
     return work
 
 
-def ace_graph(url: str | None) -> Any:
+class Unwritten(BulletPlaybook):
+    """A playbook that keeps no record after its first runs: the least any ledger could cost."""
+
+    is_off = False
+
+    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
+        """As if it had been written."""
+        if not self.is_off:
+            return super().record(record, label)
+        return Recorded(record.decision, record.node, first=True, counted=True, label=label)
+
+    def lesson(self, decision_id: str) -> dict[str, Any] | None:
+        """As if nothing had been learned."""
+        return None if self.is_off else super().lesson(decision_id)
+
+    def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
+        """As if it had been written."""
+        if not self.is_off:
+            super().conclude(decision_id, lesson)
+
+    def writing(self) -> Any:
+        """No transaction."""
+        return nullcontext() if self.is_off else super().writing()
+
+
+def ace_graph(playbook: BulletPlaybook) -> Any:
     """Ours, with constants for agent and reflector."""
     lesson = {
         "new_bullet": "Gift cards bought at night deserve a decline",
         "problem_types": [],
         "confidence": 0.5,
     }
-    playbook = BulletPlaybook(url)
     return create_ace_graph(
         playbook=playbook, agent=lambda _: "APPROVE", reflector=lambda _: lesson
     ).compile()
@@ -79,12 +113,16 @@ def import_seconds(statement: str) -> float:
 def main() -> dict[str, Any]:
     """Measure and print the table."""
     wrong = {"transaction": TRANSACTION, "ground_truth": "DECLINE"}
+    unwritten = Unwritten()
     with tempfile.TemporaryDirectory() as folder:
         graphs = {
-            "memory": ace_graph(None),
-            "SQLite ledger": ace_graph(f"sqlite:///{folder}/ace.db"),
+            "memory": ace_graph(BulletPlaybook()),
+            "no ledger": ace_graph(unwritten),
+            "SQLite ledger": ace_graph(BulletPlaybook(f"sqlite:///{folder}/ace.db")),
         }
-        assert all(graph.invoke(wrong)["verdict"] == "wrong" for graph in graphs.values())
+        for _ in range(3):  # the bullet is learned, shown and found wanting
+            assert all(graph.invoke(wrong)["verdict"] == "wrong" for graph in graphs.values())
+        unwritten.is_off = True
         same_state = bare_graph(
             state_schema=AceState, input_schema=AceInput, output_schema=AceOutput
         )
