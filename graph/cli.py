@@ -160,7 +160,7 @@ def feedback(
         case str(), str(), None:
             give_one(decision_id, label, source, at, playbook, as_json=as_json)
         case None, None, Path():
-            give_file(file, source, playbook, learn=learn, as_json=as_json)
+            give_file(file, source, at, playbook, learn=learn, as_json=as_json)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
 

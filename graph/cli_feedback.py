@@ -25,11 +25,13 @@ def give_one(
         say_curation(found.curation)
 
 
-def give_file(file: Path, source: str, playbook: str, *, learn: bool, as_json: bool) -> None:
+def give_file(
+    file: Path, source: str, at: str, playbook: str, *, learn: bool, as_json: bool
+) -> None:
     """Judge the stored decisions that a CSV names."""
     from acegraph.graph.late_labels import feedback_many, read_labels
 
-    labels = read_labels(file, source)
+    labels = read_labels(file, source, at)
     with lasting(playbook, must_exist=True) as book, progress_bar() as told:
         tell = told(None)
         found = feedback_many(

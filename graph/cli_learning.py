@@ -20,6 +20,7 @@ from acegraph.graph.console import (
     print_json,
     print_table,
     progress_bar,
+    refuse_others,
     say,
 )
 from acegraph.nodes.reader import read_fields
@@ -84,6 +85,7 @@ def demo(
 
 
 def compare(
+    options: typer.Context,
     file: Annotated[Path | None, typer.Argument(help="One labelled file, split.")] = None,
     train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None,
     test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None,
@@ -136,6 +138,9 @@ def compare(
     if challenger is not None:
         from acegraph.graph.cli_champion import challenge
 
+        applies = ("file", "label", "text", "positive", "challenger", "costs", "playbook")
+        refuse_others(options, "--challenger", (*applies, "as_json"))
+
         challenge(challenger, file, label, text, positive, None, costs, playbook, as_json)
         return
     from acegraph.graph.challengers import check_challengers
@@ -146,6 +151,8 @@ def compare(
     from acegraph.nodes.providers import chat_model
     from acegraph.state import AceContext
 
+    if time and split != "temporal" and delay_days is None:
+        raise InvalidSettings("--time goes with --split temporal or --delay-days")
     agent = chat_model("agent", None)
     for path in (picture, pictures / "all.png" if pictures else None):
         if path:
@@ -259,6 +266,11 @@ def _splits(
                 return list(temporal_splits(items, *sizes, time))
             raise InvalidSettings(f"a split is random or temporal, not {kind!r}")
         case None, Path() as past, Path() as stream:
+            if kind != "random" or sizes != (None, None, 1):
+                raise InvalidSettings(
+                    "--train-file and --test-file are the split: leave out --train, --test, "
+                    "--seeds and --split"
+                )
             return [Split(load_items(past, *columns), load_items(stream, *columns))]
         case _:
             raise InvalidSettings("compare wants FILE, or --train-file and --test-file")

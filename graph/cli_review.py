@@ -50,9 +50,11 @@ def review(
             case None, None, None:
                 _list(book, as_json=as_json)
             case str(), str(), None:
-                _rule(book, item, {"who": who, "verdict": verdict, "why": why})
+                given = {"who": who, "verdict": verdict, "why": why}
+                _rule(book, item, given, as_json=as_json)
             case str(), None, bool():
-                _approve(book, item, {"who": who, "approve": approve, "why": why})
+                signed: dict[str, str | bool] = {"who": who, "approve": approve, "why": why}
+                _approve(book, item, signed, as_json=as_json)
             case _:
                 raise InvalidSettings(
                     "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
@@ -74,13 +76,20 @@ def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
     say(f"{len(found)} waiting" if found else "nothing waits for a person")
 
 
-def _rule(book: "BulletPlaybook", decision_id: str, given: dict[str, str]) -> None:
+def _rule(
+    book: "BulletPlaybook", decision_id: str, given: dict[str, str], *, as_json: bool
+) -> None:
     from acegraph.graph.review import rule
     from acegraph.state.review import VerdictAnswer, read_answer
 
     answer = read_answer(VerdictAnswer, given)
     found = rule(book, decision_id, answer)
     label = found.ruled.recorded.label
+    if as_json:
+        learned = found.learned.to_json() if found.learned else None
+        stands = {"label": label.value, "source": label.source} if label else None
+        print_json({"verdict": found.ruled.verdict, "stands": stands, "curation": learned})
+        return
     if label is not None and label.source != answer.source:
         say(f"{decision_id}: {label.source} said {label.value} before; that stands")
         return
@@ -93,7 +102,9 @@ def _rule(book: "BulletPlaybook", decision_id: str, given: dict[str, str]) -> No
         say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
 
 
-def _approve(book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool]) -> None:
+def _approve(
+    book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool], *, as_json: bool
+) -> None:
     from acegraph.graph.review import give_approval
     from acegraph.nodes.curator import Curator
     from acegraph.state.review import ApprovalAnswer, read_answer
@@ -101,5 +112,8 @@ def _approve(book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool
     answer = read_answer(ApprovalAnswer, given)
     waited = book.get_bullet(bullet_id).status == "candidate"
     bullet = give_approval(book, bullet_id, answer, Curator())
+    if as_json:
+        print_json({"bullet": bullet_id, "status": bullet.status, "changed": waited})
+        return
     signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
     say(f"{bullet_id} is {bullet.status}{signed}")

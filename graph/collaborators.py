@@ -9,6 +9,7 @@ import inspect
 from collections.abc import Iterable, Mapping
 from typing import Any, Protocol
 
+import numpy as np
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel, ValidationError
 
@@ -186,6 +187,8 @@ class _ForeignJudge(SimpleJudge):
         elif not isinstance(answer, Mapping):
             answer = {"is_correct": answer}
         is_correct = answer.get("is_correct")
+        if isinstance(is_correct, np.bool_):
+            is_correct = bool(is_correct)
         if not isinstance(is_correct, bool):
             raise ModelAnswerInvalid(f"is_correct is true or false, not {is_correct!r}")
         decided = parse_verdict(output)
@@ -253,6 +256,6 @@ def _verdict(answer: object) -> Verdict:
 
 
 def _unit(number: object, name: str) -> float:
-    if isinstance(number, int | float) and 0 <= number <= 1:
+    if isinstance(number, int | float | np.floating) and 0 <= number <= 1:
         return float(number)
     raise ModelAnswerInvalid(f"{name} is between 0 and 1, not {number!r}")

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -141,6 +141,18 @@ def place_of(url: str) -> str:
     if file is not None and not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for the playbook {url}")
     return url
+
+
+def refuse_others(options: typer.Context, beside: str, applies: Sequence[str]) -> None:
+    """Say which options were given that mean nothing beside another one."""
+    sources = {name: options.get_parameter_source(name) for name in options.params}
+    given = [
+        f"--{name.replace('_', '-')}"
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE" and name not in applies
+    ]
+    if given:
+        raise InvalidSettings(f"{beside} does not go with {', '.join(given)}")
 
 
 def print_table(table: RenderableType) -> None:

@@ -1,5 +1,6 @@
 """Decisions in money: what mistakes cost by a matrix that the caller sets."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -35,6 +36,8 @@ def parse_prices(text: str, names: Sequence[str]) -> dict[str, float]:
         name, _, value = part.partition("=")
         try:
             given[name] = float(value)
+            if not math.isfinite(given[name]):
+                raise ValueError
         except ValueError:
             raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
         if name not in names:

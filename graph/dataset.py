@@ -21,7 +21,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
-from acegraph.state.formats import written_number
+from acegraph.state.formats import delimiter_of, is_nothing, written_number
 
 _WORDS_OF_PROSE: Final = 4
 
@@ -77,7 +77,13 @@ def as_items(dataset: Iterable[Mapping[str, Any] | Example]) -> list[Item]:
         where = f"item {number}"
         label = _label(_need(row, "answer", where), None, "answer", where)
         given = _need(row, "query", where)
-        items.append({"query": given, "answer": label, "id": str(row.get("id") or number)})
+        items.append(
+            {
+                "query": given,
+                "answer": label,
+                "id": str(number if row.get("id") is None else row["id"]),
+            }
+        )
     return items
 
 
@@ -91,8 +97,7 @@ def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
     except OSError as error:
         raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
     if file.suffix.lower() in (".csv", ".tsv"):
-        header = text.partition("\n")[0]
-        parted_by = max(",;\t|", key=header.count)
+        parted_by = delimiter_of(text.partition("\n")[0])
         lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=parted_by)
         try:
             for number, row in enumerate(lines, start=1):
@@ -126,7 +131,7 @@ def _json_entries(file: Path, text: str) -> list[Any]:
 
 def _typed(value: str | list[str] | None) -> Any:
     """A CSV cell: a number, as people write it too, true or false, nothing, or text."""
-    if not isinstance(value, str) or not value.strip():
+    if not isinstance(value, str) or is_nothing(value):
         return None
     word = value.strip()
     if word.lower() in ("true", "false"):
@@ -136,10 +141,13 @@ def _typed(value: str | list[str] | None) -> Any:
     except ValueError:
         found = written_number(word)
         return word if found is None else found
+    digits = word.lstrip("+-")
+    if not digits.isdigit():
+        return number if math.isfinite(number) else None
     # Long digit strings are identifiers: as floats they would lose digits.
-    if not math.isfinite(number) or len(word.lstrip("-")) > 15:
+    if len(digits) > 15:
         return word
-    return int(word) if word.lstrip("-").isdigit() and not word.startswith("0" * 2) else number
+    return number if digits.startswith("00") else int(word)
 
 
 def _prose_column(rows: Sequence[Mapping[str, Any]], answer: str) -> str | None:
@@ -164,7 +172,7 @@ def _tells_nothing(values: Sequence[Any]) -> bool:
 
 def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
     value = row.get(name)
-    if value is not None and value != "":
+    if value is not None and value != "" and value == value:  # NaN is not even itself
         return value
     if name in row:
         raise InvalidDataset(f"{where}: field {name!r} is empty")

@@ -16,6 +16,7 @@ from acegraph.graph.lesson import Lesson
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import BLOCKING, finish
 from acegraph.state import (
+    APPROVE,
     InvalidDataset,
     InvalidInput,
     Label,
@@ -24,7 +25,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
-from acegraph.state.formats import as_past
+from acegraph.state.formats import as_past, delimiter_of
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -120,21 +121,27 @@ def feedback_many(
     return report
 
 
-def read_labels(file: Path, source: str = "feedback") -> list[tuple[str, Label]]:
+def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tuple[str, Label]]:
     """The labels of a CSV: columns `decision_id` and `label`, and `source` and `at` if given.
 
-    The whole file is checked before anything is written.
+    `source` and `at` stand for what a row does not say. The whole file is checked before anything
+    is written.
     """
+    otherwise = Label(APPROVE, source, as_past(at) if at else "")
     try:
         with file.open(encoding="utf-8-sig", newline="") as lines:
-            return list(_checked(csv.DictReader(lines), file, source))
+            parted_by = delimiter_of(lines.readline())
+            lines.seek(0)
+            return list(_checked(csv.DictReader(lines, delimiter=parted_by), file, otherwise))
     except FileNotFoundError:
         raise InvalidDataset(f"{file}: no such file") from None
     except (UnicodeDecodeError, csv.Error) as error:
         raise InvalidDataset(f"{file}: not a CSV: {error}") from None
 
 
-def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tuple[str, Label]]:
+def _checked(
+    rows: csv.DictReader[str], file: Path, otherwise: Label
+) -> Iterator[tuple[str, Label]]:
     if not rows.fieldnames:
         raise InvalidDataset(f"{file}: no rows")
     missing = {"decision_id", "label"} - set(rows.fieldnames)
@@ -147,8 +154,8 @@ def _checked(rows: csv.DictReader[str], file: Path, source: str) -> Iterator[tup
             if not decision_id:
                 raise InvalidInput("no decision_id")
             label = parse_verdict(row["label"])
-            who = (row.get("source") or "").strip() or source
-            yield decision_id, Label(label, who, as_past(at) if at else "")
+            who = (row.get("source") or "").strip() or otherwise.source
+            yield decision_id, Label(label, who, as_past(at) if at else otherwise.known_at)
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {rows.line_num}: {error}") from None
 

@@ -121,11 +121,20 @@ def money_table(found: "Experiment") -> Table:
         )
     nothing = money(found.modes["vanilla"], found.plan.costs).cost_if_all_approved
     table.caption = (
-        f"Approving everything costs {nothing:.2f} per case; a cost is a share of the amount. "
+        f"Approving everything costs {nothing:.2f} per case; {_unit_of_cost(found)}. "
         "Calibration: risk said against fraud seen, both labels weighing the same."
     )
     table.caption_justify = "left"
     return table
+
+
+def _unit_of_cost(found: "Experiment") -> str:
+    amounts = [a for run in found.modes["vanilla"] for a in run.amounts or [None]]
+    known = sum(amount is not None for amount in amounts)
+    if not known:
+        return "no amount was found, so each case counts 1"
+    rest = "" if known == len(amounts) else f" (1 in the {len(amounts) - known} cases without one)"
+    return f"a cost is a share of the amount{rest}"
 
 
 def record_table(records: Sequence[BulletRecord]) -> Table:

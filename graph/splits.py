@@ -39,6 +39,14 @@ class Split:
             return self
         return Split(self.train, kept, len(self.test) - len(kept))
 
+    def check(self) -> None:
+        """Refuse test rows that are all honest, or all fraud: half of the figures would be void."""
+        if len({item["answer"] for item in self.test}) < 2:
+            raise InvalidDataset(
+                f"all {len(self.test)} test rows have the same label; more rows, or another "
+                "--train and --test, are wanted"
+            )
+
     def with_label_noise(self, share: float, seed: int) -> "Split":
         """With this share of the training labels the other way round; test labels stay clean."""
         rng = np.random.default_rng([seed, 31])
@@ -94,10 +102,15 @@ def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
     """When each case happened, in days; the field is found where it is not named."""
     rows = [Transaction.of(item["query"]).fields for item in items]
     names = [time] if time else list(dict.fromkeys(name for row in rows[:1] for name in row))
+    found = {}
     for name in names:
         moments = [_days(row.get(name)) for row in rows]
         if all(moment is not None for moment in moments):
-            return [moment for moment in moments if moment is not None]
+            found[name] = [moment for moment in moments if moment is not None]
+    if len(found) == 1:
+        return next(iter(found.values()))
+    if found:
+        raise InvalidDataset(f"{' and '.join(found)} hold dates: say which is the time by --time")
     wanted = f"field {time!r} to hold" if time else "a field with"
     raise InvalidDataset(f"time order wants {wanted} a date (ISO 8601) in every row: see --time")
 

@@ -164,13 +164,16 @@ class Parts:
         # What stands is the first decision given under this id, and the strongest label.
         stands = recorded.label
         is_correct = None if stands is None else recorded.decision == stands.value
+        let_through = settings.get("let_through")
+        if not recorded.first:
+            let_through = await wait.work(self._was_let_through, case["id"])
         right_number = None
         if is_correct and settings["learn"] and settings["learn_every"]:
             right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
             "decision_id": case["id"],
             # What the ledger keeps is the agent's own; let through, the payment goes ahead.
-            "decision": APPROVE if settings.get("let_through") else recorded.decision,
+            "decision": APPROVE if let_through else recorded.decision,
             "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
             "confidence": judged.confidence,
@@ -223,6 +226,9 @@ class Parts:
 
     def _look_up(self, bullet_ids: list[str]) -> list[Bullet]:
         return [self.playbook.get_bullet(bullet_id) for bullet_id in bullet_ids]
+
+    def _was_let_through(self, decision_id: str) -> bool:
+        return bool(self.playbook.decision(decision_id)["settings"].get("let_through"))
 
     def _record(self, state: AceState) -> DecisionRecord:
         case, settings = state["case"], state["settings"]

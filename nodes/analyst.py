@@ -110,8 +110,9 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Ana
 
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:
     """The amount of a transaction, under whatever name the scorecard finds it."""
+    known = {name.lower(): value for name, value in fields.items()}
     for name in ("amount", *_ALIASES["amount"]):
-        value = fields.get(name)
+        value = known.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None

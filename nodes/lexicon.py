@@ -164,7 +164,7 @@ TOPICS: Final[dict[str, tuple[str, ...]]] = {
 
 _FILLER = r"(?:\W{1,3}(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for)){0,4}"
 _NEGATION = re.compile(
-    r"\b(?:no|not|without|never|zero|isn't|wasn't|nor|neither|nothing)\b"
+    r"\b(?:no|not|without|never|zero|\w+n't|cannot|nor|neither|nothing)\b"
     + _FILLER
     + r"(?:\W{1,3}\w+)?"
     + _FILLER
@@ -173,7 +173,8 @@ _NEGATION = re.compile(
 """A negation with at most one word of content between it and what it denies."""
 _CLAUSE = re.compile(r"[.;,!?]|\bbut\b|\band\b|\bnot only\b")
 _DENIAL = re.compile(
-    r"\s*(?:[:=]\s*|is\s+|was\s+)?(?:no|n|false|not|none|0|off|disabled|inactive)\b"
+    r"\s*(?:[:=]\s*|(?:is|was|has|had)\s+)?"
+    r"(?:no|n|false|not|never|none|0|off|disabled|inactive|(?:is|was|has|had|did|does)n't)\b"
 )
 _LOOK_BACK: Final = 60
 
@@ -231,7 +232,7 @@ def mentions(text: str) -> tuple[Mention, ...]:
     >>> [(m.concept, m.negated) for m in mentions("no proxy, but a new device")]
     [('vpn', True), ('new_device', False)]
     """
-    lowered, all_found = text.lower(), []
+    lowered, all_found = text.lower().replace("’", "'"), []
     for found in _pattern().finditer(lowered):
         group, concept, opposite = _index()[_joined(found[1])]
         before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]

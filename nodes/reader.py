@@ -12,27 +12,42 @@ from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
-from acegraph.nodes.lexicon import mentions
+from acegraph.nodes.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
-from acegraph.state.formats import written_number
+from acegraph.state.formats import is_nothing, written_number
 from acegraph.state.remarks import without_remarks
 
 # Bounded, and never begun inside a longer number: a text of digits is read in linear time.
-_DIGITS = r"\d{1,3}(?:\.\d{3}){1,4},\d{1,2}|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
+_DIGITS = (
+    r"\d{1,3}(?:\.\d{3}){1,4},\d{1,2}|\d{1,3}(?:\.\d{3}){2,4}"
+    r"|\d{1,3}(?:[\u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,2})?"
+    r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
+)
 _NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
+# Before a unit a plain space may part thousands too.
+_MEASURE = rf"(?<![\d.,])([1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?:[.,]\d{{1,2}})?|{_DIGITS})(?!\d)"
 _COUNT = r"(?<![\d.,:])(\d{1,3}(?:,\d{3}){1,3}|\d{1,10}|no|zero|one|two|three|four|five)"
 _UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _MONEY = (
     rf"(?:(?:[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
-    rf"|{_NUMBER}\s?(k|m|thousand|million)?\s?"
-    r"(?:[$€£¥]|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
+    rf"|{_MEASURE}\s?(k|m|thousand|million)?\s?"
+    # In "card 4242 $500" the sign belongs to what follows.
+    r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
-_HOLDER = r"(?:account|customer|user|profile)"
+# Between an account and its age: "account, opened only 3 days ago", "customer for 2 years".
+_AGED = (
+    r"(?:\W{1,3}(?:is|was|has|been|opened|created|registered|joined|signed|set|up|active|existed"
+    r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
+)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
+_ANSWERS: Final = {
+    **dict.fromkeys(("yes", "true", "1", "1.0"), True),
+    **dict.fromkeys(("no", "false", "0", "0.0"), False),
+}
 _COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
 _READ_AT_MOST: Final = 8_000
@@ -44,9 +59,13 @@ _USUAL_AMOUNT = re.compile(
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 )
+# A comma between two digits is part of a number.
+_BREAK = r"[;|\n]|(?<!\d),|,(?!\d)"
 _PAIR = re.compile(
-    r"(?:^|[;,|\n])\s*([A-Za-z][\w /-]{0,39}?)\s*[:=]\s*([^;,|\n]{1,60}?)\s*(?=[;,|\n]|$)"
+    rf"(?:^|{_BREAK})\s*([A-Za-z][\w /-]{{0,39}}?)\s*[:=]\s*"
+    rf"((?:[^;,|\n]|(?<=\d),(?=\d)){{1,60}}?)\s*(?={_BREAK}|$)"
 )
+_QUANTITY = re.compile(r"[.,$€£¥-]")
 
 
 def read_fields(transaction: Transaction) -> Fields:
@@ -126,27 +145,25 @@ def _read_pairs(text: str) -> Fields:
     fields: Fields = {}
     for name, value in pairs:
         field = re.sub(r"\W+", "_", name.strip().lower()).strip("_")
-        fields.setdefault(field, _pair_value(value.strip()))
+        fields.setdefault(field, _pair_value(field, value.strip()))
     return _with_dates(fields)
 
 
-def _pair_value(value: str) -> Scalar:
+def _pair_value(name: str, value: str) -> Scalar:
     plain = value.rstrip("%")
     if (number := written_number(plain)) is not None:
         return number
     if re.fullmatch(r"-?\d+(?:\.\d+)?e[+-]?\d+", plain, re.IGNORECASE):
         return float(plain)
-    if value.lower() in ("yes", "true"):
-        return True
-    if value.lower() in ("no", "false"):
-        return False
-    return None if value.lower() in ("", "none", "null", "nan", "missing") else value
+    if value.lower() in _ANSWERS and "country" not in name:  # NO is Norway
+        return _ANSWERS[value.lower()]
+    return None if is_nothing(value) else value
 
 
 def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
     read: Fields = {}
     for name, value in fields.items():
-        read[name] = value
+        read[name] = _meant(name, value)
         moment = _moment(value)
         if moment is not None:
             read[f"{name}.weekday"] = _WEEKDAYS[moment.weekday()]
@@ -154,6 +171,24 @@ def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
             if len(str(value)) > 10:
                 read[f"{name}.hour"] = moment.hour
     return read
+
+
+def _meant(name: str, value: Scalar) -> Scalar:
+    """What a payment system means by "9000.00", "true" or a flag of 1; digits alone may be a code.
+
+    >>> [_meant(*pair) for pair in (("amount", "9000.00"), ("mcc", "5411"), ("vpn", 1))]
+    [9000.0, '5411', True]
+    """
+    if name in FLAGS and not isinstance(value, bool):
+        return _ANSWERS.get(str(value).lower(), value)
+    if not isinstance(value, str):
+        return value
+    if value.lower() in ("true", "false"):
+        return value.lower() == "true"
+    if name in _MEASURED or _QUANTITY.search(value):
+        number = written_number(value)
+        return value if number is None else number
+    return value
 
 
 def _moment(value: Scalar) -> datetime | None:
@@ -235,7 +270,12 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
     ),
     _reading(
         "account_age_days",
-        rf"\b{_HOLDER}\b[^.;,]{{0,30}}?{_NUMBER}[\s-]{_UNIT}(?:[\s-]old|\s+ago|\b)",
+        rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b",
+        _days,
+    ),
+    _reading(  # a customer of 72 years is one thing, one who is 72 years old another
+        "account_age_days",
+        rf"\b(?:customer|user)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b(?![\s-]old)",
         _days,
     ),
     _reading(
@@ -245,7 +285,8 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
     ),
     _reading(
         "merchant_rating",
-        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)",
+        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)"
+        r"(?![\d%]|\.\d|\s?(?:/|out of)\s?10)",
         _number,
     ),
     _reading("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
@@ -265,7 +306,7 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
         rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
         _count,
     ),
-    _reading("distance_km", rf"{_NUMBER}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
+    _reading("distance_km", rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
     _reading(
         "ip_country",
         rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?\b(?:in|from)\s+{_PLACE}",
@@ -282,3 +323,5 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
         _place,
     ),
 )
+_MEASURED: Final = {"amount", *(name for name, _, convert in _PATTERNS if convert is not _place)}
+"""Fields that are numbers, however they are written."""

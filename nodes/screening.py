@@ -21,6 +21,7 @@ from acegraph.nodes import vocabulary
 from acegraph.nodes.identity import copied, identifying_values, is_entity, is_identifying
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.skeleton import personal_data, skeleton, words_of
+from acegraph.nodes.wording import take_apart
 from acegraph.state import (
     APPROVE,
     DECLINE,
@@ -171,6 +172,8 @@ def _form(proposal: Proposal) -> Finding | None:
         return Finding("its text and its condition say different things")
     if said:  # data, said as a sentence
         return _words_in(proposal.condition or said)
+    if proposal.condition and _contradicts(content, proposal.condition):
+        return Finding("its text and its condition say different things", True)
     if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
         return Finding("one rule in at most three sentences on one line is wanted")
     for pattern, what in ((_LINK, "a link"), (_MARKUP, "markup"), (_CODE, "code")):
@@ -199,6 +202,29 @@ def _fields(proposal: Proposal, condition: Condition) -> Finding | None:
         if is_identifying(name, proposal.table):
             return Finding(f"its condition is over {name}, which tells who it is, not of what kind")
     return None
+
+
+def _contradicts(content: str, condition: Condition) -> bool:
+    """Whether a sentence has another verdict than its condition, other numbers, or one of its
+    numbers as a bound from the other side.
+    """
+    said = take_apart(content)
+    tests = [
+        ("up" if c.op.startswith(">") else "down", abs(c.value))
+        for c in condition.comparisons
+        if c.op[0] in "<>" and isinstance(c.value, int | float)
+    ]
+    if said.verdicts and (1 if condition.verdict == DECLINE else -1) not in said.verdicts:
+        return True
+    told = {value for _, value in said.bounds}
+    if told and tests and told.isdisjoint(value for _, value in tests):
+        return True
+    if len(said.directions) != len(said.bounds):  # which belongs to which is open
+        return False
+    sides: dict[float, set[str]] = {}
+    for (_, value), side in zip(said.bounds, said.directions, strict=True):
+        sides.setdefault(value, set()).add(side)
+    return any(value in sides and side not in sides[value] for side, value in tests)
 
 
 def _words_in(condition: Condition) -> Finding | None:

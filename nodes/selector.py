@@ -10,7 +10,7 @@ import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -25,6 +25,7 @@ from acegraph.state import (
     InvalidSettings,
     ModelAnswerInvalid,
     ModelError,
+    Source,
     Transaction,
 )
 from acegraph.state.matrix import Vector, unit
@@ -166,6 +167,10 @@ class HybridSelector:
         wait: Wait,
     ) -> list[Selection]:
         """The five stages for some transactions; all calls above run this."""
+        if source not in (None, *get_args(Source)):
+            raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
+        if not transactions:
+            return []
         view = await wait.work(playbook.view, node)
         pool = Pool.of(view, source, self.quality_threshold, n_bullets)
         asked = [

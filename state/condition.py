@@ -25,7 +25,10 @@ _TESTS: Final = ("is", "is not", "is missing", "is known")
 
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-_NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE)
+# A comma parts thousands: "3,5" is no number here, and must not be read as 35.
+_NUMBER = re.compile(
+    r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
+)
 _FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
 _OPERATOR = re.compile(r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b", re.IGNORECASE)
 _OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
@@ -177,7 +180,7 @@ class Condition:
             comparisons.append(comparison)
             if rest in ("", "."):
                 return cls(tuple(comparisons), parse_verdict(opening[1]))
-            joint = re.match(r"\s*and\s+", rest, re.IGNORECASE)
+            joint = re.match(r"\s*,?\s*and\s+", rest, re.IGNORECASE)
             if not joint:
                 raise InvalidCondition(f"not a condition: cannot read {rest[:40]!r}")
             rest = rest[joint.end() :]

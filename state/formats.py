@@ -19,6 +19,8 @@ _ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
+_SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
+_NOTHING: Final = frozenset({"", "none", "null", "nan", "missing"})
 _MANY: Final = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
 
@@ -46,7 +48,10 @@ def as_utc(time: str | datetime) -> str:
         except ValueError:
             raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
-    return aware.astimezone(UTC).isoformat(timespec="microseconds")
+    try:
+        return aware.astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise InvalidInput(f"{time} is beyond the calendar") from None
 
 
 def as_past(time: str | datetime) -> str:
@@ -57,18 +62,30 @@ def as_past(time: str | datetime) -> str:
     return found
 
 
+def delimiter_of(header: str) -> str:
+    """What parts the columns of a CSV, by its first line."""
+    return max(",;\t|", key=header.count)
+
+
 def written_number(text: str) -> float | None:
     """The number that a person wrote, with a currency sign or without.
 
-    >>> [written_number(t) for t in ("1,234.50", "1.234,56", "EUR", "€9.50", "12,50", "1,2,3")]
-    [1234.5, 1234.56, None, 9.5, 12.5, None]
+    >>> [written_number(t) for t in ("1,234.50", "1.234,56", "1 234,5", "€9.50", "12,50", "1,2,3")]
+    [1234.5, 1234.56, 1234.5, 9.5, 12.5, None]
     """
     plain = text.strip().strip("$€£¥").strip()
+    if _SPACED.fullmatch(plain):
+        plain = re.sub(r"\s", "", plain)
     if _ENGLISH.fullmatch(plain):
         return float(plain.replace(",", ""))
     if _CONTINENTAL.fullmatch(plain):
         return float(plain.replace(".", "").replace(",", "."))
     return None
+
+
+def is_nothing(word: str) -> bool:
+    """Whether a word stands for a value that is not there."""
+    return word.strip().lower() in _NOTHING
 
 
 def stored_float(value: float | None) -> float | None:

@@ -105,7 +105,8 @@ class Ledger:
             raise PrunedDecision(f"what decision {record.id!r} was about was erased")
         if digest != record.digest:
             raise DecisionConflict(
-                f"decision id {record.id!r} was used for another transaction; nothing was changed"
+                f"decision id {record.id!r} was used for another transaction; nothing was changed "
+                "(each payment wants an id of its own, or none)"
             )
         standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
         if standing.decision is not None:

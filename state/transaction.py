@@ -129,6 +129,8 @@ def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iter
 
 
 def _scalar(name: str, value: object) -> Scalar:
+    if isinstance(value, np.datetime64):  # by nanoseconds numpy gives a bare number
+        value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, bool):

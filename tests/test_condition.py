@@ -99,3 +99,14 @@ def test_what_is_not_a_condition_is_prose(text: str) -> None:
 def test_people_may_write_it_their_way() -> None:
     spoken = Condition.parse('decline if amount > 1,000 and country == "NG".')
     assert spoken.render() == 'DECLINE when amount > 1000 and country is "NG"'
+
+
+@pytest.mark.parametrize("bound", ["3,5", "1,2,3", "1,000,00", "12,5000"])
+def test_a_comma_that_parts_no_thousands_makes_it_prose(bound: str) -> None:
+    with pytest.raises(InvalidCondition):
+        Condition.parse(f"DECLINE when amount < {bound}")
+
+
+def test_a_comma_before_and_is_none_of_a_number() -> None:
+    said = Condition.parse("DECLINE when amount > 1,500, and hour < 6")
+    assert said.render() == "DECLINE when amount > 1500 and hour < 6"

@@ -7,6 +7,7 @@ import pytest
 
 from acegraph.graph import load_dataset
 from acegraph.graph.challengers import run_challengers
+from acegraph.graph.dataset import as_items
 from acegraph.graph.evaluation import balanced_accuracy
 from acegraph.state import InvalidDataset
 
@@ -131,3 +132,23 @@ def test_numbers_as_people_write_them_are_numbers(tmp_path: Path) -> None:
     queries = [item["query"] for item in load_dataset(file, query=None, answer="fraud")]
     assert [query["paid"] for query in queries] == [5000.5, 9.5, 12.5]
     assert [query["code"] for query in queries] == ["1,2,3", "4,5,6", 7]
+
+
+def test_a_number_with_all_its_digits_is_a_number_and_a_long_name_is_none(tmp_path: Path) -> None:
+    file = tmp_path / "v.csv"
+    file.write_text("v1,card,gone,fraud\n-1.3598071336738172,4111111111111111,NaN,0\n2,7,null,1\n")
+    first, second = load_dataset(file, query=None, answer="fraud")
+    assert first["query"] == {"v1": -1.3598071336738172, "card": "4111111111111111", "gone": None}
+    assert second["query"]["gone"] is None
+
+
+def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
+    file = tmp_path / "n.jsonl"
+    file.write_text('{"query": "pays $1", "answer": NaN}\n')
+    with pytest.raises(InvalidDataset, match="row 1: field 'answer' is empty"):
+        load_dataset(file, positive=1)
+
+
+def test_an_id_of_zero_is_an_id() -> None:
+    rows = [{"id": i, "query": f"pays ${i}", "answer": "APPROVE"} for i in range(3)]
+    assert [item["id"] for item in as_items(rows)] == ["0", "1", "2"]

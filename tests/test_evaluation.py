@@ -9,6 +9,7 @@ from acegraph.graph import Run, estimate, mcnemar
 from acegraph.graph.costs import CostMatrix, money
 from acegraph.graph.evaluation import METRICS, paired_difference, rolling_accuracy
 from acegraph.graph.ranking import calibration_error, precision_recall
+from acegraph.nodes.analyst import amount_of
 from acegraph.state import InvalidSettings
 
 
@@ -72,6 +73,11 @@ def test_money_follows_the_matrix() -> None:
     assert found.declined_per_fraud == 2.0
     with pytest.raises(InvalidSettings, match="costs are of"):
         CostMatrix.parse("lost=1")
+
+
+def test_an_amount_is_found_whatever_its_letters() -> None:
+    assert amount_of({"V1": 2.0, "Amount": 12.5}) == 12.5
+    assert amount_of({"V1": 2.0}) is None
 
 
 def test_the_paired_interval_is_that_of_paired_differences() -> None:

@@ -132,3 +132,17 @@ def test_the_report_counts_labels_that_blocks_have_cost(tmp_path: Path) -> None:
     assert found.expected_honest == pytest.approx(4 * len(honest))
     said = CliRunner().invoke(app, ["labels", "--playbook", url]).output
     assert f"{found.blocked} label(s) missing because the payment was declined" in said
+
+
+def test_what_was_let_through_stays_so_whatever_comes_with_it_again() -> None:
+    playbook = BulletPlaybook()
+    assert run(playbook, 1, explore=1.0) == ["APPROVE"]
+    graph = create_ace_graph(playbook=playbook, agent=decline).compile()
+    again: Any = {"transaction": {"amount": 1}, "decision_id": "d0"}
+    for explore, given in ((0.0, {}), (1.0, {"ground_truth": "DECLINE"})):
+        context = AceContext(mode="online", explore=explore)
+        assert graph.invoke({**again, **given}, context=context)["decision"] == "APPROVE"
+    blocked: Any = {"transaction": {"amount": 1}, "decision_id": "e0"}
+    assert graph.invoke(blocked)["decision"] == "DECLINE"
+    context = AceContext(explore=1.0)
+    assert graph.invoke(blocked, context=context)["decision"] == "DECLINE"

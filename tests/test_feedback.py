@@ -86,6 +86,15 @@ def test_a_bad_file_is_refused_before_anything_is_written(
         read_labels(write(tmp_path / "bad.csv", *lines))
 
 
+def test_a_file_may_leave_source_and_time_to_the_caller(tmp_path: Path) -> None:
+    file = write(tmp_path / "l.csv", "decision_id;label;at", "a;DECLINE;", "b;DECLINE;2026-02-01")
+    given = dict(read_labels(file, "analyst", "2026-01-01"))
+    assert given["a"] == Label("DECLINE", "analyst", "2026-01-01T00:00:00.000000+00:00")
+    assert given["b"].known_at == "2026-02-01T00:00:00.000000+00:00"
+    with pytest.raises(InvalidInput, match="beyond the calendar"):
+        read_labels(file, "analyst", "0001-01-01T00:00+05:00")
+
+
 def test_a_label_has_a_time_that_can_be_read(playbook: BulletPlaybook) -> None:
     playbook.record(record("d1", settings=SETTINGS))
     with pytest.raises(InvalidInput, match="ISO 8601"):

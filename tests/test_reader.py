@@ -41,6 +41,24 @@ def read(given: object) -> Fields:
         ("420 miles from home", {"distance_km": 675.8}),
         ("IP in Romania, card issued in France", {"country_changed": True}),
         ("via a proxy", {"vpn": True}),
+        ("pays 1 234,56 € at a hotel", {"amount": 1234.56}),
+        ("pays 12 500 EUR", {"amount": 12500.0}),
+        ("pays €1\u202f234", {"amount": 1234.0}),
+        ("pays 1.250.000 EUR", {"amount": 1250000.0}),
+        ("Card 4242 $500 online", {"amount": 500.0}),
+        ("paid 2026-03-01 $40", {"amount": 40.0}),
+        ("pays 100$ 20 times", {"amount": 100.0}),
+        ("1 200 km from home", {"distance_km": 1200.0}),
+        ("account, opened only 3 days ago", {"account_age_days": 3.0}),
+        ("User changed the password 2 hours ago", {"account_age_days": None}),
+        ("Customer is 72 years old", {"account_age_days": None}),
+        ("User pays for a 12 month subscription", {"account_age_days": None}),
+        ("The customer's card was issued 3 days ago", {"account_age_days": None}),
+        ("rated 10 out of 10", {"merchant_rating": None}),
+        ("rating 85%", {"merchant_rating": None}),
+        ("Customer doesn't use a VPN", {"vpn": False}),
+        ("VPN hasn't been used", {"vpn": False}),
+        ("the VPN isn’t used", {"vpn": False}),
         ("no VPN", {"vpn": False}),
         ("VPN: no", {"vpn": False}),
         ("without any sign of a proxy", {"vpn": False}),
@@ -65,6 +83,32 @@ def test_pairs_in_a_text_become_fields() -> None:
     found = read("Amount: $120.50; Hour: 3; Is foreign: yes; City: Oslo")
     assert found["amount"] == 120.5
     assert (found["hour"], found["is_foreign"], found["city"]) == (3.0, True, "Oslo")
+
+
+@pytest.mark.parametrize(
+    ("text", "amount"),
+    [
+        ("amount: 1,500; hour: 3", 1500.0),
+        ("amount=2,500.00, hour=3", 2500.0),
+        ("amount: 12,50; hour: 3", 12.5),
+        ("amount: 1.500,00; hour: 3", 1500.0),
+        ("amount: 7,hour: 3", 7.0),
+    ],
+)
+def test_a_comma_between_digits_parts_no_pairs(text: str, amount: float) -> None:
+    found = read(text)
+    assert (found["amount"], found["hour"]) == (amount, 3.0)
+
+
+def test_norway_is_a_country() -> None:
+    assert read("country: NO; vpn: no") == {"country": "NO", "vpn": False}
+
+
+def test_numbers_and_flags_of_a_mapping_are_read_however_a_system_sends_them() -> None:
+    found = read({"amount": "9000.00", "hour": "3", "vpn": "true", "new_device": 0, "fee": "€1.50"})
+    assert found == {"amount": 9000.0, "hour": 3.0, "vpn": True, "new_device": False, "fee": 1.5}
+    codes = {"mcc": "5411", "zip": "01234", "country": "NO", "phone": "555 123 456"}
+    assert read(codes) == codes
 
 
 def test_a_mapping_keeps_its_fields_and_dates_are_split() -> None:

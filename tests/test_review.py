@@ -1,5 +1,6 @@
 """A person in the loop: runs pause, answers are checked, signed and counted once."""
 
+import json
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -316,6 +317,8 @@ def test_the_command_line_lists_what_waits_and_answers_it(tmp_path: Path) -> Non
         )
         signed = ("--who", "ann", "--why", "known")
         assert "signed analyst:ann" in run_cli(url, "d", "--verdict", "DECLINE", *signed)[1]
+        told = json.loads(run_cli(url, "d", "--verdict", "DECLINE", *signed, "--json")[1])
+        assert told["stands"] == {"label": "DECLINE", "source": "analyst:ann"}
         assert run_cli(url)[1] == "nothing waits for a person\n"
         assert (
             "that stands"

@@ -112,6 +112,20 @@ def test_what_is_no_data_is_refused(given: Any) -> None:
         create_ace_graph().compile().invoke({"transaction": given})
 
 
+def test_a_moment_of_numpy_is_a_moment() -> None:
+    given = {"at": np.datetime64("2026-01-01T03:00:00.000000000", "ns"), "x": np.datetime64("NaT")}
+    assert Transaction.of(given).fields == {"at": "2026-01-01 03:00:00", "x": None}
+
+
+def test_what_a_model_library_answers_is_taken() -> None:
+    graph = create_ace_graph(
+        agent=lambda _: {"decision": "DECLINE", "risk_score": np.float32(0.75)},
+        judge=lambda _: {"is_correct": np.True_, "confidence": np.float64(0.5)},
+    ).compile()
+    found = graph.invoke({"transaction": CALM})
+    assert (found["risk_score"], found["verdict"], found["confidence"]) == (0.75, "right", 0.5)
+
+
 def test_a_decision_id_is_plain_text() -> None:
     for bad in ("\ud800", "\x00", "", 7):
         with pytest.raises(InvalidInput, match="decision_id"):

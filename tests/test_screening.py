@@ -189,3 +189,34 @@ def test_the_waiting_room_is_bounded() -> None:
 def test_no_reason_repeats_what_it_was_refused_for() -> None:
     for said in ("Decline Lucky Star purchases at night", "Decline customer C-778 at night"):
         assert not {"lucky", "c-778"} & set(reason(said, source=ANNA).lower().split())
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("Decline payments above $5,000 on new accounts", "DECLINE when amount >= 5"),
+        ("Decline accounts younger than 30 days", "DECLINE when account_age_days > 30"),
+        ("Approve payments below $50 at a supermarket", "DECLINE when amount < 50"),
+    ],
+)
+def test_a_sentence_that_says_something_else_than_its_condition_is_held(
+    text: str, condition: str
+) -> None:
+    found = screen(Proposal(text, parse_condition(condition)))
+    assert found is not None
+    assert (found.reason, found.held) == ("its text and its condition say different things", True)
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        (
+            "Night-time payments above $5,000 are fraud",
+            "DECLINE when amount > 5000 and hour < 6",
+        ),
+        ("Decline new accounts with large payments", "DECLINE when account_age_days < 30"),
+        ("More than 5 payments within 24 hours are fraud", "DECLINE when tx_last_day > 5"),
+    ],
+)
+def test_a_sentence_may_say_less_than_its_condition(text: str, condition: str) -> None:
+    assert screen(Proposal(text, parse_condition(condition))) is None

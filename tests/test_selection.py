@@ -116,6 +116,14 @@ def test_only_the_source_asked_for_is_selected() -> None:
         assert [b.source for b in chosen] == [source]
 
 
+def test_a_source_that_is_none_is_refused_and_no_query_gives_no_choice() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet(RELEVANT[0], NODE, "offline")
+    with pytest.raises(InvalidSettings, match="'onlin'"):
+        HybridSelector().select_bullets(QUERY, NODE, playbook, 5, "onlin")
+    assert HybridSelector().select_many([], NODE, playbook) == []
+
+
 def test_the_diversity_stage_changes_the_choice() -> None:
     scores = np.array([0.90, 0.89, 0.80])
     vectors = np.array([[1.0, 0.0], [1.0, 0.01], [0.0, 1.0]])

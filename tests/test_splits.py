@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
+from acegraph.graph.cli import app
+from acegraph.graph.experiment import run_experiment
 from acegraph.graph.splits import Split, moments_of, random_splits, temporal_splits
-from acegraph.state import InvalidDataset
+from acegraph.state import AceError, InvalidDataset
 
 
 def items(n: int, **extra: object) -> list[dict[str, object]]:
@@ -57,3 +60,32 @@ def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> N
     changed = [a["answer"] != b["answer"] for a, b in zip(rows[:60], noisy.train, strict=True)]
     assert sum(changed) == 12
     assert noisy.test == rows[60:]
+
+
+def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
+    rows = items(20, since="2013-12-20")
+    with pytest.raises(InvalidDataset, match=r"at and since hold dates.*--time"):
+        moments_of(rows, None)
+    assert moments_of(rows, "since") == [moments_of(rows, "since")[0]] * 20
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["x.csv", "--challenger", "0", "--gate", "off"], "--challenger does not go with --gate"),
+        (["--train-file", "a", "--test-file", "b", "--seeds", "5"], "are the split"),
+        (["x.csv", "--time", "at"], "--time goes with"),
+        (["x.csv", "--costs", "missed_fraud=nan"], "not 'missed_fraud=nan'"),
+    ],
+)
+def test_an_option_that_would_be_ignored_is_refused(words: list[str], why: str) -> None:
+    done = CliRunner().invoke(app, ["compare", *words])
+    assert isinstance(done.exception, AceError)
+    assert why in str(done.exception)
+
+
+def test_test_rows_of_one_class_are_refused() -> None:
+    rows = items(40)
+    honest = [row for row in rows if row["answer"] == "APPROVE"]
+    with pytest.raises(InvalidDataset, match="all 10 test rows have the same label"):
+        run_experiment([Split(rows[:20], honest[-10:])], baselines=False)
