@@ -128,9 +128,17 @@ def selectors(embeddings: Embeddings | EmbeddingModel | None) -> Any:
         weights: tuple[tuple[str, float], ...],
         model: str | None,
         seed: int,
+        keep_queries: bool,
     ) -> HybridSelector:
         return HybridSelector(
-            quality, semantic, diversity, dict(weights), model, embeddings=embeddings, seed=seed
+            quality,
+            semantic,
+            diversity,
+            dict(weights),
+            model,
+            embeddings=embeddings,
+            seed=seed,
+            keep_queries=keep_queries,
         )
 
     def selector_for(settings: dict[str, Any]) -> HybridSelector:
@@ -141,6 +149,7 @@ def selectors(embeddings: Embeddings | EmbeddingModel | None) -> Any:
             tuple(sorted(settings["weights"].items())),
             settings["embedding_model"],
             settings["seed"],
+            not settings.get("redact"),
         )
 
     return selector_for

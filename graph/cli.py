@@ -253,11 +253,11 @@ def main() -> None:
     """Run the command line; our own errors become one line."""
     try:
         sys.exit(app(standalone_mode=False) or 0)
-    except (AceError, OSError, _UsageError) as error:
+    except (AceError, OSError, UnicodeEncodeError, _UsageError) as error:
         if told := _in_words(error):  # help that was asked for by saying nothing is said already
             told = visible(f"acegraph: {told}")
             err.print(told, markup=False, highlight=False, soft_wrap=True)
-        sys.exit(2 if isinstance(error, (InvalidInput, OSError, _UsageError)) else 1)
+        sys.exit(2 if isinstance(error, (InvalidInput, OSError, ValueError, _UsageError)) else 1)
     except typer.Abort:
         sys.exit(130)
 
@@ -265,6 +265,8 @@ def main() -> None:
 def _in_words(error: Any) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
+    if isinstance(error, UnicodeEncodeError):
+        return "what was given is not UTF-8 text"
     if isinstance(error, _UsageError):
         command = error.ctx.command_path if error.ctx else "acegraph"
         said = error.format_message().rstrip(".")

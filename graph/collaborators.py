@@ -29,6 +29,7 @@ from acegraph.state import (
     ReflectionForm,
     Transaction,
     Verdict,
+    clean_text,
     other,
     parse_verdict,
 )
@@ -245,7 +246,7 @@ def _condition(form: ReflectionForm) -> dict[str, Any] | None:
 
 
 def _texts(given: Any) -> tuple[str, ...]:
-    return (given,) if isinstance(given, str) else tuple(str(entry) for entry in given)
+    return tuple(clean_text(str(text)) for text in ([given] if isinstance(given, str) else given))
 
 
 def _verdict(answer: object) -> Verdict:

@@ -26,6 +26,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.formats import as_past, delimiter_of
+from acegraph.state.verdict import is_absence
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -105,7 +106,7 @@ def feedback_many(
     reflecting, curating = as_reflector(reflector), curator or Curator()
     waiting = iter(labels)
     while batch := list(islice(waiting, _BATCH)):
-        given = dict(batch)  # of two labels for one decision the later one stands
+        given = _last_words(batch)
         found = playbook.label_many(given)
         report.labels += len(batch)
         report.unknown += [i for i in given if i not in found]
@@ -119,6 +120,15 @@ def feedback_many(
                     report.bullets_added.append(learned.bullet_id)
         progress(report.labels)
     return report
+
+
+def _last_words(labels: Iterable[tuple[str, Label]]) -> dict[str, Label]:
+    """Of two labels for one decision the later; that nothing came is no word against one."""
+    given: dict[str, Label] = {}
+    for decision_id, label in labels:
+        if decision_id not in given or not is_absence(label.source):
+            given[decision_id] = label
+    return given
 
 
 def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tuple[str, Label]]:

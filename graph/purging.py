@@ -10,7 +10,7 @@ from acegraph.graph.relearning import CannotRelearn, Progress, adopt, relearn
 from acegraph.nodes.curator import Curator
 from acegraph.state import BulletPlaybook, Purged
 from acegraph.state import purge as take_back
-from acegraph.state.stream import stream
+from acegraph.state.stream import PRUNED_PART, broken_by, stream
 from acegraph.state.versions import suspect_of
 
 
@@ -49,6 +49,8 @@ def purge(
                 playbook.set_weights({b.id: None for b in playbook})
             for node in sorted({bullet.node for bullet in playbook}):
                 (curator or Curator()).tend(node, playbook)
+            if not note and broken_by(playbook.database) == PRUNED_PART:
+                note = f"{PRUNED_PART}: what they counted for cannot be taken back"
             return replace(found, note=note)
         learned = adopt(playbook, copy.playbook, suspect.describe(), by)
         is_active = {b.id for b in playbook if b.status == "active"}

@@ -22,6 +22,8 @@ from acegraph.state import (
     Transaction,
     Verdict,
 )
+from acegraph.state.redaction import Redaction
+from acegraph.state.remarks import is_remark
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -72,18 +74,38 @@ def replay(
         )
     transaction = Transaction(stored["text"], stored["fields"])
     with as_of(playbook, int(stored["seen"])) as past:
-        replayed = _select(past, transaction, stored, embeddings)
+        replayed = tuple(b.id for b in _select(past, transaction, stored, embeddings))
+        looked_at = _looked_at(past, stored) | _looked_at(playbook, stored)
+    shown, hidden = tuple(stored["bullets"]), _hidden(stored)
+    if hidden & looked_at or (hidden and replayed != shown):
+        raise PlaybookError(
+            f"what decision {decision_id!r} saw in {', '.join(sorted(hidden))} was redacted: "
+            "whether the same bullets come out cannot be told"
+        )
     today = _select(playbook, transaction, stored, embeddings)
     return Replay(
         decision_id=decision_id,
         decision=stored["decision"],
         label=stored["label"],
         playbook_version=stored["playbook_version"],
-        shown=tuple(stored["bullets"]),
-        replayed=tuple(b.id for b in replayed),
+        shown=shown,
+        replayed=replayed,
         decision_today=_decide(transaction, today, stored["settings"], agent),
         shown_today=tuple(b.id for b in today),
     )
+
+
+def _hidden(stored: Mapping[str, Any]) -> set[str]:
+    """The fields whose values were not stored, but for remarks, which select nothing."""
+    redacted = Redaction.of(stored["fields"], stored["settings"].get("redact") or ())
+    return {name for name in redacted.hidden if not is_remark(name)}
+
+
+def _looked_at(playbook: BulletPlaybook, stored: Mapping[str, Any]) -> set[str]:
+    """The fields that rules look at, where any were to be selected."""
+    settings = stored["settings"]
+    bullets = playbook.get_bullets_for_node(settings["node"]) if settings["selects"] else ()
+    return {name for b in bullets if b.condition for name in b.condition.fields}
 
 
 def _select(

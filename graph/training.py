@@ -5,7 +5,7 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 (lookahead.py); a budget ends a pass cleanly.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
@@ -32,6 +32,7 @@ from acegraph.state import (
     Case,
     InvalidSettings,
     Mode,
+    PrunedDecision,
     Source,
     Transaction,
     UnknownDecision,
@@ -172,9 +173,16 @@ class TrainingPipeline:
         self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
     ) -> TrainingReport:
         before, spent = len(self.playbook), Spending()
-        cases = list(zip(items, ids, strict=True))
-        found = {i: told for item, i in cases if (told := self._told_before(item, i))}
-        repeated = len(found)
+        found: dict[str, Any] = {}
+        pruned = set()  # learned from before they left the ledger: none is counted twice
+        for item, case_id in zip(items, ids, strict=True):
+            try:
+                if told := self._told_before(item, case_id):
+                    found[case_id] = told
+            except PrunedDecision:
+                pruned.add(case_id)
+        repeated = len(found) + len(pruned)
+        cases = [(item, i) for item, i in zip(items, ids, strict=True) if i not in pruned]
         still_open = [(item, case_id) for item, case_id in cases if case_id not in found]
         context = self.context.with_changes(**settings)
         found |= self._decide(self.playbook, context, still_open, what, spent)
@@ -196,12 +204,12 @@ class TrainingPipeline:
             tokens=spent.total.tokens,
             cost=spent.cost(self.prices),
             usage=spent.to_json(),
-            stopped=self.budget.spent if self._was_cut_short(found, ids) else "",
+            stopped=self.budget.spent if self._was_cut_short(found, {i for _, i in cases}) else "",
         )
 
-    def _was_cut_short(self, found: Mapping[str, Any], ids: Sequence[str]) -> bool:
+    def _was_cut_short(self, found: Mapping[str, Any], ids: Collection[str]) -> bool:
         """Whether a case was not decided, or not learned from, because of the budget."""
-        if len(found) < len(set(ids)):
+        if len(found) < len(ids):
             return True
         reasons = [str(told.get("undecided")) for told in found.values()]
         return bool(self.budget.spent) and any(r.endswith(self.budget.spent) for r in reasons)
@@ -210,6 +218,8 @@ class TrainingPipeline:
         """What an earlier pass said and learned, so that an interrupted one is not paid twice."""
         try:
             told = self.playbook.decision(case_id)
+        except PrunedDecision:
+            raise
         except UnknownDecision:
             return None
         if told["decision"] is None or told["label"] != item["answer"]:

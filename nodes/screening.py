@@ -21,7 +21,6 @@ from acegraph.nodes import vocabulary
 from acegraph.nodes.identity import copied, identifying_values, is_entity, is_identifying
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.skeleton import personal_data, skeleton, words_of
-from acegraph.nodes.wording import take_apart
 from acegraph.state import (
     APPROVE,
     DECLINE,
@@ -208,6 +207,8 @@ def _contradicts(content: str, condition: Condition) -> bool:
     """Whether a sentence has another verdict than its condition, other numbers, or one of its
     numbers as a bound from the other side.
     """
+    from acegraph.nodes.wording import take_apart  # heavy, and needed for few
+
     said = take_apart(content)
     tests = [
         ("up" if c.op.startswith(">") else "down", abs(c.value))

@@ -51,6 +51,7 @@ class HybridSelector:
         *,
         embeddings: Embeddings | EmbeddingModel | None = None,
         seed: int = 0,
+        keep_queries: bool = True,
     ) -> None:
         given: dict[str, float] = {**_DEFAULT_WEIGHTS, **(weights or {})}
         if given.keys() != _DEFAULT_WEIGHTS.keys():
@@ -66,6 +67,8 @@ class HybridSelector:
         self.diversity_weight = diversity_weight
         self.weights = given
         self.seed = seed
+        self.keep_queries = keep_queries
+        """Whether the vectors of transactions are stored; with them a guess at one is checked."""
         self._selections = self._emptied = 0
         self._model: EmbeddingModel | None = named_embeddings(embeddings) if embeddings else None
         if self._model is None and embedding_model is not None:
@@ -207,8 +210,12 @@ class HybridSelector:
         model, view = self.embedding, pool.view
         matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         lacking = view.bullets(view.lacking(model.name, pool.is_good))
-        wanted = [*texts, *(b.content for b in lacking)]
-        vectors = await model.vectors(wanted, wait, playbook)
+        contents = [b.content for b in lacking]
+        if self.keep_queries:
+            vectors = await model.vectors([*texts, *contents], wait, playbook)
+        else:
+            vectors = await model.vectors(texts, wait)
+            vectors += await model.vectors(contents, wait, playbook)
         queries, bought = np.stack(vectors[: len(texts)]), vectors[len(texts) :]
         if lacking:
             fresh = {b.id: vector for b, vector in zip(lacking, bought, strict=True)}

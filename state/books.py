@@ -248,9 +248,9 @@ class Books:
     def _take_in(self, row: Any) -> None:
         """Add a case that another process labelled to the table in memory."""
         table = self._cases.get(row.node)
-        if table is None or row.source == JUDGE:
+        if table is None or (row.source == JUDGE and row.revision == 1):
             return
-        if row.revision == 1 and row.label is not None:
+        if row.revision == 1 and row.known_at >= table.known_at:
             table.add(read_case(row))
         else:
             self._cases.pop(row.node)

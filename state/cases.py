@@ -5,7 +5,7 @@ conditions, bullets or databases.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any, Final
 
@@ -32,6 +32,8 @@ class Case:
     text: str = ""
     digest: str = ""
     """Of the transaction, so that the same case is recognised when it is decided later."""
+    known_at: str = field(default="", compare=False)
+    """Since when the label is known, where it comes from the ledger."""
 
 
 @dataclass(frozen=True)
@@ -125,6 +127,11 @@ class CaseTable:
         self._fraud[row] = case.label == DECLINE
         self._cases.append(case)
         self._size = size
+
+    @property
+    def known_at(self) -> str:
+        """Since when its newest case is known."""
+        return self._cases[self._size - 1].known_at if self._size else ""
 
     def snapshot(self) -> "CaseTable":
         """The table as it is now; it shares the data and does not grow."""

@@ -9,6 +9,7 @@ from acegraph.state.database import Database, open_database
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.sqlite import SqliteDatabase
+from acegraph.state.vectors import MODEL_KEY
 
 _SOME = 1_000
 
@@ -23,9 +24,10 @@ def copy_ledger(source: Database, target: Database) -> None:
     with source.snapshot() as read, target.writing() as page:
         page.connection.execute(tables.clock.delete())
         for table in tables.metadata.sorted_tables:
-            if table is tables.meta:
-                continue
-            rows = read.execution_options(yield_per=_SOME).execute(sa.select(table)).mappings()
+            wanted = sa.select(table)
+            if table is tables.meta:  # the schema is the target's own
+                wanted = wanted.where(table.c.key == MODEL_KEY)
+            rows = read.execution_options(yield_per=_SOME).execute(wanted).mappings()
             for part in rows.partitions(_SOME):
                 page.connection.execute(table.insert(), [dict(row) for row in part])
 

@@ -14,14 +14,15 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from acegraph.state import tables
+from acegraph.state.condition import Condition, parse_condition
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.formats import chunks, now, to_text
 from acegraph.state.ledger import ERASED
 from acegraph.state.page import Page
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.remarks import is_remark
-from acegraph.state.rows import has_value, written
-from acegraph.state.vectors import forget_vector
+from acegraph.state.rows import has_value, read_condition, written
+from acegraph.state.vectors import forget_vectors
 
 GONE: Final = "[erased]"
 _MIN_TELLING: Final = 4
@@ -32,13 +33,30 @@ _NAMES = re.compile(
 )
 """What tells who it is in a text without fields: addresses, quotations, long numbers, names."""
 _PAIRS = re.compile(r"(?=\b(\w{4,} \w{4,})\b)")
+_OURS: Final = frozenset(
+    """
+    accept action active added all allow and approve approved as author back bullet by candidate
+    case cases chance chargeback condition content curator decided decision decline declined deny
+    duplicate erased evidence false feedback field fires fraud fraudulent gain genuine hand harmful
+    held helpful high history if imported is judge known label learned legit legitimate lesson low
+    missing node not of offline online origin positive precision problem prompt proof proven pruned
+    purged rate reason recall refused reject removed retired revived right rolled rule safe
+    selected source status suspicious to true types unproven user value verdict version when
+    """.split()
+)
+"""Words of our own: keys, verdicts, sources, statuses, operators. They tell of nobody."""
 _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
-    tables.history: ("content", "condition", "reason", "source"),
+    tables.history: ("content", "condition", "reason"),
     tables.lessons: ("lesson",),
     tables.adjustments: ("reason",),
 }
 """Where a text may repeat what a transaction said."""
+_JSON: Final = frozenset({"evidence", "origin", "problem_types", "lesson"})
+_LINKS: Final = frozenset(
+    "decision label label_source author prompt imported_from action bullet_id retired".split()
+)
+"""Keys whose values are ids, signatures and choices of ours: other rows are found by them."""
 
 
 @dataclass(frozen=True)
@@ -69,13 +87,13 @@ def erase(
         if not rows:
             raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")  # type: ignore[index]
         telling = _telling(rows.values(), entity)
-        telling -= _said_by_others(page, rows, telling)
+        telling = _said_by_nobody_else(page, rows, telling)
         for row in rows.values():
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
             page.replace(tables.cases, row, blank)
-            forget_vector(page, row["text"])
         _blank_decisions(page, list(rows))
         texts = _scrub(page, telling)
+        forget_vectors(page)
         playbook.adjust(page, {0: (0, 0, 0)}, "erased")  # so that other processes notice
     playbook.forget()
     playbook.forget_cases()
@@ -121,16 +139,29 @@ def _telling(rows: Iterable[Mapping[str, Any]], entity: tuple[str, object] | Non
     return {text for text in found if len(text) >= _MIN_TELLING}
 
 
-def _said_by_others(page: Page, erased: Mapping[str, Any], telling: set[str]) -> set[str]:
-    """What other transactions say as well tells nothing of those that are erased."""
-    left, common = set(telling), set()
+def _said_by_nobody_else(page: Page, erased: Mapping[str, Any], telling: set[str]) -> set[str]:
+    """What no other transaction says, and what is not made of our own words and field names."""
+    left, ours = set(telling), set(_OURS)
     for row in page.connection.execute(
         sa.select(tables.cases.c.id, tables.cases.c.text, tables.cases.c.fields)
     ):
         if row.id not in erased:
-            common |= {text for text in left if text in row.text or text in row.fields}
-            left -= common
-    return common
+            said = f"{row.text} {row.fields}".casefold()
+            left -= {text for text in left if _is_said(text.casefold(), said)}
+            ours.update(_words(" ".join(json.loads(row.fields))))
+    for text in page.connection.scalars(sa.select(tables.bullets.c.condition)):
+        if rule := read_condition(text):
+            ours.update(_words(" ".join(rule.fields)))
+    return {text for text in left if not ours.issuperset(_words(text))}
+
+
+def _words(text: str) -> list[str]:
+    """The words of a text; those of `merchant_rating` are two."""
+    return re.findall(r"[^\W_]+", text.casefold())
+
+
+def _is_said(text: str, said: str) -> bool:
+    return text in said and bool(re.search(_whole(text), said))
 
 
 def _blank_decisions(page: Page, ids: list[str]) -> None:
@@ -154,11 +185,18 @@ def _blank_decisions(page: Page, ids: list[str]) -> None:
 
 
 def _form(text: str) -> str:
-    """A pattern for a telling value: whole numbers, and short names as they are written."""
+    """A pattern for a telling value: whole words and numbers, short names as they are written."""
     if text.isdigit():
         return rf"(?<!\d){text}(?!\d)"
     is_long = len(text) >= 2 * _MIN_TELLING or not text.isalpha()
-    return f"(?i:{re.escape(text)})" if is_long else re.escape(text)
+    return f"(?i:{_whole(text)})" if is_long else _whole(text)
+
+
+def _whole(text: str) -> str:
+    """A pattern for a text that is no part of a longer word."""
+    # Scripts without capitals often have no spaces between words either.
+    first, last = (c.isdigit() or c.lower() != c.upper() for c in (text[0], text[-1]))
+    return (r"(?<!\w)" if first else "") + re.escape(text) + (r"(?!\w)" if last else "")
 
 
 def _scrub(page: Page, telling: set[str]) -> int:
@@ -172,18 +210,47 @@ def _scrub(page: Page, telling: set[str]) -> int:
     changed = 0
     for table, columns in _TEXTS.items():
         for row in [dict(r) for r in page.connection.execute(sa.select(table)).mappings()]:
-            new: dict[str, Any] = {
-                c: text
-                for c in columns
-                if row[c] is not None and (text := pattern.sub(GONE, row[c])) != row[c]
-            }
+            new = _without(row, columns, pattern)
             if not new:
                 continue
             changed += 1
-            if "condition" in new:  # without the value it compared with there is no condition
-                new["condition"] = None
             if table is tables.bullets:
                 new["changed"] = page.next_position()
-                forget_vector(page, row["content"])
             page.replace(table, row, new)
     return changed
+
+
+def _without(
+    row: Mapping[str, Any], columns: Iterable[str], pattern: re.Pattern[str]
+) -> dict[str, Any]:
+    """Those of the columns that repeat something, as they are without it."""
+    rule = read_condition(row.get("condition"))
+    is_told = rule is not None and _compares_with(rule, pattern)
+    new: dict[str, Any] = {}
+    for column in columns:
+        if column == "condition":
+            new[column] = None if is_told else row[column]  # without its value there is none
+        elif column in _JSON:
+            new[column] = to_text(_scrubbed(json.loads(row[column]), pattern))
+        elif column == "content" and rule and not is_told and parse_condition(row[column]) == rule:
+            continue  # field names and operators repeat nobody
+        else:
+            new[column] = pattern.sub(GONE, row[column])
+    return {column: value for column, value in new.items() if value != row[column]}
+
+
+def _compares_with(rule: Condition, pattern: re.Pattern[str]) -> bool:
+    """Whether a rule compares a field with a telling value."""
+    values = (c.value for c in rule.comparisons if not isinstance(c.value, bool | None))
+    return any(pattern.search(written(value)) for value in values)
+
+
+def _scrubbed(data: Any, pattern: re.Pattern[str]) -> Any:
+    """JSON whose values repeat nothing; its keys are ours."""
+    if isinstance(data, str):
+        return pattern.sub(GONE, data)
+    if isinstance(data, list):
+        return [_scrubbed(value, pattern) for value in data]
+    if isinstance(data, dict):
+        return {k: v if k in _LINKS else _scrubbed(v, pattern) for k, v in data.items()}
+    return data

@@ -117,7 +117,7 @@ class Weights(TypedDict):
 class AceContext(BaseModel):
     """The settings of a run."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mode: Mode = Field(
         "offline_online",

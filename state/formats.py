@@ -4,7 +4,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -36,7 +36,7 @@ def now() -> str:
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
-def as_utc(time: str | datetime) -> str:
+def as_utc(time: str | date) -> str:
     """A time given by a person, as the tables write it; without a zone it is UTC.
 
     >>> as_utc("2026-03-01T12:00:00+02:00")
@@ -47,6 +47,8 @@ def as_utc(time: str | datetime) -> str:
             time = datetime.fromisoformat(time.strip())
         except ValueError:
             raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
+    if not isinstance(time, datetime):  # a day alone
+        time = datetime(time.year, time.month, time.day)
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)
     try:
         return aware.astimezone(UTC).isoformat(timespec="microseconds")
@@ -54,7 +56,7 @@ def as_utc(time: str | datetime) -> str:
         raise InvalidInput(f"{time} is beyond the calendar") from None
 
 
-def as_past(time: str | datetime) -> str:
+def as_past(time: str | date) -> str:
     """The same for a time that must have come."""
     found = as_utc(time)
     if found > now():
@@ -81,6 +83,15 @@ def written_number(text: str) -> float | None:
     if _CONTINENTAL.fullmatch(plain):
         return float(plain.replace(".", "").replace(",", "."))
     return None
+
+
+def is_storable(text: str) -> bool:
+    """Whether a database can hold a text: half of a character it cannot."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_nothing(word: str) -> bool:

@@ -16,7 +16,14 @@ from acegraph.state import tables
 from acegraph.state.cases import Case
 from acegraph.state.database import Database
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
-from acegraph.state.formats import chunks, now, stored_float, to_text
+from acegraph.state.formats import (
+    as_utc,
+    chunks,
+    is_storable,
+    now,
+    stored_float,
+    to_text,
+)
 from acegraph.state.page import Page
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
@@ -110,6 +117,8 @@ class Ledger:
             )
         standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
         if standing.decision is not None:
+            if label and self._was_said(page, record.id, label):
+                label = None  # the same request again must not undo a correction
             return self._settle(page, {record.id: standing}, {record.id: label})[record.id]
         self._store_decision(page, record, now())
         standing = replace(
@@ -125,24 +134,37 @@ class Ledger:
     def label(self, page: Page, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, the right answers of stored cases; unknown ones are left out."""
         found: dict[str, Recorded] = {}
-        for ids in chunks(list(labels)):
+        for ids in chunks([i for i in labels if is_storable(i)]):
             rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
             standing = {row.id: _standing(row) for row in rows}
             hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
             said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
+            said |= dict.fromkeys(self._repeated(page, standing, said))
+            self._note_confirmations(page, standing, said)
             found |= self._settle(page, standing, said)
             found |= {i: replace(found[i], missing=True) for i in hidden}
         return found
 
     def withdraw(self, page: Page, case_id: str, by: str, instead: Label | None) -> Recorded:
-        """Take the standing label back with all it moved; an earlier one may stand again."""
-        row = page.connection.execute(sql.STANDING, {"id": case_id}).one()
-        said = {case_id: instead}
-        return self._settle(page, {case_id: _standing(row)}, said, withdrawn_by=by)[case_id]
+        """Take back every label so far with all they moved; one of them may be said anew."""
+        row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
+        if row is None:
+            self._refuse_pruned(page.connection, case_id)
+            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        case = _standing(row)
+        gone = self._settle(page, {case_id: case}, {case_id: None}, withdrawn_by=by)[case_id]
+        if instead is None:
+            return gone
+        case = replace(case, label=None, revision=case.revision + 1)
+        stands = self._settle(page, {case_id: case}, {case_id: instead})[case_id]
+        return replace(stands, moved=add_moves(gone.moved, stands.moved))
 
     def conclude(self, page: Page, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
-        if page.first(sql.LESSON, case_id) is None:
+        known = page.first(sql.LESSON_OF, case_id)
+        if known is None:
+            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        if known[0] is None:
             learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
             page.add(tables.lessons, [learned])
 
@@ -163,6 +185,8 @@ class Ledger:
 
     def decision(self, case_id: str) -> dict[str, Any]:
         """A stored decision with its case, the bullets shown and its label."""
+        if not is_storable(case_id):
+            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
         with self._database.reading() as connection:
             found = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
             if found is None:
@@ -260,6 +284,59 @@ class Ledger:
             )
         return found
 
+    def _note_confirmations(
+        self, page: Page, standing: Mapping[str, _Standing], labels: Mapping[str, Label | None]
+    ) -> None:
+        """Keep that somebody else says the same, below the label that stands: should that one be
+        purged, the other stands on.
+        """
+        rows, at = [], now()
+        for i, label in labels.items():
+            known, revision = standing[i].label, standing[i].revision
+            if _confirms(known, label):
+                rows += [
+                    _outcome(i, revision + n, said, at) for n, said in ((1, label), (2, known))
+                ]
+        page.add(tables.outcomes, rows)
+
+    def _was_said(self, page: Page, case_id: str, label: Label) -> bool:
+        """Whether somebody has said just this of a case, since its labels were last withdrawn."""
+        return (label.value, label.source) in {
+            (row.label, row.source) for row in self._sayings(page, [case_id])
+        }
+
+    def _repeated(
+        self, page: Page, standing: Mapping[str, _Standing], labels: Mapping[str, Label | None]
+    ) -> list[str]:
+        """Labels of a file that is sent again: with the same time, or as a confirmation."""
+        others = {
+            i: label
+            for i, label in labels.items()
+            if label
+            and (known := standing[i].label)
+            and (label.known_at or _confirms(known, label))
+            and (label.value, label.source) != (known.value, known.source)
+        }
+        found = []
+        for row in self._sayings(page, list(others)):
+            label = others[row.case]
+            if (row.label, row.source) != (label.value, label.source):
+                continue
+            is_again = bool(label.known_at) and row.known_at == as_utc(label.known_at)
+            if is_again or _confirms(standing[row.case].label, label):
+                found.append(row.case)
+        return found
+
+    def _sayings(self, page: Page, case_ids: list[str]) -> list[Any]:
+        """Every label of some cases, since they were last withdrawn."""
+        found: dict[str, list[Any]] = {}
+        for row in page.connection.execute(sql.SAYINGS, {"ids": case_ids}) if case_ids else ():
+            if row.label is None:
+                found.pop(row.case, None)
+            else:
+                found.setdefault(row.case, []).append(row)
+        return [row for rows in found.values() for row in rows]
+
     def _blocked(self, page: Page, case_ids: list[str]) -> set[str]:
         """Those that were declined, and not let through: nobody could have charged them back."""
         if not case_ids:
@@ -280,7 +357,7 @@ def _standing(row: Any) -> _Standing:
         row.node,
         row.decision,
         bool(row.counted),
-        Label(row.label, row.label_source) if row.label else None,
+        Label(row.label, row.label_source, row.label_known_at) if row.label else None,
         row.revision or 0,
         json.loads(row.lesson) if row.lesson is not None else None,
     )
@@ -294,7 +371,7 @@ def _outcome(
         "revision": revision,
         "label": label.value if label else None,
         "source": clean_text(label.source if label else withdrawn_by),
-        "known_at": label.known_at if label and label.known_at else at,
+        "known_at": as_utc(label.known_at) if label and label.known_at else at,
     }
 
 
@@ -302,6 +379,13 @@ def _says_something_new(known: Label | None, label: Label) -> bool:
     if known is None:
         return True
     return label.source != JUDGE and (label.value != known.value or known.source == JUDGE)
+
+
+def _confirms(known: Label | None, label: Label | None) -> bool:
+    """Whether somebody else says what is known."""
+    if known is None or label is None or JUDGE in (known.source, label.source):
+        return False
+    return label.value == known.value and label.source != known.source
 
 
 def _argued(record: DecisionRecord) -> dict[int, str]:

@@ -18,7 +18,7 @@ from acegraph.state.formats import as_utc
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import add_moves
 from acegraph.state.rows import from_row, read_condition, to_row
-from acegraph.state.tally import Until, adjusted, contents, count
+from acegraph.state.tally import Until, adjusted, contents, count, was_said
 from acegraph.state.verdict import JUDGE
 
 
@@ -83,14 +83,14 @@ def _labelled(
     is_newest = ~sa.exists().where(
         later.c.case == newest.c.case,
         later.c.revision > newest.c.revision,
-        until.holds(later, "known_at"),
+        was_said(later, until),
     )
     found = connection.execute(
         sa.select(cases, newest.c.label, newest.c.source, newest.c.known_at)
         .join(newest, newest.c.case == cases.c.id)
         .where(
             is_newest,
-            until.holds(newest, "known_at"),
+            was_said(newest, until),
             newest.c.label.is_not(None),
             newest.c.source != JUDGE,
             cases.c.evidence == 1,
@@ -113,11 +113,12 @@ def _refuse_pruned(connection: sa.Connection, until: Until) -> None:
     position, time = connection.execute(covers).one()
     if position is None:
         return
-    if (
-        position > (until.position or 0)
-        if until.position is not None
-        else time > (until.time or "")
-    ):
+    if until.position is not None:
+        is_gone = position > until.position
+    else:  # up to the prune itself the pruned cases were evidence
+        at = connection.scalar(sa.select(sa.func.max(tables.pruned.c.at)))
+        is_gone = max(time, at or "") > (until.time or "")
+    if is_gone:
         raise PlaybookError(
             f"what the playbook was at {until.describe()} cannot be told any more: "
             f"decisions up to {time[:10]} were pruned"

@@ -22,7 +22,7 @@ from acegraph.state.errors import (
     UnknownBullet,
     UnknownDecision,
 )
-from acegraph.state.formats import now, stored_float
+from acegraph.state.formats import as_utc, now, stored_float
 from acegraph.state.index import Bools, View
 from acegraph.state.matrix import Vector, VectorMatrix
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
@@ -243,14 +243,21 @@ class BulletPlaybook(Books):
             recorded = self._ledger.record(page, record, label)
             self.move(recorded.moved)
             if label and recorded.label_changed and label.source != JUDGE:
-                table = self._cases.get(record.node)
-                if table is not None and recorded.new_case:
-                    if record.counted:
-                        fields, digest = record.fields, record.digest
-                        table.add(Case(record.id, fields, label.value, record.text, digest))
-                else:
-                    self._cases.pop(record.node, None)
+                if not recorded.new_case:  # it may be of another node
+                    self._cases.clear()
+                elif record.counted:
+                    self._add_case(record, label)
         return recorded
+
+    def _add_case(self, record: DecisionRecord, label: Label) -> None:
+        """Take a new labelled case into the table in memory, or the table is read anew."""
+        table = self._cases.get(record.node)
+        known_at = as_utc(label.known_at) if label.known_at else now()
+        if table is not None and known_at < table.known_at:
+            self._cases.pop(record.node)
+        elif table is not None:
+            given = (record.id, record.fields, label.value, record.text, record.digest)
+            table.add(Case(*given, known_at))
 
     @retried
     def label(self, decision_id: str, label: Label) -> Recorded:

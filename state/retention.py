@@ -12,6 +12,7 @@ from acegraph.state import tables
 from acegraph.state.formats import as_utc, chunks, now
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.tally import count
+from acegraph.state.vectors import forget_vectors
 
 
 def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
@@ -39,8 +40,16 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
         playbook.adjust(page, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
         page.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
-            for table in (selections, outcomes, tables.rights, tables.lessons, decisions):
+            for table in (selections, outcomes, tables.lessons, decisions):
                 page.remove(table, table.c.case.in_(part))
+            page.remove(tables.rights, tables.rights.c.case.in_(part) & _is_overtaken())
             page.remove(tables.cases, tables.cases.c.id.in_(part))
+        forget_vectors(page)
         playbook.forget_cases()
     return len(old)
+
+
+def _is_overtaken() -> sa.ColumnElement[bool]:
+    """The last right decision of a node stays: the next one is counted on from it."""
+    rights, later = tables.rights, tables.rights.alias("later")
+    return sa.exists().where(later.c.node == rights.c.node, later.c.number > rights.c.number)

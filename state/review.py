@@ -18,6 +18,7 @@ from acegraph.state.bullet import Bullet
 from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
 from acegraph.state.formats import now
+from acegraph.state.ledger import ERASED
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
@@ -178,13 +179,23 @@ def waiting(playbook: BulletPlaybook) -> list[Waiting]:
 
 
 def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
-    labelled = sa.exists().where(outcomes.c.case == cases.c.id, outcomes.c.source != JUDGE)
+    later = outcomes.alias("later")
+    stands = ~sa.exists().where(
+        later.c.case == outcomes.c.case, later.c.revision > outcomes.c.revision
+    )
+    labelled = sa.exists().where(
+        outcomes.c.case == cases.c.id,
+        stands,
+        outcomes.c.label.is_not(None),
+        outcomes.c.source != JUDGE,
+    )
     rows = (
         sa.select(cases.c.id, cases.c.text, cases.c.created_at, *_DECIDED)
         .select_from(cases)
         .outerjoin(decisions, decisions.c.case == cases.c.id)
         .where(
             ~labelled,
+            cases.c.digest != ERASED,
             sa.or_(
                 decisions.c.case.is_(None),
                 *(decisions.c.settings.contains(asked) for asked in _ASKED),

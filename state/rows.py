@@ -79,7 +79,7 @@ def case_row(
 
 def read_case(row: Any) -> Case:
     """The labelled case that a row holds."""
-    return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest)
+    return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)
 
 
 def has_value(fields: Mapping[str, Any], name: str, value: object) -> bool:

@@ -4,10 +4,12 @@ Several processes may share a file: BEGIN IMMEDIATE lets one of them write at a 
 """
 
 import sqlite3
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import getpid
 from shutil import disk_usage
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
@@ -16,6 +18,8 @@ from acegraph.state.database import READ_CLOCK, WAIT_SECONDS, Database, Durabili
 from acegraph.state.errors import PlaybookError
 from acegraph.state.formats import file_of
 from acegraph.state.page import Statement
+
+_SHORTLY: Final = 0.01
 
 
 class _Transaction:
@@ -37,6 +41,19 @@ class _Transaction:
                 self._driver.execute("ROLLBACK")
 
 
+def _use_wal(connection: sqlite3.Connection) -> None:
+    """Of several who open a new file at once one switches it; the others are not told to wait."""
+    last_try = time.monotonic() + WAIT_SECONDS
+    while True:
+        try:
+            connection.execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError as error:
+            if "locked" not in str(error) or time.monotonic() > last_try:
+                raise
+            time.sleep(_SHORTLY)
+
+
 class SqliteDatabase(Database):
     """SQLite: WAL, one writer, readers never wait for it."""
 
@@ -44,16 +61,18 @@ class SqliteDatabase(Database):
     _driver_error = sqlite3.Error
 
     def __init__(self, url: str, durability: Durability) -> None:
-        self.in_memory = file_of(url) is None  # type: ignore[misc]
+        file = file_of(url)
+        self.in_memory = file is None  # type: ignore[misc]
         self._engine = sa.create_engine(
-            url,
+            # Not read as a URL: a file's name may hold a question mark or a percent sign.
+            sa.URL.create("sqlite", database=str(file)) if file else url,
             poolclass=StaticPool,
             connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
         )
 
         def set_up(connection: Any, _record: object) -> None:
             connection.isolation_level = None  # we say BEGIN ourselves: pysqlite's is DEFERRED
-            connection.execute("PRAGMA journal_mode = WAL")
+            _use_wal(connection)
             connection.execute(f"PRAGMA synchronous = {durability.upper()}")
 
         sa.event.listen(self._engine, "connect", set_up)
@@ -64,6 +83,7 @@ class SqliteDatabase(Database):
         except sa.exc.DatabaseError as error:
             self._engine.dispose()
             raise PlaybookError(f"cannot open {url}: {error.orig}") from error
+        self._process = getpid()
         raw: Any = self._connection.connection.driver_connection
         self._driver: sqlite3.Connection = raw
         super().__init__(url, durability)
@@ -73,6 +93,7 @@ class SqliteDatabase(Database):
 
     def fetch(self, statement: Statement, *values: Any) -> list[Any]:
         """Asked of the driver itself: for one row SQLAlchemy costs more than SQLite."""
+        self._check_process()
         with self._lock:
             try:
                 text = statement.text(self._connection.dialect)
@@ -80,16 +101,24 @@ class SqliteDatabase(Database):
             except sqlite3.Error as error:
                 raise PlaybookError(f"cannot read {self.url}: {error}") from error
 
+    def _check_process(self) -> None:
+        """SQLite's locks are not inherited: what a forked process writes would be lost."""
+        if getpid() != self._process and not self.in_memory:
+            raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
+
     def _transaction(self) -> "_Transaction":
+        self._check_process()
         return _Transaction(self._driver, self._connection)
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
+        self._check_process()
         with self._lock:
             yield self._connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[sa.Connection]:
+        self._check_process()
         with self._lock:
             self._driver.execute("BEGIN")
             try:

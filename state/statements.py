@@ -48,6 +48,7 @@ _standing = (
         _newest.c.label,
         _newest.c.revision,
         _newest.c.source.label("label_source"),
+        _newest.c.known_at.label("label_known_at"),
     )
     .select_from(cases)
     .outerjoin(decisions, decisions.c.case == cases.c.id)
@@ -71,6 +72,18 @@ WHOLE_DECISION = (
     .outerjoin(_newest, _known)
     .where(cases.c.id == _id)
 )
+SAYINGS = (
+    sa.select(outcomes.c.case, outcomes.c.label, outcomes.c.source, outcomes.c.known_at)
+    .where(outcomes.c.case.in_(_ids))
+    .order_by(outcomes.c.case, outcomes.c.revision)
+)
+LESSON_OF = Statement(
+    sa.select(lessons.c.lesson)
+    .select_from(cases)
+    .outerjoin(lessons, lessons.c.case == cases.c.id)
+    .where(cases.c.id == _id)
+)
+"""A row for every case; its lesson is missing where nothing was learned."""
 LESSON = Statement(sa.select(lessons.c.lesson).where(lessons.c.case == _id))
 SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
@@ -100,6 +113,7 @@ _evidence = (
         _newest.c.label,
         _newest.c.revision,
         _newest.c.source,
+        _newest.c.known_at,
     )
     .select_from(cases)
     .join(_newest, _known)

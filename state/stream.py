@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from heapq import merge
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -26,6 +26,8 @@ from acegraph.state.tables import (
 from acegraph.state.transaction import Transaction
 from acegraph.state.verdict import Verdict
 from acegraph.state.versions import PURGED
+
+PRUNED_PART: Final = "a part of its decisions was pruned"
 
 
 @dataclass(frozen=True)
@@ -89,7 +91,7 @@ def broken_by(database: Database) -> str:
     """Why the stream is not all that happened, where it is not."""
     purged = sa.or_(history.c.reason.startswith(PURGED), history.c.change == "rolled back")
     gaps = (
-        ("a part of its decisions was pruned", sa.select(pruned.c.case)),
+        (PRUNED_PART, sa.select(pruned.c.case)),
         (
             "a part of its decisions was erased",
             sa.select(cases.c.id).where(cases.c.digest == ERASED),

@@ -33,6 +33,21 @@ class Until:
 ALWAYS = Until()
 
 
+def was_said(label: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
+    """Which labels were there; what was said anew after a withdrawal was not there before it."""
+    there = until.holds(label, "known_at")
+    if until.time is None:
+        return there
+    withdrawn = outcomes.alias()
+    is_anew = sa.exists().where(
+        withdrawn.c.case == label.c.case,
+        withdrawn.c.label.is_(None),
+        withdrawn.c.revision < label.c.revision,
+        withdrawn.c.known_at > until.time,
+    )
+    return sa.and_(there, ~is_anew)
+
+
 def count(
     connection: sa.Connection, until: Until = ALWAYS, decided_before: str | None = None
 ) -> dict[int, tuple[int, int, int]]:
@@ -41,7 +56,7 @@ def count(
     is_newest = ~sa.exists().where(
         later.c.case == newest.c.case,
         later.c.revision > newest.c.revision,
-        until.holds(later, "known_at"),
+        was_said(later, until),
     )
     counted = sa.and_(decisions.c.counted == 1, until.holds(decisions, "decided_at"))
     if decided_before is not None:
@@ -60,7 +75,7 @@ def count(
             counted,
             selections.c.credited == 1,
             newest.c.label.is_not(None),
-            until.holds(newest, "known_at"),
+            was_said(newest, until),
         )
         .group_by(selections.c.bullet)
     )

@@ -3,7 +3,8 @@
 They lie in the database under the model and a hash of the text, so that no text is bought twice.
 """
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
 from typing import Any, Final
 
@@ -15,9 +16,12 @@ from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.formats import chunks
 from acegraph.state.matrix import Vector, text_hash
 from acegraph.state.page import Page, Statement, hash_values
-from acegraph.state.tables import embeddings, meta
+from acegraph.state.remarks import facts_text
+from acegraph.state.tables import bullets, cases, embeddings, history, meta
+from acegraph.state.transaction import Transaction
 
-_MODEL_KEY: Final = "embedding_model"
+MODEL_KEY: Final = "embedding_model"
+"""Under which the database says whose vectors its bullets have."""
 _of_model = embeddings.c.model == sa.bindparam("model")
 _ONE_VECTOR: Final = Statement(
     sa.select(embeddings.c.vector).where(_of_model, embeddings.c.text_hash == sa.bindparam("name"))
@@ -75,7 +79,7 @@ class VectorShelf:
         """The model whose vectors the bullets of this playbook have."""
         with self._database.reading() as connection:
             found: str | None = connection.scalar(
-                sa.select(meta.c.value).where(meta.c.key == _MODEL_KEY)
+                sa.select(meta.c.value).where(meta.c.key == MODEL_KEY)
             )
         return found
 
@@ -85,7 +89,7 @@ class VectorShelf:
             insert = _insert(page, meta)
             page.connection.execute(
                 insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
-                {"key": _MODEL_KEY, "value": model},
+                {"key": MODEL_KEY, "value": model},
             )
 
 
@@ -95,7 +99,22 @@ def _insert(page: Page, table: sa.Table) -> Any:
     return dialect.insert(table)
 
 
-def forget_vector(page: Page, text: str) -> None:
-    """Drop the vectors of a text: they follow from what it said."""
-    gone = embeddings.delete().where(embeddings.c.text_hash == text_hash(text))
-    page.connection.execute(gone)
+def forget_vectors(page: Page) -> None:
+    """Drop the vectors of texts that the ledger does not hold any more: they follow from them.
+
+    By what is left, not by what went: a transaction that was redacted or never decided has no text
+    there by which its vector could be found.
+    """
+    stored = set(page.connection.scalars(sa.select(embeddings.c.text_hash)))
+    if stored:
+        stored -= {text_hash(text) for text in _texts(page)}
+    for some in chunks(sorted(stored)):
+        page.connection.execute(embeddings.delete().where(embeddings.c.text_hash.in_(some)))
+
+
+def _texts(page: Page) -> Iterator[str]:
+    """Every text whose vector may be asked for again."""
+    for table in (bullets, history):
+        yield from page.connection.scalars(sa.select(table.c.content))
+    for text, fields in page.connection.execute(sa.select(cases.c.text, cases.c.fields)):
+        yield facts_text(Transaction(text, json.loads(fields)))

@@ -176,25 +176,25 @@ def purge(
     suspect = suspect_of(source, entity, since, until)
     why = suspect.describe()
     with playbook.writing() as page:
-        standing = _standing_labels(page.connection, suspect)
+        labels = _taken_back(page.connection, suspect)
         touched = _ever_said(page.connection, suspect)
         gone = [
             b
             for b in playbook
             if b.status in ("active", "candidate") and _from(b, suspect, touched)
         ]
+        if not (gone or labels):
+            raise PlaybookError(f"nothing in this playbook came from {why}")
         restored = _displaced(playbook, page.connection, suspect, touched) if touched else []
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
-        for case, instead in standing.items():
+        for case, instead in labels.items():
             playbook.withdraw(case, f"purge of {why}", instead)
         for bullet in restored:
             playbook.set_status(
                 bullet.id, "active", f"was retired beside what is {PURGED}{why}", by
             )
-    if not (gone or standing):
-        raise PlaybookError(f"nothing in this playbook came from {why}")
-    return Purged(tuple(b.id for b in gone), len(standing), tuple(b.id for b in restored))
+    return Purged(tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored))
 
 
 def _from(bullet: Bullet, suspect: Suspect, touched: Mapping[str, int]) -> bool:
@@ -244,18 +244,23 @@ def _is_of(fields: str, entity: tuple[str, object] | None) -> bool:
     return entity is None or has_value(json.loads(fields), *entity)
 
 
-def _standing_labels(connection: sa.Connection, suspect: Suspect) -> Mapping[str, Label | None]:
-    """The cases on which the suspect's word stands, and what stood before it."""
+def _taken_back(connection: sa.Connection, suspect: Suspect) -> Mapping[str, Label | None]:
+    """The cases on which the suspect has a say, and what stands without it.
+
+    What was withdrawn before never stands again.
+    """
     query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
-    before: dict[str, Label | None] = {}
-    standing: set[str] = set()
+    others: dict[str, Label] = {}
+    said: set[str] = set()
     for row in connection.execute(query.order_by(outcomes.c.case, outcomes.c.revision)):
-        if row.label and suspect.said(row) and _is_of(row.fields, suspect.entity):
-            standing.add(row.case)
+        if row.label is None:
+            said.discard(row.case)
+            others.pop(row.case, None)
+        elif suspect.said(row) and _is_of(row.fields, suspect.entity):
+            said.add(row.case)
         else:
-            standing.discard(row.case)
-            before[row.case] = Label(row.label, row.source, row.known_at) if row.label else None
-    return {case: before.get(case) for case in sorted(standing)}
+            others[row.case] = Label(row.label, row.source, row.known_at)
+    return {case: others.get(case) for case in sorted(said)}
 
 
 def _content(bullet: Bullet | None) -> tuple[Any, ...] | None:

@@ -15,8 +15,11 @@ from acegraph.nodes.skeleton import skeleton
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
+    Case,
+    DecisionRecord,
     InvalidInput,
     Transaction,
+    prune,
     rollback,
     verify,
 )
@@ -372,6 +375,15 @@ def test_what_another_agent_decided_is_not_learned_anew_and_that_is_said() -> No
     assert found.note.endswith("not the embedded agent decided")
     assert found.learned == ()
     assert verify(playbook) == []
+
+
+def test_a_purge_says_what_it_could_not_take_back() -> None:
+    playbook = BulletPlaybook()
+    for i in range(4):
+        playbook.remember([Case(f"h{i}", {"amount": i}, "APPROVE")], NODE, "partner feed")
+    playbook.record(DecisionRecord("h0", NODE, "", {"amount": 0}, "", "DECLINE"))
+    prune(playbook, "2099-01-01")
+    assert "was pruned: what they counted for" in purge(playbook, "partner feed").note
 
 
 def test_a_purge_takes_back_the_weights_that_lies_made() -> None:

@@ -54,6 +54,14 @@ def test_declined_and_no_chargeback_is_no_label(playbook: BulletPlaybook, label:
     assert verify(playbook) == []
 
 
+def test_that_nothing_came_is_no_word_against_a_label_in_one_file() -> None:
+    playbook = BulletPlaybook()
+    run(playbook, 1)
+    given = [("d0", Label("DECLINE", "chargeback")), ("d0", Label("APPROVE", ASSUMED))]
+    assert feedback_many(playbook, given).changed == 1
+    assert playbook.decision("d0")["label"] == "DECLINE"
+
+
 def test_a_chargeback_and_an_approved_payment_are_labels() -> None:
     playbook = BulletPlaybook()
     run(playbook, 1)

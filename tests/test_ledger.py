@@ -1,5 +1,6 @@
 """The ledger's operations: one suite for every kind of database."""
 
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,9 @@ from acegraph.state import (
     Label,
     PlaybookError,
     PrunedDecision,
+    UnknownDecision,
     as_of,
+    as_utc,
     back_up,
     bullets_at,
     diff,
@@ -58,6 +61,82 @@ def test_statistics_as_of_a_time_know_no_later_label(used: BulletPlaybook) -> No
         assert "p1" in {case.id for case in past.cases(NODE)}
     with as_of(used, "2001-01-01") as past:
         assert (len(past), len(past.cases(NODE)), past.version) == (0, 0, 0)
+
+
+def test_a_moment_is_one_moment_in_any_time_zone(used: BulletPlaybook) -> None:
+    used.label("p1", Label("DECLINE", "chargeback", "2098-06-01T12:00:00+02:00"))
+    for time, count in (("2098-06-01T09:59:00Z", 3), ("2098-06-01T10:01:00Z", 4)):
+        with as_of(used, time) as past:
+            assert counters(past, "b1")[0] == count
+    with as_of(used, date(2001, 1, 1)) as past:
+        assert len(past) == 0
+
+
+def test_as_of_a_time_knows_what_was_purged_later(used: BulletPlaybook) -> None:
+    used.label("d0", Label("APPROVE", "feed"))
+    lied, stood = as_utc(datetime.now(UTC)), counters(used, "b1")
+    purge(used, "feed")
+    assert counters(used, "b1") == (3, 1, 5) != stood
+    with as_of(used, lied) as past:
+        assert counters(past, "b1") == stood
+
+
+def test_a_request_sent_again_takes_no_correction_back(used: BulletPlaybook) -> None:
+    assert used.decision("d3")["label"] == "APPROVE"
+    again = used.record(record("d3", 1, 2, amount=3), Label("DECLINE"))
+    assert (again.label_changed, used.decision("d3")["label"]) == (False, "APPROVE")
+    used.label("d3", Label("DECLINE", "chargeback"))  # whoever corrects himself does
+    assert used.decision("d3")["label"] == "DECLINE"
+    assert verify(used) == []
+
+
+def test_a_file_sent_again_takes_no_correction_back(used: BulletPlaybook) -> None:
+    january = Label("APPROVE", "file", "2026-01-05")
+    for label in (january, Label("DECLINE", "file", "2026-02-05"), january):
+        used.label("p1", label)
+    assert used.decision("p1")["label"] == "DECLINE"
+
+
+def test_what_somebody_else_confirmed_outlives_a_purge(used: BulletPlaybook) -> None:
+    assert used.label("p1", Label("DECLINE", "feed")).label_changed
+    known = [case.id for case in used.cases(NODE)]
+    for source in ("chargeback", "feed", "chargeback"):
+        assert not used.label("p1", Label("DECLINE", source)).label_changed
+    assert (counters(used, "b1"), used.decision("p1")["label_source"]) == ((4, 1, 5), "feed")
+    used.forget_cases()
+    assert [case.id for case in used.cases(NODE)] == known
+    purge(used, "feed")
+    told = used.decision("p1")
+    assert (told["label"], told["label_source"]) == ("DECLINE", "chargeback")
+    assert counters(used, "b1") == (4, 1, 5)
+    purge(used, "chargeback")
+    assert (used.decision("p1")["label"], counters(used, "b1")) == (None, (4, 0, 5))
+    assert verify(used) == []
+
+
+def test_what_was_purged_never_stands_again(used: BulletPlaybook) -> None:
+    used.label("p1", Label("APPROVE", "feed"))
+    used.label("p1", Label("DECLINE", "analyst"))
+    assert purge(used, "feed").labels == 1
+    assert used.decision("p1")["label"] == "DECLINE"
+    purge(used, "analyst")
+    assert used.decision("p1")["label"] is None
+    version = used.version
+    with pytest.raises(PlaybookError, match="nothing in this playbook"):
+        purge(used, "feed")
+    assert (used.version, verify(used)) == (version, [])
+
+
+def test_what_is_unknown_is_said_to_be(used: BulletPlaybook) -> None:
+    for ask in (
+        lambda: used.withdraw("nobody", "me"),
+        lambda: used.conclude("nobody", {}),
+        lambda: used.decision("\udcff"),
+        lambda: used.label("\udcff", Label("DECLINE")),
+    ):
+        with pytest.raises(UnknownDecision):
+            ask()
+    assert verify(used) == []
 
 
 def test_as_of_a_position_is_what_stood_when_it_was_written(used: BulletPlaybook) -> None:

@@ -18,7 +18,12 @@ from acegraph.state import (
     PlaybookError,
     UnknownBullet,
     UnknownDecision,
+    as_of,
+    back_up,
+    prune,
+    verify,
 )
+from acegraph.state.formats import now
 
 
 def test_a_bullet_comes_back_as_it_went_in(playbook: BulletPlaybook) -> None:
@@ -112,6 +117,29 @@ def test_right_decisions_are_numbered_once_per_node(playbook: BulletPlaybook) ->
     assert playbook.right_number("d1", "another") == 1
 
 
+def test_right_decisions_are_numbered_on_after_a_prune(playbook: BulletPlaybook) -> None:
+    for decision_id in ("d1", "d2", "d3"):
+        playbook.record(record(decision_id), Label("DECLINE"))
+        playbook.right_number(decision_id, NODE)
+    playbook.right_number("d1", "another")
+    assert prune(playbook, "2099-01-01") == 3
+    assert playbook.right_number("d4", NODE) == 4
+    assert playbook.right_number("d4", "another") == 4
+    assert verify(playbook) == []
+
+
+def test_nobody_looks_back_to_before_a_prune(playbook: BulletPlaybook) -> None:
+    for decision_id in ("d1", "d2"):
+        playbook.record(record(decision_id), Label("DECLINE"))
+    between = now()
+    playbook.record(record("d3"), Label("DECLINE"))
+    assert len(as_of(playbook, between).cases(NODE)) == 2
+    prune(playbook, between)
+    with pytest.raises(PlaybookError, match="were pruned"):
+        as_of(playbook, between)
+    assert len(as_of(playbook, now()).cases(NODE)) == 1
+
+
 def test_a_failed_write_leaves_memory_and_database_alike(playbook: BulletPlaybook) -> None:
     playbook.add_bullet("one", NODE)
 
@@ -189,6 +217,25 @@ def test_a_fork_is_independent(playbook: BulletPlaybook) -> None:
         copy.add_bullet("two", NODE)
     assert len(playbook) == 1
     assert counters(playbook, "b1") == (0, 0, 0)
+
+
+def test_a_copy_has_the_same_embedding_model(playbook: BulletPlaybook, tmp_path: Path) -> None:
+    bullet_id = playbook.add_bullet("one", NODE)
+    playbook.store_vectors("small", {bullet_id: np.array([1, 2], np.float32)})
+    back_up(playbook, tmp_path / "copy.db")
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'copy.db'}") as copy:
+        assert copy.embedding_model == "small"
+        assert verify(copy) == []
+
+
+@pytest.mark.parametrize("name", ["co?py.db", "co%20py.db", "co py #1.db"])
+def test_a_copy_may_have_any_name(tmp_path: Path, name: str) -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("one", NODE)
+    back_up(playbook, tmp_path / name)
+    with BulletPlaybook(f"sqlite:///{tmp_path / name}") as copy:
+        assert len(copy) == 1
+    assert [file.name for file in tmp_path.iterdir()] == [name]
 
 
 def test_what_is_unknown_is_said_in_one_line(playbook: BulletPlaybook) -> None:

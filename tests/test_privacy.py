@@ -4,10 +4,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
 from acegraph.graph.console import visible
+from acegraph.nodes import HybridSelector
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -17,6 +19,7 @@ from acegraph.state import (
     UnknownDecision,
     clean_text,
     erase,
+    prune,
     verify,
 )
 
@@ -105,6 +108,125 @@ def test_what_others_said_too_stays_in_the_bullets() -> None:
     assert "Lucky Star" in playbook.get_bullet("b2").content
 
 
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"memo": "verdict"},
+        {"memo": "curator"},
+        {"memo": "DECLINE when amount >= 500"},
+        {"merchant": "Precision Merchant Decision Labs"},
+    ],
+)
+def test_erasing_our_own_words_breaks_no_rule(said: dict[str, str]) -> None:
+    playbook = BulletPlaybook()
+    used(playbook)
+    origin = {"decision": "bert-0", "label_source": "curator", "author": "curator"}
+    playbook.add_bullet(
+        "DECLINE when amount >= 500 and merchant_rating < 2",
+        NODE,
+        evidence={"precision": 0.9, "precision_low": 0.8},
+        origin=origin,
+    )
+    playbook.add_bullet("Decline a merchant whose amount is high at that hour", NODE)
+    playbook.set_status("b3", "retired", "worn out", "curator")
+    graph = create_ace_graph(playbook=playbook).compile()
+    graph.invoke({"transaction": {"amount": 40, **said}, "decision_id": "said"})
+    bullets, history = list(playbook), playbook.history()
+    assert erase(playbook, ["said"]).texts == 0
+    assert list(playbook) == bullets
+    assert playbook.history() == history
+    assert verify(playbook) == []
+
+
+def test_a_rule_about_somebody_who_is_erased_is_no_rule_any_more(playbook: BulletPlaybook) -> None:
+    used(playbook)
+    playbook.add_bullet(
+        'DECLINE when merchant_name is "Lucky Star Trading"',
+        NODE,
+        evidence={"Lucky Star Trading": "C-778-anna", "seen": ["at Lucky Star Trading"]},
+    )
+    erase(playbook, entity=("customer_id", "C-778-anna"))
+    found = playbook.get_bullet("b3")
+    assert (found.content, found.condition) == ('DECLINE when merchant_name is "[erased]"', None)
+    assert found.evidence == {"Lucky Star Trading": "[erased]", "seen": ["at [erased]"]}
+    assert playbook.get_bullet("b1").condition is not None
+    assert verify(playbook) == []
+
+
+def test_what_is_erased_is_a_whole_word() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("No roses, primroses or roses_sold; 上海星光贸易公司的付款", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    for name, memo in (("a", "roses"), ("b", "primroses"), ("c", "上海星光贸易")):
+        graph.invoke({"transaction": {"amount": 5, "memo": memo}, "decision_id": name})
+    erase(playbook, ["a", "c"])
+    content = playbook.get_bullet("b1").content
+    assert content == "No [erased], primroses or roses_sold; [erased]公司的付款"
+
+
+class Paid(Embeddings):
+    """An embedding model whose vectors are worth keeping."""
+
+    model = "paid"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return [[1.0, len(text)] for text in texts]
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+PROSE = "Decline payments through a VPN"
+OF_ANNA, OF_BERT = "amount: 40; customer_id: C-778-anna", "amount: 40; customer_id: C-900-bert"
+
+
+def decided_with_vectors(playbook: BulletPlaybook, context: AceContext | None = None) -> None:
+    playbook.add_bullet(PROSE, NODE)
+    graph = create_ace_graph(playbook=playbook, embeddings=Paid(), context=context).compile()
+    for name in ("C-778-anna", "C-900-bert"):
+        given = {"amount": 40, "customer_id": name, "memo": "12,50"}
+        graph.invoke({"transaction": given, "decision_id": name})
+
+
+def kept(playbook: BulletPlaybook) -> set[str]:
+    return set(playbook.text_vectors("paid", [PROSE, OF_ANNA, OF_BERT]))
+
+
+def test_vectors_go_with_what_was_erased_or_pruned(playbook: BulletPlaybook) -> None:
+    decided_with_vectors(playbook)
+    assert kept(playbook) == {PROSE, OF_ANNA, OF_BERT}
+    erase(playbook, ["C-778-anna"])
+    assert OF_ANNA not in kept(playbook)
+    assert PROSE in kept(playbook)
+    prune(playbook, "2099-01-01")
+    assert kept(playbook) == {PROSE}
+    assert verify(playbook) == []
+
+
+def test_vectors_of_others_stay() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet(PROSE, NODE)
+    graph = create_ace_graph(playbook=playbook, embeddings=Paid()).compile()
+    for name, text in (("anna", OF_ANNA), ("bert", OF_BERT)):
+        graph.invoke({"transaction": text, "decision_id": name})
+    erase(playbook, ["anna"])
+    assert kept(playbook) == {PROSE, OF_BERT}
+
+
+def test_a_selector_keeps_no_vector_of_a_transaction_where_it_must_not() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet(PROSE, NODE)
+    selector = HybridSelector(embeddings=Paid(), keep_queries=False)
+    selector.select_bullets(OF_ANNA, NODE, playbook)
+    assert kept(playbook) == {PROSE}
+
+
+def test_of_what_is_redacted_no_vector_is_kept() -> None:
+    playbook = BulletPlaybook()
+    decided_with_vectors(playbook, HIDE)
+    assert kept(playbook) == {PROSE}
+
+
 def test_erasing_what_is_not_there_changes_nothing() -> None:
     playbook = BulletPlaybook()
     used(playbook)
@@ -147,6 +269,18 @@ def test_what_is_redacted_is_seen_and_never_stored(tmp_path: Path, given: Any) -
         found = bytes_of(tmp_path)
     assert not [said for said in SAID_BY_ANNA if said.encode() in found]
     assert b"930" in found
+
+
+def test_what_rules_saw_of_a_redacted_field_cannot_be_told() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount >= 500", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    for name in ("customer_id", "amount"):
+        context = AceContext(redact=[name])
+        graph.invoke({"transaction": ANNA, "decision_id": name}, context=context)
+    assert replay(playbook, "customer_id").is_reproduced
+    with pytest.raises(PlaybookError, match="saw in amount was redacted"):
+        replay(playbook, "amount")
 
 
 def test_history_is_redacted_too(tmp_path: Path) -> None:

@@ -21,7 +21,15 @@ from typing_extensions import TypedDict
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.cli import app
 from acegraph.graph.serde import strict_serializer
-from acegraph.state import AceContext, AceError, BulletPlaybook, ModelUnavailable, verify
+from acegraph.state import (
+    AceContext,
+    AceError,
+    BulletPlaybook,
+    ModelUnavailable,
+    erase,
+    purge,
+    verify,
+)
 from acegraph.state.review import waiting
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
@@ -225,6 +233,48 @@ def test_an_undecided_run_waits_for_a_person() -> None:
     assert (record(playbook), waiting(playbook), verify(playbook)) == ((0, 0, 0), [], [])
     again = graph.invoke(GIVEN, {"configurable": {"thread_id": "another"}})
     assert (again["decision"], asked(again)) == ("DECLINE", None)
+
+
+def test_an_undecided_run_is_redacted_too() -> None:
+    is_up: list[bool] = []
+
+    def agent(given: Any) -> Any:
+        if not is_up:
+            raise ModelUnavailable("no answer in time")
+        return {"decision": "DECLINE", "risk_score": 0.9}
+
+    playbook = BulletPlaybook()
+    hide = AceContext(redact=["customer_id"])
+    graph = create_ace_graph(playbook=playbook, agent=agent, context=hide, review=True)
+    compiled = graph.compile(checkpointer=InMemorySaver())
+    given = {"transaction": {"amount": 40, "customer_id": "C-1-anna"}, "decision_id": "d"}
+    assert asked(compiled.invoke(given, THREAD))["kind"] == "verdict"
+    stored = playbook.decision("d")
+    assert stored["fields"] == {"amount": 40, "customer_id": "[redacted]"}
+    assert "anna" not in stored["text"]
+    is_up.append(True)
+    again = compiled.invoke(given, {"configurable": {"thread_id": "another"}})
+    assert (again["decision"], playbook.decision("d")["decision"]) == ("DECLINE", "DECLINE")
+
+
+def test_who_was_erased_waits_no_longer() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    paused(playbook, agent=broken)
+    assert [w.id for w in waiting(playbook)] == ["d"]
+    erase(playbook, ["d"])
+    assert (waiting(playbook), verify(playbook)) == ([], [])
+
+
+def test_a_decision_whose_label_was_purged_waits_again() -> None:
+    playbook = BulletPlaybook()
+    paused(playbook, agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5})
+    feedback(playbook, "d", "DECLINE", source="feed")
+    assert waiting(playbook) == []
+    purge(playbook, "feed")
+    assert [w.id for w in waiting(playbook)] == ["d"]
 
 
 def test_a_person_answers_where_the_judge_failed() -> None:

@@ -23,9 +23,12 @@ from acegraph.state import (
     InvalidSettings,
     PlaybookError,
     Transaction,
+    prune,
+    verify,
 )
 
 NODE = "fraud_detection"
+WEIGHTS = ("quality", "semantic", "thompson")
 CALM = "Customer for 6 years pays $20 at a supermarket at 2 PM"
 
 
@@ -124,6 +127,29 @@ def test_what_a_model_library_answers_is_taken() -> None:
     ).compile()
     found = graph.invoke({"transaction": CALM})
     assert (found["risk_score"], found["verdict"], found["confidence"]) == (0.75, "right", 0.5)
+
+
+def test_half_a_character_costs_no_decision() -> None:
+    agent = {"decision": "DECLINE", "reasons": ["odd \ud83d"]}
+    assert create_ace_graph(agent=lambda _: agent).compile().invoke({"transaction": CALM})
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"diversity_weight": float("inf")}, {"weights": dict.fromkeys(WEIGHTS, float("nan"))}],
+)
+def test_settings_are_finite(given: Any) -> None:
+    with pytest.raises(InvalidSettings, match="finite"):
+        AceContext(**given)
+
+
+def test_training_goes_on_after_some_of_it_was_pruned() -> None:
+    playbook, cases = BulletPlaybook(), [e.item() for e in generate_transactions(60, seed=3)]
+    TrainingPipeline(playbook).train_offline(cases[:40])
+    prune(playbook, "2099-01-01")
+    report = TrainingPipeline(playbook).train_offline(cases)
+    assert (report.cases, report.repeated) == (20, 40)
+    assert verify(playbook) == []
 
 
 def test_a_decision_id_is_plain_text() -> None:

@@ -1,15 +1,20 @@
 """Several playbooks on one database, and several threads on one playbook."""
 
+import os
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from ledger_cases import NODE, record
 
 from acegraph.nodes import Curator, HybridSelector
-from acegraph.state import BulletPlaybook, Case, Label, erase, prune
+from acegraph.state import BulletPlaybook, Case, Label, erase, prune, purge
+from acegraph.state.verdict import JUDGE
 
 
 @pytest.fixture
@@ -64,6 +69,91 @@ def test_what_another_erased_or_pruned_is_evidence_no_more(
     assert [case.id for case in one.cases(NODE)] == ["x2", "x3"]
     prune(other, "2099-01-01")
     assert len(one.cases(NODE)) == 0
+
+
+def test_a_purge_that_leaves_an_opinion_is_noticed(
+    pair: tuple[BulletPlaybook, BulletPlaybook],
+) -> None:
+    one, other = pair
+    one.record(record("x1"), Label("DECLINE", JUDGE))
+    one.label("x1", Label("APPROVE", "feed"))
+    assert [case.id for case in other.cases(NODE)] == ["x1"]
+    purge(one, "feed")
+    assert len(one.cases(NODE)) == len(other.cases(NODE)) == 0
+
+
+def test_everybody_has_the_evidence_in_one_order(
+    pair: tuple[BulletPlaybook, BulletPlaybook], lasting_url: str
+) -> None:
+    one, other = pair
+    one.record(record("x1"), Label("DECLINE"))
+    assert len(one.cases(NODE)) == len(other.cases(NODE)) == 1
+    one.record(record("x2", amount=2), Label("DECLINE", "label", "2026-01-01"))
+    one.record(record("x3", amount=3))
+    one.label("x3", Label("DECLINE", "chargeback", "2026-01-02"))
+    with BulletPlaybook(lasting_url) as fresh:
+        for book in (one, other, fresh):
+            assert [case.id for case in book.cases(NODE)] == ["x2", "x3", "x1"]
+
+
+def test_a_case_of_another_node_is_read_anew(playbook: BulletPlaybook) -> None:
+    given = record("x2")
+    playbook.remember([Case("x1", {"amount": 1}, "APPROVE")], "login")
+    playbook.record(replace(given, node="login"))
+    assert len(playbook.cases("login")) == 1
+    playbook.record(given, Label("DECLINE"))
+    assert [case.id for case in playbook.cases("login")] == ["x1", "x2"]
+
+
+_OPENED_AT_ONCE = """
+import os, sys, time
+from acegraph.state import BulletPlaybook
+failed = 0
+for number in range(30):
+    children, together = [], time.time() + 0.03
+    for _ in range(4):
+        child = os.fork()
+        if not child:
+            while time.time() < together:
+                pass
+            try:
+                BulletPlaybook(f"sqlite:///{sys.argv[1]}/{number}.db").close()
+            except Exception:
+                os._exit(1)
+            os._exit(0)
+        children.append(child)
+    failed += sum(os.waitpid(child, 0)[1] != 0 for child in children)
+sys.exit(failed)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
+def test_many_may_open_a_new_file_at_once(tmp_path: Path) -> None:
+    code = ["-W", "ignore", "-c", _OPENED_AT_ONCE, str(tmp_path)]
+    assert subprocess.run([sys.executable, *code], check=False).returncode == 0
+
+
+_FORKED = """
+import os, sys
+from acegraph.state import BulletPlaybook, PlaybookError
+playbook = BulletPlaybook(sys.argv[1])
+playbook.add_bullet("DECLINE when amount >= 1", "node")
+child = os.fork()
+if not child:
+    try:
+        playbook.update_stats("b1", True)
+    except PlaybookError as error:
+        os._exit(7 if "before a fork" in str(error) else 1)
+    os._exit(0)
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
+def test_a_forked_process_has_to_open_its_own(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKED, url], check=False)
+    assert done.returncode == 7
 
 
 def test_evidence_is_read_once_while_another_writes(
