@@ -61,6 +61,8 @@ class Money:
 def money(runs: list[Run], matrix: CostMatrix) -> Money:
     """The figures over all cases of several runs."""
     fraud = np.concatenate([run.fraud for run in runs])
+    if not len(fraud):  # nothing was decided
+        return Money(math.nan, math.nan, math.nan, None)
     declined = np.concatenate([run.declined for run in runs])
     amounts = np.concatenate([run.values for run in runs])
     shares = np.select(

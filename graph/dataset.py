@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
@@ -26,7 +27,9 @@ from acegraph.state.formats import delimiter_of, is_nothing, written_number
 _WORDS_OF_PROSE: Final = 4
 
 Item = dict[str, Any]
-"""`query` (text, or a mapping of fields), `answer` (APPROVE or DECLINE) and `id`."""
+"""`query` (text, or a mapping of fields), `answer` (APPROVE or DECLINE) and `id`. A row without an
+id of its own has the name of its place, and `copy`: the how-many-eth of its content it is.
+"""
 
 
 def load_dataset(
@@ -50,6 +53,7 @@ def load_dataset(
     if query is None:
         query = _prose_column([row for _, row in rows], answer)
     items = []
+    copies: Counter[str] = Counter()
     for number, row in rows:
         where = f"{file}: row {number}"
         label = _label(_need(row, answer, where), positive, answer, where)
@@ -61,8 +65,8 @@ def load_dataset(
             Transaction.of(given)
         except InvalidInput as error:
             raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
-        name = row.get(ids) if ids else None
-        items.append({"query": given, "answer": label, "id": str(name or f"{file.stem}-{number}")})
+        item = {"query": given, "answer": label}
+        items.append(_named(item, row.get(ids) if ids else None, f"{file.stem}-{number}", copies))
     if positive is not None and not any(item["answer"] == DECLINE for item in items):
         found = ", ".join(sorted({str(row[answer]) for _, row in rows})[:6])
         raise InvalidDataset(f"{file}: no row has {positive!r} in {answer!r}; found {found}")
@@ -72,19 +76,26 @@ def load_dataset(
 def as_items(dataset: Iterable[Mapping[str, Any] | Example]) -> list[Item]:
     """The items of a data set given in Python: mappings with `query` and `answer`, or examples."""
     items = []
+    copies: Counter[str] = Counter()
     for number, entry in enumerate(dataset, start=1):
         row = entry.item() if isinstance(entry, Example) else entry
         where = f"item {number}"
         label = _label(_need(row, "answer", where), None, "answer", where)
-        given = _need(row, "query", where)
-        items.append(
-            {
-                "query": given,
-                "answer": label,
-                "id": str(number if row.get("id") is None else row["id"]),
-            }
-        )
+        item = {"query": _need(row, "query", where), "answer": label}
+        if "copy" in row:
+            items.append({**item, "id": row["id"], "copy": row["copy"]})
+        else:
+            items.append(_named(item, row.get("id"), str(number), copies))
     return items
+
+
+def _named(item: Item, own: object, place: str, copies: "Counter[str]") -> Item:
+    """A row under its own id, or under its place with the number of its content."""
+    if own is not None:
+        return {**item, "id": str(own)}
+    digest = Transaction.of(item["query"]).digest()
+    copies[digest] += 1
+    return {**item, "id": place, "copy": copies[digest]}
 
 
 def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -136,6 +147,8 @@ def _typed(value: str | list[str] | None) -> Any:
     word = value.strip()
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
+    if "_" in word:  # Python would read 18_25 as a number
+        return word
     try:
         number = float(word)
     except ValueError:

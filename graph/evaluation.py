@@ -4,6 +4,7 @@ Undecided cases are counted and left out of the rates: a failure is not a score.
 for whoever fills a `Run`: predict, score, then learn.
 """
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -27,9 +28,14 @@ class Estimate:
     low: float
     high: float
 
-    def to_json(self) -> dict[str, float]:
-        """Rounded for reading."""
-        return {"mean": round(self.mean, 4), "low": round(self.low, 4), "high": round(self.high, 4)}
+    def to_json(self) -> dict[str, float | None]:
+        """Rounded for reading; None where there is no such figure."""
+        return {name: rounded(value) for name, value in vars(self).items()}
+
+
+def rounded(figure: float) -> float | None:
+    """A figure as JSON holds it."""
+    return None if math.isnan(figure) else round(figure, 4)
 
 
 @dataclass
@@ -96,7 +102,7 @@ class Run:
 
 def accuracy(run: Run) -> float:
     """Share of decided cases that were right."""
-    return float(np.mean(run.fraud == run.declined))
+    return float(np.mean(run.fraud == run.declined)) if len(run.fraud) else math.nan
 
 
 def balanced_accuracy(run: Run) -> float:
@@ -157,7 +163,20 @@ def estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
     }
 
 
+def _is_void(metric: str, run: Run) -> bool:
+    """Whether nothing was decided that a figure could be of."""
+    has_fraud, has_honest = bool(run.fraud.any()), bool((~run.fraud).any())
+    wanted = {
+        "accuracy": has_fraud or has_honest,
+        "false_decline_rate": has_honest,
+        "missed_fraud_rate": has_fraud,
+    }
+    return not wanted.get(metric, has_fraud and has_honest)
+
+
 def _between(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
+    if any(_is_void(metric, run) for run in runs):
+        return Estimate(math.nan, math.nan, math.nan)
     low, high = np.quantile(draws, [0.025, 0.975])
     mean = float(np.mean([METRICS[metric](run) for run in runs]))
     return Estimate(mean, float(low), float(high))

@@ -20,6 +20,7 @@ from acegraph.graph.evaluation import (
     estimates,
     mcnemar,
     paired_difference,
+    rounded,
 )
 from acegraph.graph.generator import generate_transactions
 from acegraph.graph.splits import Split, moments_of
@@ -134,7 +135,7 @@ class Experiment:
             **found,
             "undecided_rate": round(undecided, 4),
             "wilson": _wilson(runs),
-            **{name: None if x is None else round(x, 4) for name, x in in_money.items()},
+            **{name: None if x is None else rounded(x) for name, x in in_money.items()},
         }
 
 

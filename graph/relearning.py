@@ -29,13 +29,12 @@ from acegraph.state import (
     Label,
     PlaybookError,
 )
+from acegraph.state.records import BY_ITSELF, PURGED
 from acegraph.state.rows import has_value
 from acegraph.state.stream import Changed, Decided, Event, Labelled, broken_by, stream
-from acegraph.state.versions import PURGED, Suspect
+from acegraph.state.versions import Suspect
 
 Progress = Callable[[str, int, int], None]
-_BY_ITSELF = ("curator", "offline", "online")
-"""Who signs what no person did: the curator, or the source of a bullet that was learned."""
 
 
 class CannotRelearn(PlaybookError):
@@ -191,7 +190,7 @@ class Copy:
         if event.change == "added":
             if "decision" not in event.bullet.origin:
                 _add(self.playbook, event.bullet, event.reason)
-        elif event.by not in _BY_ITSELF:
+        elif event.by not in BY_ITSELF:
             for bullet in _same(self.playbook, event.bullet):
                 status = event.bullet.status
                 self.playbook.set_status(bullet.id, status, event.reason, event.by)
@@ -225,7 +224,7 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
     What a person switched off stays off.
     """
     last = {row["bullet"]: row for row in playbook.history()}
-    is_free = {i: row["source"] in _BY_ITSELF or PURGED in row["reason"] for i, row in last.items()}
+    is_free = {i: row["source"] in BY_ITSELF or PURGED in row["reason"] for i, row in last.items()}
     added, kept = [], {}
     with playbook.writing() as page:
         for bullet in [b for b in copy if b.status in ("active", "candidate")]:

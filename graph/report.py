@@ -2,6 +2,7 @@
 markup.
 """
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Final
 
@@ -74,8 +75,8 @@ def _table(title: str) -> Table:
 
 
 def _share(x: float) -> str:
-    """A share without its leading zero."""
-    return f"{x:.3f}".removeprefix("0")
+    """A share without its leading zero, or a stroke where there is none."""
+    return "-" if math.isnan(x) else f"{x:.3f}".removeprefix("0")
 
 
 def _cells(runs: Sequence[Run]) -> list[str]:
@@ -94,7 +95,7 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
         return ""
     test = mcnemar(runs, rival)
     gain = np.mean([accuracy(a) - accuracy(b) for a, b in zip(runs, rival, strict=True)])
-    return f"{100 * gain:+.1f}, {p_words(test.p_value)}"
+    return "" if math.isnan(gain) else f"{100 * gain:+.1f}, {p_words(test.p_value)}"
 
 
 def money_table(found: "Experiment") -> Table:
@@ -115,7 +116,7 @@ def money_table(found: "Experiment") -> Table:
             label,
             *(_share(float(np.mean([METRICS[name](run) for run in runs]))) for name in RANKINGS),
             _share(figures.value_caught),
-            f"{figures.cost_per_case:.2f}",
+            "-" if math.isnan(figures.cost_per_case) else f"{figures.cost_per_case:.2f}",
             "-" if per_fraud is None else f"{per_fraud:.2f}",
             _share(float(np.mean([run.undecided_rate for run in runs]))),
         )

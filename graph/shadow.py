@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acegraph.nodes.induction import MIN_CASES
+from acegraph.nodes.evidence import can_prove
 from acegraph.nodes.waiting import Wait
 from acegraph.nodes.worth import fitted_weights
 from acegraph.state import (
@@ -54,8 +54,7 @@ def _company(bullets: list[Bullet]) -> set[tuple[str, str]]:
 
 def _refit(active: list[Bullet], table: CaseTable) -> dict[str, Bullet]:
     checkable = [b for b in active if b.condition]
-    both = 0 < int(table.fraud.sum()) < len(table)
-    if not checkable or not both or len(table) < MIN_CASES:
+    if not checkable or not can_prove(table):
         return {b.id: replace(b, weight=None) for b in active}
     weights = fitted_weights(table, checkable)
     return {b.id: replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)}

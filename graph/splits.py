@@ -145,11 +145,19 @@ def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
     rows = [read_fields(t) if t.fields else {"text": t.text} for t in transactions]
     names = list(dict.fromkeys(name for row in rows for name in row))
     told = [
-        name
-        for name in names
-        if name == "text" or len({str(row.get(name)) for row in rows}) < len(rows)
+        name for name in names if name == "text" or not _numbers_rows([r.get(name) for r in rows])
     ]
     return [tuple(str(row.get(name)) for name in told) for row in rows]
+
+
+def _numbers_rows(values: Sequence[Scalar]) -> bool:
+    """Whether a field tells only which row it is: a name in each, or numbers that count."""
+    if len(set(map(str, values))) < len(values):
+        return False
+    numbers = [v for v in values if isinstance(v, int | float) and float(v).is_integer()]
+    if len(numbers) == len(values):
+        return bool(np.median(np.diff(np.sort(numbers))) == 1)
+    return all(isinstance(value, str) for value in values)
 
 
 def _dealt(items: Sequence[Item], rng: np.random.Generator) -> list[Item]:

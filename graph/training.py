@@ -304,7 +304,9 @@ def _case_id(item: Item, kind: str, redact: Sequence[str]) -> str:
 
 
 def _id_of(item: Item, kind: str, digest: str) -> str:
-    return f"{kind}:{item['id'][:100]}:{digest[:12]}"
+    # Of rows without ids only the content tells: the same export under another name is the same.
+    name = f"copy-{item['copy']}" if "copy" in item else item["id"][:100]
+    return f"{kind}:{name}:{digest[:12]}"
 
 
 def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:

@@ -8,19 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import numpy as np
 
-from acegraph.nodes.analyst import log_odds_over, scorecard_over
+from acegraph.nodes.analyst import log_odds_over, scorecard_over, weight_of
 from acegraph.nodes.capacity import expendable
 from acegraph.nodes.drift import since_change
 from acegraph.nodes.duplicates import likenesses
-from acegraph.nodes.evidence import (
-    Backtest,
-    backtest,
-)
+from acegraph.nodes.evidence import Backtest, backtest, can_prove
 from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.screening import (
     Finding,
@@ -29,8 +26,9 @@ from acegraph.nodes.screening import (
     proposal_of,
     without_largest,
 )
-from acegraph.nodes.worth import can_prove, fired_over, weights_of, worn_out
+from acegraph.nodes.worth import fired_over, weights_of, worn_out
 from acegraph.state import (
+    DECLINE,
     Bullet,
     CaseTable,
     Condition,
@@ -40,6 +38,7 @@ from acegraph.state import (
     clean_text,
     parse_condition,
 )
+from acegraph.state.records import BY_ITSELF, PURGED
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -154,6 +153,8 @@ class Curator:
                 return Curation("refused", refusal, evidence=evidence)
             reason = doubt.reason if doubt else _why(tested)
             former = None if doubt else _former(twins, source)
+            if former and _is_switched_off(playbook, former):
+                return self._ask_again(playbook, former, evidence)
             if former:
                 playbook.set_status(former.id, self.entry, f"proposed again; {reason}", "curator")
                 bullet_id = former.id
@@ -175,6 +176,16 @@ class Curator:
             retired = self.tend(node, playbook, keep=bullet_id)
             action: Action = "revived" if former else "held" if doubt else "added"
             return Curation(action, reason, bullet_id, evidence, tuple(retired))
+
+    def _ask_again(
+        self, playbook: BulletPlaybook, bullet: Bullet, evidence: Mapping[str, Any]
+    ) -> Curation:
+        """What a person retired stays so until a person has another word."""
+        if bullet.status == "candidate":
+            return Curation("duplicate", f"says the same as {bullet.id}")
+        reason = "proposed again, and a person had retired it"
+        playbook.set_status(bullet.id, "candidate", reason, "curator")
+        return Curation("held", reason, bullet.id, evidence)
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
         """Fit the weights of the active bullets anew; retire the worthless and any excess."""
@@ -200,9 +211,10 @@ class Curator:
         fired, start = fired_over(checkable, table), scorecard_over(table)
         weights = weights_of(checkable, fired, table, start)
         playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
-        log_odds, retired = start + np.array(weights) @ fired, []
-        for bullet, weight, own in zip(checkable, weights, fired, strict=True):
-            reason = worn_out(bullet, weight, own, table, log_odds) if bullet.id != keep else ""
+        weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
+        log_odds, retired = start + np.array([weight_of(b) for b in weighed]) @ fired, []
+        for bullet, own in zip(weighed, fired, strict=True):
+            reason = worn_out(bullet, own, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)
@@ -213,11 +225,13 @@ class Curator:
     ) -> tuple[Backtest | None, str]:
         """The backtest on the labelled cases, and why it refuses, where it does."""
         condition = proposal.condition
-        if condition is None or not can_prove(proposal.table):
+        if condition is None or self.gate is None:
             return None, ""
+        if not can_prove(proposal.table):
+            return None, _never_right(condition, proposal.table)
         active = [b for b in everyone if b.status == "active"]
         table = since_change(proposal.table, everyone)
-        tested, refusal = self._test(condition, table, active)
+        tested, refusal = self._test(condition, table, active, proposal.decision)
         if not refusal and self.screen:
             refusal = self._without_largest(condition, table, active, proposal)
         return tested, refusal
@@ -235,13 +249,13 @@ class Curator:
         return f"does not stand without its largest customer or merchant: {doubt}" if doubt else ""
 
     def _test(
-        self, condition: Condition, table: CaseTable, active: Sequence[Bullet]
+        self, condition: Condition, table: CaseTable, active: Sequence[Bullet], own: str = ""
     ) -> tuple[Backtest | None, str]:
-        """One backtest, where one is possible."""
+        """One backtest, where one is possible, without the case that the rule was drawn from."""
         gate = self.gate
         if gate is None or not can_prove(table):
             return None, ""
-        found = backtest(condition, table, log_odds_over(table, active))
+        found = backtest(condition, table, log_odds_over(table, active), table.row_of(own))
         if found.fires < _MIN_FIRES:
             return found, f"fires on {found.fires} of {found.cases} labelled cases; too few to tell"
         if found.p_chance > gate.max_chance:
@@ -254,6 +268,14 @@ class Curator:
         if rival := _same_cases(condition, table, active):
             return found, f"fires on the same cases as {rival.id}"
         return found, ""
+
+
+def _never_right(condition: Condition, table: CaseTable) -> str:
+    """Why a rule is refused by cases too few, or too much alike, to prove any."""
+    fired = condition.holds_over(table)
+    wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
+    fires, right = int(fired.sum()), int((fired & wanted).sum())
+    return f"right on none of {fires} labelled cases" if fires >= _MIN_FIRES and not right else ""
 
 
 def _word_for_word(
@@ -274,6 +296,15 @@ def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:
     """Who said the same before: a candidate, or one of this source that is out of use."""
     waiting = [b for b in twins if b.status == "candidate"]
     return next(iter([*waiting, *(b for b in twins if b.source == source)]), None)
+
+
+def _is_switched_off(playbook: BulletPlaybook, bullet: Bullet) -> bool:
+    """Whether the last word that a person had on a bullet was to retire it."""
+    for row in reversed(playbook.history()):
+        is_persons = row["source"] not in BY_ITSELF and not row["reason"].startswith(PURGED)
+        if row["bullet"] == bullet.id and is_persons and row["change"] == row["status"]:
+            return bool(row["status"] == "retired")
+    return False
 
 
 def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> Bullet | None:

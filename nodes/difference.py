@@ -6,15 +6,14 @@ in another form: one rule too many costs little, a contradiction that was droppe
 would have said. It reads sentences taken apart (wording.py) and knows nothing of records.
 """
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from difflib import SequenceMatcher
 from functools import cache, lru_cache
 from typing import Final, Literal
 
-from rapidfuzz.distance import OSA
-
 from acegraph.nodes.lexicon import FLAGS, OPPOSITES, mentions
-from acegraph.nodes.wording import VERDICT, Said, stem, take_apart
+from acegraph.nodes.wording import VERDICT, Said, is_swapped, stem, take_apart
 from acegraph.state import Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
@@ -44,7 +43,7 @@ def difference(left: str, right: str) -> Difference | None:
         return "verdict"
     if one.directions != other.directions:
         return "direction"
-    if one.bounds != other.bounds:
+    if one.bounds != other.bounds or _other_money(one, other):
         return "bound"
     changes = list(_changes(one.words, other.words))
     if _harmless(changes):
@@ -93,6 +92,11 @@ def _without_flags(text: str) -> tuple[Said, frozenset[tuple[str, bool]]]:
     return take_apart(text), frozenset((flag.concept, flag.negated) for flag in found)
 
 
+def _other_money(one: Said, other: Said) -> bool:
+    """Whether both name a currency, and not the same."""
+    return bool(one.currencies and other.currencies) and one.currencies != other.currencies
+
+
 def _harmless(changes: Iterable[Change]) -> bool:
     """Whether all that stands in one text only is the other's word in another form."""
     for a, b in changes:
@@ -122,9 +126,18 @@ def _changes(left: Sequence[str], right: Sequence[str]) -> Iterator[Change]:
 
 
 def _same_word(a: str, b: str) -> bool:
-    """One slip of the pen apart, in a word long enough to be sure of.
+    """One slip of the pen apart, in a word long enough to be sure of: letters changed places, or
+    one that is doubled. Another letter, or one more, makes another word.
 
-    >>> _same_word("merchant", "merchnat"), _same_word("verif", "unverif"), _same_word("low", "lot")
-    (True, False, False)
+    >>> _same_word("merchant", "merchnat"), _same_word("adress", "address")
+    (True, True)
+    >>> _same_word("hotel", "hostel"), _same_word("verif", "unverif"), _same_word("low", "lot")
+    (False, False, False)
     """
-    return min(len(a), len(b)) >= _SURE and a[0] == b[0] and OSA.distance(a, b) == 1
+    if min(len(a), len(b)) < _SURE:
+        return False
+    return is_swapped(a, b) or _undoubled(a) == _undoubled(b)
+
+
+def _undoubled(word: str) -> str:
+    return re.sub(r"([a-z])\1", r"\1", word)

@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.nodes.evidence import can_prove
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
 from acegraph.state.cases import EVIDENCE_WINDOW
 
@@ -29,9 +30,11 @@ def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
     table = table.since(max(len(table) - EVIDENCE_WINDOW, 0))
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
-        if not start:
+        newer = table.since(start)
+        # A quiet time after a change proves nothing, and must not let anything in.
+        if not start or (can_prove(table) and not can_prove(newer)):
             return table
-        table = table.since(start)
+        table = newer
 
 
 def change_point(rule: Condition, table: CaseTable) -> int:

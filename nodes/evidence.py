@@ -18,6 +18,7 @@ from acegraph.state import DECLINE, CaseTable, Condition
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
+_MIN_CASES: Final = 12
 _RIDGE: Final = 1.0
 _MAX_WEIGHT: Final = 4.0
 _NEWTON_STEPS: Final = 6
@@ -50,16 +51,29 @@ class Backtest:
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
-def backtest(condition: Condition, table: CaseTable, log_odds: Numbers) -> Backtest:
-    """Replay a condition over labelled cases, beside what the playbook says of them now."""
-    fired = condition.holds_over(table)
-    wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
+def can_prove(table: CaseTable) -> bool:
+    """Whether there are cases enough, of both labels, to prove anything."""
+    return len(table) >= _MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
+
+
+def backtest(
+    condition: Condition, table: CaseTable, log_odds: Numbers, without: int | None = None
+) -> Backtest:
+    """Replay a condition over labelled cases, beside what the playbook says of them now.
+
+    `without` is the row of the case it was drawn from, which proves nothing.
+    """
+    fired, fraud = condition.holds_over(table), table.fraud
+    if without is not None:
+        fired, fraud = np.delete(fired, without), np.delete(fraud, without)
+        log_odds = np.delete(log_odds, without)
+    wanted = fraud if condition.verdict == DECLINE else ~fraud
     fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
     low, high = wilson_interval(right, fires)
-    others = len(table) - total
+    others = len(fraud) - total
     sign = 1.0 if condition.verdict == DECLINE else -1.0
     return Backtest(
-        cases=len(table),
+        cases=len(fraud),
         fires=fires,
         right=right,
         precision=right / fires if fires else 0.0,
@@ -67,8 +81,8 @@ def backtest(condition: Condition, table: CaseTable, log_odds: Numbers) -> Backt
         precision_high=high,
         recall=right / total if total else 0.0,
         false_positive_rate=(fires - right) / others if others else 0.0,
-        p_chance=chance(right, fires, total, len(table)),
-        gain=sign * marginal_gain(fired, table.fraud, log_odds),
+        p_chance=chance(right, fires, total, len(fraud)),
+        gain=sign * marginal_gain(fired, fraud, log_odds),
     )
 
 

@@ -15,14 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.blas import one_blas_thread
-from acegraph.nodes.evidence import Backtest, Numbers, Residuals, backtest, residuals
+from acegraph.nodes.evidence import Backtest, Numbers, Residuals, backtest, can_prove, residuals
 from acegraph.nodes.gate import Gate, gate_of
 from acegraph.nodes.marks import Grid, common_values, grid_of, roundest
 from acegraph.nodes.signal import FINEST, unexplained
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.condition import MAX_COMPARISONS
 
-MIN_CASES: Final = 12
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
 _CANDIDATES: Final = 6
@@ -70,7 +69,7 @@ def induce(
     `log_odds` is what the playbook says of each case now, `known` the fields that its proven rules
     use. Without a gate the best condition of the search is given, whatever it is worth.
     """
-    if len(table) < MIN_CASES or table.fraud.all() or not table.fraud.any():
+    if not can_prove(table):
         return None
     grid = grid_of(table)
     tests, masks = _comparisons(fields, grid, table)
@@ -181,7 +180,8 @@ def _comparisons(
         if value is None:
             tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
-            tests.extend(Comparison(name, "is", mark) for mark in marks if mark == value)
+            own = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true
+            tests.extend(Comparison(name, "is", mark) for mark in own)
             tests.extend(Comparison(name, "is not", v) for v in common_values(column) if v != value)
         elif column.is_numeric:
             for cut in marks:

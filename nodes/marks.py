@@ -5,6 +5,7 @@ learns a name, not a cause.
 """
 
 import re
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -22,9 +23,26 @@ _NAMES_AN_ENTITY: Final = frozenset(
     "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
 )
 _NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
+_NAMES_A_KIND: Final = frozenset(
+    "type category class kind group segment tier level status network brand channel domain provider "
+    "country region state city currency language".split()
+)
+_NAMES_A_PROPERTY: Final = _NAMES_A_KIND | frozenset(
+    "age days hours minutes seconds count rating score ratio rate mismatch changed change verified "
+    "match matches distance km limit amount avg average known new flag risk pop length".split()
+)
+_STATES_A_FACT: Final = frozenset("is has was per since".split())
+_LABELS: Final = _NAMES_A_NUMBER | {"name", "code"}
 _NAMES_A_QUANTITY: Final = frozenset(
     "amount amt price value balance income sum total cost pop population salary".split()
 )
+_ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
+_MIN_ROWS: Final = 20
+_LONG: Final = 1e8
+"""Numbers of nine digits and more count nothing: they are cards, accounts, phones or moments."""
+_REPEATS: Final = 8.0
+"""Where chance would repeat so many values and none is, they are numbered one by one."""
 
 Grid = dict[str, list[Scalar]]
 """Per field the marks it offers to comparisons: cut points of a number, values of a category."""
@@ -39,7 +57,7 @@ def grid_of(table: CaseTable) -> Grid:
         if column.is_numeric:
             grid[name] = list(cut_points(column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]))
         else:
-            grid[name] = [v for v in column.values if len(str(v)) <= MAX_WORD]
+            grid[name] = [v for v in column.counts() if len(str(v)) <= MAX_WORD]
     return grid
 
 
@@ -48,26 +66,76 @@ def learnable_fields(table: CaseTable) -> list[str]:
     return [name for name in table.field_names if not is_identifier(name, table)]
 
 
+@lru_cache(maxsize=4096)
+def words_of_name(name: str) -> tuple[str, ...]:
+    """The words of a field's name.
+
+    >>> words_of_name("isFirst_purchase24h")
+    ('is', 'first', 'purchase', 'h')
+    """
+    return tuple(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+
+
+def describes(name: str) -> bool:
+    """Whether a field is a kind, a measure or a flag by its name, whoever it is about.
+
+    >>> [describes(name) for name in ("ip_country", "card_network_name", "cards_per_email")]
+    [True, True, True]
+    >>> [describes(name) for name in ("email", "new_account_number", "country_customer_id")]
+    [False, False, False]
+    """
+    *before, last = words_of_name(name) or ("",)
+    if last in _NAMES_A_PROPERTY or _STATES_A_FACT & {*before, last}:
+        return True
+    return last in _LABELS and bool(before) and before[-1] in _NAMES_A_KIND
+
+
+def is_flag(column: Column) -> bool:
+    """Whether a field says no more than yes or no."""
+    numbers = column.numbers[~np.isnan(column.numbers)]
+    words = [str(value).casefold() for value in column.counts()]
+    is_known = bool(words) or len(numbers) > 0
+    return is_known and bool(np.isin(numbers, (0, 1)).all()) and _ANSWERS.issuperset(words)
+
+
 def is_identifier(name: str, table: CaseTable) -> bool:
     """Whether a field names an individual rather than describing a case: by name or by values."""
     column = table.column(name)
     if column is None:
         return True
-    words = re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
-    last = words[-1] if words else ""
-    if not column.is_numeric:
-        if all(isinstance(value, bool) for value in column.values):
-            return False
-        n, distinct = int((column.codes >= 0).sum()), len(column.values)
-        is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
-        return is_named or distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n)
-    known = column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]
-    is_whole = bool(np.all(known == np.floor(known)))
-    if not is_whole or _NAMES_A_QUANTITY & set(words):
+    if is_flag(column):
         return False
-    is_sparse = len(np.unique(known)) > 0.5 * len(known) and len(known) >= 20
-    is_named = bool(_NAMES_AN_ENTITY & set(words)) or last in _NAMES_A_NUMBER
-    return (is_named and (is_sparse or last == "id")) or (is_sparse and bool(known.max() > 1e7))
+    if column.is_numeric:
+        return _numbers_individuals(name, column.numbers[~np.isnan(column.numbers)][-_SAMPLE:])
+    values = list(map(str, column.counts()))
+    n, distinct = int((column.codes >= 0).sum()), len(values)
+    dates = sum(_DATE.match(value) is not None for value in values)
+    is_moment = 2 * dates > distinct
+    is_many = distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n)
+    return is_moment or is_many or _is_named(name)
+
+
+def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
+    """Whether numbers are those of cards, customers, rows or moments rather than quantities."""
+    if _NAMES_A_QUANTITY & set(words_of_name(name)):
+        return False
+    above = known[known > 0]
+    if len(above) and np.quantile(above, 0.1) >= _LONG and not describes(name):
+        return True
+    if not np.all(known == np.floor(known)):
+        return False
+    n, distinct = len(known), len(np.unique(known))
+    if n < _MIN_ROWS or distinct <= 0.5 * n:
+        return _is_named(name) and words_of_name(name)[-1] == "id"
+    repeats = n**2 / 2 / (known.max() - known.min() + 1)  # of n numbers dealt out at random
+    is_row = distinct == n and repeats > _REPEATS and not describes(name)
+    return is_row or bool(known.max() > 1e7) or _is_named(name)
+
+
+def _is_named(name: str) -> bool:
+    words = words_of_name(name)
+    is_named = bool(_NAMES_AN_ENTITY & set(words)) or words[-1:] in {(w,) for w in _NAMES_A_NUMBER}
+    return is_named and not describes(name)
 
 
 def cut_points(known: NDArray[np.float64]) -> list[float | int]:
@@ -100,13 +168,8 @@ def roundest(low: float, high: float) -> float | int:
 
 def common_values(column: Column) -> list[Scalar]:
     """The categories frequent enough for an exception ("is not") to make sense; not for flags."""
-    if len(column.values) <= 2:
+    counts = column.counts()
+    if len(counts) <= 2:
         return []
-    known = column.codes[column.codes >= 0]
-    counts = np.bincount(known, minlength=len(column.values))
     enough = 0.04 * len(column.codes)
-    return [
-        value
-        for value, n in zip(column.values, counts, strict=True)
-        if n >= enough and len(str(value)) <= MAX_WORD
-    ]
+    return [v for v, n in counts.items() if n >= enough and len(str(v)) <= MAX_WORD]

@@ -40,6 +40,7 @@ MAX_LENGTH: Final = 400
 _MAX_SENTENCES: Final = 3
 _TRADE_SHARE: Final = 0.4
 _STANDS_OUT: Final = 0.1
+_MORE_THAN_EQUAL: Final = 1.5
 _KNOWN_TO_THE_READER: Final = frozenset(
     "amount usual_amount amount_ratio hour weekday account_age_days merchant_rating channel "
     "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes distance_km vpn "
@@ -81,6 +82,8 @@ class Proposal:
     """The transaction it was drawn from, where a machine drew it from one."""
     label: Verdict | None = None
     """The right answer of that transaction."""
+    decision: str = ""
+    """The id of that transaction."""
 
     @cached_property
     def text(self) -> str:
@@ -157,7 +160,8 @@ def proposal_of(
             source = Transaction(stored["text"], stored["fields"])
         except UnknownDecision:  # a bullet carried here from elsewhere
             source = None
-    return Proposal(content, condition, table, source, origin.get("label"))
+    decision_id = str(origin.get("decision") or "")
+    return Proposal(content, condition, table, source, origin.get("label"), decision_id)
 
 
 def _form(proposal: Proposal) -> Finding | None:
@@ -207,25 +211,21 @@ def _contradicts(content: str, condition: Condition) -> bool:
     """Whether a sentence has another verdict than its condition, other numbers, or one of its
     numbers as a bound from the other side.
     """
-    from acegraph.nodes.wording import take_apart  # heavy, and needed for few
+    from acegraph.nodes.wording import fits, take_apart  # heavy, and needed for few
 
     said = take_apart(content)
-    tests = [
-        ("up" if c.op.startswith(">") else "down", abs(c.value))
-        for c in condition.comparisons
-        if c.op[0] in "<>" and isinstance(c.value, int | float)
-    ]
     if said.verdicts and (1 if condition.verdict == DECLINE else -1) not in said.verdicts:
         return True
-    told = {value for _, value in said.bounds}
-    if told and tests and told.isdisjoint(value for _, value in tests):
+    tests = [test for test in condition.comparisons if test.op[0] in "<>"]
+    fitting = [[i for i, bound in enumerate(said.bounds) if fits(bound, test)] for test in tests]
+    if said.bounds and tests and not any(fitting):
         return True
     if len(said.directions) != len(said.bounds):  # which belongs to which is open
         return False
-    sides: dict[float, set[str]] = {}
-    for (_, value), side in zip(said.bounds, said.directions, strict=True):
-        sides.setdefault(value, set()).add(side)
-    return any(value in sides and side not in sides[value] for side, value in tests)
+    return any(
+        rows and ("up" if test.op[0] == ">" else "down") not in {said.directions[i] for i in rows}
+        for test, rows in zip(tests, fitting, strict=True)
+    )
 
 
 def _words_in(condition: Condition) -> Finding | None:
@@ -318,7 +318,9 @@ def without_largest(
         held = [c.fields.get(name) for c, bears in zip(table, bears_out, strict=True) if bears]
         counts = Counter(value for value in held if value is not None)
         if len(counts) > 1:
-            large = {v for v, n in counts.items() if n > _STANDS_OUT * counts.total()}
+            equal = counts.total() / len(counts)
+            least = max(1.0, _STANDS_OUT * counts.total(), _MORE_THAN_EQUAL * equal)
+            large = {v for v, n in counts.items() if n > least}
             gone[name] = large | ({own[name]} if name in own else set())
     if not any(gone.values()):
         return None

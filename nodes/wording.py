@@ -1,16 +1,20 @@
 """A heuristic's sentence taken apart: what it decides, in which directions, up to which numbers,
 and the words that remain.
 
-"$1,000", "1000 dollars" and "1k" are one number, "24 hours" and "1 day" one span of time. It knows
-words, not their truth.
+"$1,000", "1000 dollars" and "1k" are one number, "24 hours" and "1 day" one span of time, "10 PM"
+and "22:00" one time of day. It knows words, not their truth.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
 from rapidfuzz.distance import OSA
+
+from acegraph.state import Comparison
+from acegraph.state.formats import written_number
 
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
 _UP: Final = (
@@ -51,16 +55,18 @@ _CLAIM_WORD = (
     r"|success\w*|correct\w*|hit rate)"
 )
 _PERCENT = r"\d+(?:\.\d+)?\s*(?:%|percent\b|per cent\b)"
+_SHARE = rf"(?:{_PERCENT}|(?<![\d.])[01]?\.\d+)(?!\d|\s*\+|\s+or\s)"
+_OF_THESE = rf"{_PERCENT}\W+of\W+(?:these|those|them|such|cases|the\W+time|the\W+cases|labelled)"
 # A percentage or a confidence is a claim about the rule, unless it bounds a field.
 _CLAIM = re.compile(
     rf"{_CLAIM_WORD}\W+(?:of\W+|is\W+|was\W+|score\W+|level\W+){{0,2}}(?:about\W+|around\W+)?"
-    rf"(?:{_PERCENT}|[01]?\.\d+)"
-    rf"|(?:{_PERCENT}|\b[01]?\.\d+)\W+(?:\w+\W+){{0,2}}?{_CLAIM_WORD}"
-    rf"|{_PERCENT}\W+of\W+(?:these|those|them|all|such|cases|the\W+time|past|the\W+cases|labelled)"
-    rf"|{_PERCENT}",
+    rf"{_SHARE}|{_SHARE}\W+(?:\w+\W+){{0,2}}?{_CLAIM_WORD}"
+    rf"|{_OF_THESE}|{_PERCENT}(?!\s*\+|\s+or\s)",
     re.IGNORECASE,
 )
-_BOUNDING = re.compile(rf"(?:{_UP}|{_DOWN})\s+(?:about\s+|around\s+)?$", re.IGNORECASE)
+_BOUNDING = re.compile(
+    rf"(?<!\w)(?:{_UP}|{_DOWN}|between(?:\s+\S+\s+and)?)\s*(?:about\s+|around\s+)?$", re.IGNORECASE
+)
 _WORDS_FOR: Final = {
     word: number
     for number, word in enumerate(
@@ -71,18 +77,28 @@ _WORDS_FOR: Final = {
     zip("thirty forty fifty sixty seventy eighty ninety".split(), range(30, 100, 10), strict=True)
 )
 _SCALES: Final = {"k": 1e3, "m": 1e6, "hundred": 1e2, "thousand": 1e3, "million": 1e6}
-_SPANS: Final = {
-    "second": 1 / 86400, "sec": 1 / 86400, "minute": 1 / 1440, "min": 1 / 1440, "hour": 1 / 24,
-    "hr": 1 / 24, "day": 1.0, "week": 7.0, "month": 30.0, "year": 365.0,
+_UNITS: Final = {
+    "second": ("days", 1 / 86400), "sec": ("days", 1 / 86400), "minute": ("days", 1 / 1440),
+    "min": ("days", 1 / 1440), "hour": ("days", 1 / 24), "hr": ("days", 1 / 24),
+    "day": ("days", 1.0), "week": ("days", 7.0), "month": ("days", 30.0), "year": ("days", 365.0),
+    "km": ("km", 1.0), "kilometer": ("km", 1.0), "kilometre": ("km", 1.0), "mile": ("km", 1.609344),
+    "percent": ("percent", 1.0), "o'clock": ("clock", 1.0),
 }  # fmt: skip
-_NUMBER = re.compile(
-    r"(?P<money>[$€£]\s*)?(?<![\w.])(?P<digits>\d[\d,]*(?:\.\d+)?)"
-    r"\s*(?P<scale>(?:k|m|hundred|thousand|million)\b)?"
-    r"(?:[\s-]*(?P<span>second|sec|minute|min|hour|hr|day|week|month|year)s?\b"
-    r"|\s*(?:usd|eur|gbp|dollars?|euros?|pounds?|bucks)\b)?(?P<plus>\+)?",
-    re.IGNORECASE,
+"""What a number counts, and in which size."""
+_CURRENCY = re.compile(
+    r"(?P<usd>(?:\bus)?\$|(?<![a-z_])(?:usd|dollars?|bucks)(?![a-z_]))"
+    r"|(?P<eur>€|(?<![a-z_])(?:eur|euros?)(?![a-z_]))"
+    r"|(?P<gbp>£|(?<![a-z_])(?:gbp|pounds?)(?![a-z_]))"
+    r"|(?P<jpy>¥|(?<![a-z_])(?:jpy|yen)(?![a-z_]))"
 )
-_WORD = re.compile(r"[^\W\d_]+(?:['’][^\W\d_]+)?|:\d\d")
+_TIME = re.compile(r"(?<![\w:.,])([01]?\d|2[0-3])(?::([0-5]\d)\b)?(?:\s*([ap])\.?m\b|(?<=:\d\d))")
+# A digit after a letter is part of a name, but not in a script that writes without spaces.
+_NUMBER = re.compile(
+    r"(?P<sign>(?<![^\s(=])[-−])?(?<![a-z0-9_.])(?P<digits>\d+(?:[.,]\d+)*)"
+    r"\s*(?P<scale>(?:k|m|hundred|thousand|million)\b)?"
+    rf"(?:[\s-]*(?P<unit>{'|'.join(_UNITS)})s?\b)?(?P<plus>\+)?"
+)
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
 _EMPTY: Final = frozenset(
     "a an the this that these those it its they them their there any all each every some such one "
     "and or then so also too as at in into of on onto via with when whenever if "
@@ -93,10 +109,9 @@ _EMPTY: Final = frozenset(
     "transaction payment purchase order charge customer user client cardholder buyer person people "
     "someone you we our your rule note about around roughly approximately per value amount total "
     "sum made make makes making using use used than risk risky riskier sign signal indicator case "
-    "cases usd eur gbp dollar euro pound bucks s time".split()
+    "cases dollar s time".split()
 )
 """Words that change nothing about what such a sentence says."""
-_LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
 _SYNONYMS: Final = {
     other: word
     for word, others in {
@@ -112,6 +127,7 @@ _SYNONYMS: Final = {
     }.items()
     for other in others.split()
 }
+_LONG: Final = [word for word in sorted(_EMPTY | _SYNONYMS.keys()) if len(word) > 5]
 _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
 _VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
 
@@ -124,7 +140,9 @@ class Said:
     """1 for each turn to DECLINE, -1 to APPROVE, in order."""
     directions: tuple[str, ...]
     bounds: tuple[tuple[str, float], ...]
-    """Numbers that bound a field, with what they count where that is time."""
+    """Numbers that bound a field, with what they count: days, kilometres, percent or the clock."""
+    currencies: tuple[str, ...]
+    """Those it names, in order."""
     words: tuple[str, ...]
     """The other words that carry meaning, in order."""
 
@@ -136,11 +154,8 @@ def take_apart(text: str) -> Said:
     >>> said.verdicts, said.directions, said.bounds, said.words
     ((1,), ('up', 'down'), (('', 1000.0), ('days', 1.0)), ('card',))
     """
-    text = " ".join(text.lower().replace("’", "'").split())
-    if re.search(r"%|cent|\.\d", text):
-        text = _CLAIM.sub(_keep_bound, text)
-    text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
-    text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
+    text = _normal(text)
+    currencies = tuple(dict.fromkeys(str(m.lastgroup) for m in _CURRENCY.finditer(text)))
     directions: list[str] = []
     bounds: list[tuple[str, float]] = []
     turns: list[int] = []
@@ -159,11 +174,11 @@ def take_apart(text: str) -> Said:
         turns.append((1 if found["decline"] else -1) * (-1 if found["negated"] else 1))
         return " "
 
-    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, text))
+    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, _CURRENCY.sub("", text)))
     text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
     verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
     words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
-    return Said(verdicts, tuple(directions), tuple(bounds), words)
+    return Said(verdicts, tuple(directions), tuple(bounds), currencies, words)
 
 
 @lru_cache(maxsize=8192)
@@ -175,19 +190,34 @@ def stem(word: str) -> str:
     """
     short = _SUFFIX.sub("", word) if len(word) > 4 else word
     forms = {word, short} if short == word else {word, short, short + "e"}
-    if _EMPTY & forms or any(_is_slip(form, empty) for form in forms for empty in _LONG_EMPTY):
+    meant = next((known for known in _LONG for form in forms if _is_slip(form, known)), word)
+    if _EMPTY & {*forms, meant}:
         return ""
-    return _SYNONYMS.get(word) or re.sub(r"(?<=\w{3})[ey]$", "", short)
+    return _SYNONYMS.get(meant) or re.sub(r"(?<=\w{3})[ey]$", "", short)
 
 
-def _is_slip(word: str, meant: str) -> bool:
-    """Whether two letters have changed places."""
+def is_swapped(word: str, meant: str) -> bool:
+    """Whether two letters have changed places.
+
+    >>> is_swapped("merchnat", "merchant"), is_swapped("mcc5411", "mcc5141")
+    (True, False)
+    """
     return (
         len(word) == len(meant)
         and word[0] == meant[0]
         and OSA.distance(word, meant, score_cutoff=1) == 1
         and sorted(word) == sorted(meant)
+        and word.isalpha()
+        and word.isascii()  # no word ends where a script writes without spaces
     )
+
+
+def _is_slip(word: str, known: str) -> bool:
+    """Whether a known word was meant: letters changed places, or one inside it is missing."""
+    if len(word) + 1 != len(known):
+        return is_swapped(word, known)
+    ends_alike = word[0] == known[0] and word[-1] == known[-1]
+    return ends_alike and OSA.distance(word, known, score_cutoff=1) == 1
 
 
 @lru_cache(maxsize=8192)
@@ -195,18 +225,67 @@ def _meant(word: str) -> str:
     """A number for its word, and the verb that was meant: a slip must not cost the verdict."""
     if word in _WORDS_FOR:
         return str(_WORDS_FOR[word])
-    return next((verb for verb in _VERBS if _is_slip(word, verb)), word)
+    return next((verb for verb in _VERBS if is_swapped(word, verb)), word)
+
+
+def _normal(text: str) -> str:
+    """A text in small letters without its claims, its numbers and times written in one way."""
+    text = " ".join(text.lower().replace("’", "'").split())
+    if re.search(r"%|cent|\.\d", text):
+        text = _CLAIM.sub(_keep_bound, text)
+        text = re.sub(r"\s*%|\bper cent\b", " percent", text)
+    text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
+    text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
+    return _TIME.sub(_time, text)
 
 
 def _keep_bound(found: re.Match[str]) -> str:
-    """A percentage alone after "above" bounds a field; any other is a claim, and dropped."""
-    is_alone = re.fullmatch(_PERCENT, found[0])
-    if is_alone and _BOUNDING.search(found.string, 0, found.start()):
-        return re.sub(r"\s*(?:%|percent|per cent)", " pct", found[0])
-    return " "
+    """What stands after "above" bounds a field, but for a share of the cases of the rule."""
+    if re.match(_OF_THESE, found[0]) or not _BOUNDING.search(found.string, 0, found.start()):
+        return " "
+    return found[0]
+
+
+def _time(found: re.Match[str]) -> str:
+    hour, half = int(found[1]), found[3]
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    return f"{hour + int(found[2] or 0) / 60:g} o'clock"
 
 
 def _bound(found: re.Match[str]) -> tuple[str, float]:
-    value = float(found["digits"].replace(",", "")) * _SCALES.get(found["scale"] or "", 1)
-    span = found["span"]
-    return ("days", round(value * _SPANS[span], 6)) if span else ("", value)
+    value = written_number(found["digits"])
+    if value is None:  # a list, a date
+        value = float(re.sub(r"\D", "", found["digits"]))
+    kind, size = _UNITS.get(found["unit"], ("", 1.0))
+    value *= _SCALES.get(found["scale"], 1) * size * (-1 if found["sign"] else 1)
+    return kind, round(value, 6)
+
+
+def fits(bound: tuple[str, float], test: Comparison) -> bool:
+    """Whether a bound in a sentence can be the one that a comparison with a number tests.
+
+    >>> fits(("clock", 22.0), Comparison("hour", ">=", 22)), fits(("", 3.0), Comparison("n", ">=", 4))
+    (True, True)
+    >>> fits(("percent", 50.0), Comparison("share", ">", 0.5)), fits(("", 3.0), Comparison("n", ">", 4))
+    (True, False)
+    """
+    value, rounding = float(test.value), 0.01 if bound[0] else 0.0  # type: ignore[arg-type]
+    # Of whole numbers, "more than 3" is "at least 4".
+    beside = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
+    return any(
+        math.isclose(abs(told), abs(tested), rel_tol=rounding)
+        for told in _in_units_of(test.field, *bound)
+        for tested in (value, *beside)
+    )
+
+
+def _in_units_of(field: str, kind: str, value: float) -> list[float]:
+    """The numbers that a field may hold for a bound: in the unit that it names, or else in any."""
+    if kind == "percent":
+        return [value, value / 100]
+    if kind == "clock":
+        return [value, math.floor(value)]
+    sizes = {unit: size for unit, (counted, size) in _UNITS.items() if counted == kind}
+    named = [size for unit, size in sizes.items() if unit in re.split(r"s?_|s$", field)]
+    return [value / size for size in named or sizes.values() or [1.0]]

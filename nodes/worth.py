@@ -1,24 +1,20 @@
 """What active bullets are worth by the labelled cases of today, and which earn their place."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.analyst import scorecard_over
+from acegraph.nodes.analyst import scorecard_over, weight_of
 from acegraph.nodes.evidence import Mask, Numbers, chance, fit_weights, marginal_gain
-from acegraph.nodes.induction import MIN_CASES
 from acegraph.state import DECLINE, Bullet, CaseTable
 
+_FIRES_TO_FIT: Final = 3
 _FIRES_TO_RETIRE: Final = 10
 _FIRES_TO_TELL: Final = 30
 _LIKELY_CHANCE: Final = 0.2
-
-
-def can_prove(table: CaseTable) -> bool:
-    """Whether there are cases enough, of both labels, to prove anything."""
-    return len(table) >= MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
 
 
 def fired_over(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]:
@@ -26,24 +22,32 @@ def fired_over(bullets: Sequence[Bullet], table: CaseTable) -> NDArray[np.bool_]
     return np.array([b.condition.holds_over(table) for b in bullets if b.condition])
 
 
-def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float]:
+def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float | None]:
     """The weights of checkable bullets that fit the labelled cases best."""
     return weights_of(bullets, fired_over(bullets, table), table, scorecard_over(table))
 
 
 def weights_of(
     bullets: Sequence[Bullet], fired: NDArray[np.bool_], table: CaseTable, start: Numbers
-) -> list[float]:
-    """The same, where it is known what fires and what the scorecard says."""
-    signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in bullets])
-    guess = np.array([b.weight or 0.0 for b in bullets])
-    return [round(float(w), 4) for w in fit_weights(fired, signs, table.fraud, start, guess)]
+) -> list[float | None]:
+    """The same, where it is known what fires and what the scorecard says.
+
+    None for a bullet that hardly fires: no cases are no evidence against it.
+    """
+    tells = fired.sum(axis=1) >= _FIRES_TO_FIT
+    fitted = [b for b, told in zip(bullets, tells, strict=True) if told]
+    for bullet, own, told in zip(bullets, fired, tells, strict=True):
+        if not told:
+            start = start + weight_of(replace(bullet, weight=None)) * own
+    signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in fitted])
+    guess = np.array([b.weight or 0.0 for b in fitted])
+    found = iter(fit_weights(fired[tells], signs, table.fraud, start, guess) if fitted else ())
+    return [round(float(next(found)), 4) if told else None for told in tells]
 
 
-def worn_out(
-    bullet: Bullet, weight: float, fired: Mask, table: CaseTable, log_odds: Numbers
-) -> str:
+def worn_out(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet no longer earns its place, or nothing."""
+    weight = weight_of(bullet)
     wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud
     fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
     if fires < _FIRES_TO_RETIRE:

@@ -43,7 +43,7 @@ class Column:
     numbers: NDArray[np.float64]
     codes: NDArray[np.int32]
     values: tuple[str | bool, ...]
-    """The distinct words and flags, by code."""
+    """Words and flags by code; `counts` says which of them occur."""
 
     @property
     def is_numeric(self) -> bool:
@@ -53,6 +53,13 @@ class Column:
     def known(self) -> NDArray[np.bool_]:
         """Where the field has a value."""
         return np.asarray(~np.isnan(self.numbers) | (self.codes != _MISSING))
+
+    def counts(self) -> dict[str | bool, int]:
+        """The words and flags that occur, in order of appearance, and how often."""
+        codes, first, counts = np.unique(
+            self.codes[self.codes != _MISSING], return_index=True, return_counts=True
+        )
+        return {self.values[codes[i]]: int(counts[i]) for i in np.argsort(first)}
 
     def equals(self, value: Scalar) -> NDArray[np.bool_]:
         """Where the field has this value."""
@@ -83,6 +90,9 @@ class _Growing:
             self.codes[row] = self.known.setdefault(key, len(self.known))
         else:
             self.numbers[row] = float(value)
+
+    def occurs(self, rows: slice) -> bool:
+        return bool((self.codes[rows] != _MISSING).any() or (~np.isnan(self.numbers[rows])).any())
 
     def view(self, start: int, end: int) -> Column:
         values = tuple(value for _, value in list(self.known))
@@ -133,6 +143,13 @@ class CaseTable:
         """Since when its newest case is known."""
         return self._cases[self._size - 1].known_at if self._size else ""
 
+    def row_of(self, case_id: str) -> int | None:
+        """The row of a case; the newest are looked at first."""
+        for row in range(self._size - 1, self._start - 1, -1):
+            if self._cases[row].id == case_id:
+                return row - self._start
+        return None
+
     def snapshot(self) -> "CaseTable":
         """The table as it is now; it shares the data and does not grow."""
         copy = CaseTable()
@@ -154,7 +171,8 @@ class CaseTable:
     @property
     def field_names(self) -> tuple[str, ...]:
         """Every field that at least one case has."""
-        return tuple(self._columns)
+        rows = slice(self._start, self._size)
+        return tuple(name for name, column in self._columns.items() if column.occurs(rows))
 
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None where no case has it."""

@@ -2,13 +2,19 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from acegraph.state.transaction import Fields
 from acegraph.state.verdict import Verdict
 
 Moves = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
+
+
+BY_ITSELF: Final = ("curator", "offline", "online")
+"""Who signs what no person did: the curator, or the source of a bullet that was learned."""
+PURGED: Final = "purged: "
+"""How the reason of a change begins that a purge made."""
 
 
 class Clock(NamedTuple):

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from acegraph.state.bullet import Bullet
 from acegraph.state.database import Database
 from acegraph.state.ledger import ERASED
-from acegraph.state.records import Label
+from acegraph.state.records import PURGED, Label
 from acegraph.state.rows import from_row, read_condition
 from acegraph.state.tables import (
     adjustments,
@@ -25,7 +25,6 @@ from acegraph.state.tables import (
 )
 from acegraph.state.transaction import Transaction
 from acegraph.state.verdict import Verdict
-from acegraph.state.versions import PURGED
 
 PRUNED_PART: Final = "a part of its decisions was pruned"
 

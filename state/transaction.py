@@ -117,7 +117,7 @@ def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iter
     if len(given) > MAX_FIELDS:
         raise InvalidTransaction(f"{len(given):,} fields; at most {MAX_FIELDS} are accepted")
     for key, value in given.items():
-        name = prefix + clean_text(str(key))
+        name = prefix + (clean_text(str(key)) or "unnamed")
         if isinstance(value, Mapping):
             yield from _flatten(value, name + ".", depth + 1)
         elif isinstance(value, list | tuple | set | frozenset):

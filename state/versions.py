@@ -16,14 +16,12 @@ from acegraph.state.bullet import Bullet
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.formats import as_utc
 from acegraph.state.playbook import BulletPlaybook
-from acegraph.state.records import Label
+from acegraph.state.records import PURGED, Label
 from acegraph.state.rows import has_value, read_condition
 from acegraph.state.tables import cases, history, outcomes
 from acegraph.state.tally import contents
 
 _ROLLBACK: Final = "rolled back"
-PURGED: Final = "purged: "
-"""How the reason of a change begins that a purge made."""
 
 
 @dataclass(frozen=True)

@@ -140,7 +140,7 @@ def test_a_retired_rule_that_proves_itself_again_is_revived() -> None:
     playbook, curator = BulletPlaybook(), Curator()
     labelled(playbook)
     curator.merge_bullet("DECLINE when amount >= 100", NODE, playbook)
-    playbook.set_status("b1", "retired", "holiday")
+    playbook.set_status("b1", "retired", "holiday", "curator")
     found = curator.curate("DECLINE when amount >= 100", NODE, playbook)
     assert (found.action, found.bullet_id) == ("revived", "b1")
     assert playbook.get_bullet("b1").status == "active"

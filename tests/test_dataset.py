@@ -5,11 +5,11 @@ from pathlib import Path
 
 import pytest
 
-from acegraph.graph import load_dataset
+from acegraph.graph import TrainingPipeline, load_dataset
 from acegraph.graph.challengers import run_challengers
 from acegraph.graph.dataset import as_items
 from acegraph.graph.evaluation import balanced_accuracy
-from acegraph.state import InvalidDataset
+from acegraph.state import BulletPlaybook, InvalidDataset, Transaction
 
 ROWS = [
     {"id": "a", "query": "pays $20", "answer": "APPROVE"},
@@ -152,3 +152,25 @@ def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
 def test_an_id_of_zero_is_an_id() -> None:
     rows = [{"id": i, "query": f"pays ${i}", "answer": "APPROVE"} for i in range(3)]
     assert [item["id"] for item in as_items(rows)] == ["0", "1", "2"]
+
+
+def test_a_column_may_lack_a_name_and_a_band_is_no_number(tmp_path: Path) -> None:
+    file = tmp_path / "index.csv"
+    file.write_text(",age,fraud\n0,18_25,0\n1,26_40,1\n")
+    first, _ = load_dataset(file, query=None, answer="fraud")
+    assert Transaction.of(first["query"]).fields == {"unnamed": 0, "age": "18_25"}
+
+
+def test_the_same_export_under_another_name_is_no_new_evidence(tmp_path: Path) -> None:
+    rows = [f"{i % 17},{i % 17 % 3 == 0}" for i in range(40)]
+    (tmp_path / "jan.csv").write_text("\n".join(["amount,fraud", *rows]))
+    (tmp_path / "copy.csv").write_text("\n".join(["amount,fraud", *reversed(rows)]))
+    playbook = BulletPlaybook()
+    reports = [
+        TrainingPipeline(playbook).train_offline(
+            load_dataset(tmp_path / name, query=None, answer="fraud")
+        )
+        for name in ("jan.csv", "copy.csv")
+    ]
+    assert [report.repeated for report in reports] == [0, 40]
+    assert len(playbook.cases("fraud_detection")) == 40

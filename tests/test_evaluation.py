@@ -75,6 +75,13 @@ def test_money_follows_the_matrix() -> None:
         CostMatrix.parse("lost=1")
 
 
+def test_a_run_that_decided_nothing_has_no_figures() -> None:
+    nothing = Run(["APPROVE", "DECLINE"], ["UNDECIDED", "UNDECIDED"], [None, None])
+    for metric in METRICS:
+        assert set(estimate(metric, [nothing]).to_json().values()) == {None}
+    assert np.isnan(money([nothing], CostMatrix()).cost_per_case)
+
+
 def test_an_amount_is_found_whatever_its_letters() -> None:
     assert amount_of({"V1": 2.0, "Amount": 12.5}) == 12.5
     assert amount_of({"V1": 2.0}) is None

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from acegraph.nodes import Curator
+from acegraph.nodes import Curator, SimpleFraudAgent
 from acegraph.nodes.analyst import scorecard_over
 from acegraph.nodes.evidence import residuals
-from acegraph.nodes.gate import gate_of
+from acegraph.nodes.gate import GateLevel, gate_of
 from acegraph.nodes.induction import induce
 from acegraph.state import BulletPlaybook, Case, CaseTable, Fields, InvalidSettings
 
@@ -93,3 +93,89 @@ def test_a_contrast_tells_two_groups_apart() -> None:
     assert rest.contrast(fraud, ~fraud) == pytest.approx(60**0.5, rel=0.01)
     half = np.arange(60) % 2 == 0
     assert abs(rest.contrast(half, ~half)) < 0.01
+
+
+def payments(n: int, fraud: int, **fields: object) -> list[Case]:
+    """Cases of which the first are fraud and large, the others honest and small."""
+    return [
+        Case(
+            f"p{i}",
+            {"amount": 600.0 + i if i < fraud else 10.0 + i % 90, **fields},
+            "DECLINE" if i < fraud else "APPROVE",
+        )
+        for i in range(n)
+    ]
+
+
+def test_a_quiet_time_lets_nothing_in() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    rng = np.random.default_rng(0)
+    past = []
+    for i in range(400):
+        is_large = rng.random() < 0.25
+        is_fraud = i < 250 and rng.random() < (0.9 if is_large else 0.02)
+        fields = {"amount": 150.0 if is_large else 50.0}
+        past.append(Case(f"q{i}", fields, "DECLINE" if is_fraud else "APPROVE"))
+    playbook.remember(past, NODE)
+    playbook.add_bullet("DECLINE when amount >= 100", NODE)
+    found = curator.curate("DECLINE when amount < 100", NODE, playbook)
+    assert (found.action, "labelled cases" in found.reason) == ("refused", True)
+
+
+@pytest.mark.parametrize("level", ["lenient", "standard", "strict"])
+def test_labels_of_one_kind_refuse_what_they_contradict(level: GateLevel) -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(payments(50, 0), NODE)
+    found = Curator(gate=level).curate("DECLINE when amount < 80", NODE, playbook)
+    assert found.reason.startswith("right on none of ")
+    assert Curator(gate=level).curate("DECLINE when vpn is true", NODE, playbook).bullet_id
+
+
+def test_a_rule_that_never_fires_is_not_silenced() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    curator.curate("DECLINE when sanctions_hit is true", NODE, playbook)
+    playbook.remember(payments(40, 8, sanctions_hit=False), NODE)
+    assert curator.tend(NODE, playbook) == []
+    (bullet,) = playbook.get_bullets_for_node(NODE)
+    assert bullet.weight is None
+    hit = SimpleFraudAgent(bullets=[bullet]).decide({"amount": 20, "sanctions_hit": True})
+    assert hit.decision == "DECLINE"
+
+
+@pytest.mark.parametrize("customers", [7, 9, 12])
+def test_support_by_many_customers_stands_without_any_of_them(customers: int) -> None:
+    playbook = BulletPlaybook()
+    past = [
+        Case(
+            case.id,
+            {"amount": 600.0 if i < customers else 10.0 + i % 90, "customer_id": f"C-{i}"},
+            case.label,
+        )
+        for i, case in enumerate(payments(300, 30))
+    ]
+    playbook.remember(past, NODE)
+    assert Curator().curate("DECLINE when amount >= 600", NODE, playbook).action == "added"
+
+
+def test_the_case_a_rule_was_drawn_from_does_not_speak_for_it() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(payments(60, 4), NODE)
+    said = "DECLINE when amount >= 600"
+    alone = Curator().curate(said, NODE, playbook.fork()).evidence
+    drawn = Curator().curate(said, NODE, playbook, origin={"decision": "p2"}).evidence
+    assert (alone["fires"], alone["cases"]) == (4, 60)
+    assert (drawn["fires"], drawn["right"], drawn["cases"]) == (3, 3, 59)
+
+
+def test_what_a_person_retired_waits_for_a_person() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    playbook.remember(payments(200, 40), NODE)
+    said = "DECLINE when amount >= 600"
+    curator.merge_bullet(said, NODE, playbook)
+    playbook.set_status("b1", "retired", "legal says no")
+    first, again = (curator.curate(said, NODE, playbook) for _ in range(2))
+    assert (first.action, again.action) == ("held", "duplicate")
+    assert playbook.get_bullet("b1").status == "candidate"
+    playbook.set_status("b1", "active", "legal says yes")
+    playbook.set_status("b1", "retired", "worn out", "curator")
+    assert curator.curate(said, NODE, playbook).action == "revived"

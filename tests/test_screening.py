@@ -197,6 +197,12 @@ def test_no_reason_repeats_what_it_was_refused_for() -> None:
         ("Decline payments above $5,000 on new accounts", "DECLINE when amount >= 5"),
         ("Decline accounts younger than 30 days", "DECLINE when account_age_days > 30"),
         ("Approve payments below $50 at a supermarket", "DECLINE when amount < 50"),
+        ("Decline new accounts after 10 PM", "DECLINE when hour >= 10"),
+        ("Decline cards with fewer than 3 failed attempts", "DECLINE when failed_attempts >= 4"),
+        ("Decline cards with more than 3 failed attempts", "DECLINE when failed_attempts > 4"),
+        ("Decline cards over 50% of the card limit", "DECLINE when limit_share > 0.7"),
+        ("Decline payments more than 500 miles from home", "DECLINE when distance_km > 500"),
+        ("Decline accounts younger than 24 hours", "DECLINE when account_age_days < 24"),
     ],
 )
 def test_a_sentence_that_says_something_else_than_its_condition_is_held(
@@ -219,4 +225,23 @@ def test_a_sentence_that_says_something_else_than_its_condition_is_held(
     ],
 )
 def test_a_sentence_may_say_less_than_its_condition(text: str, condition: str) -> None:
+    assert screen(Proposal(text, parse_condition(condition))) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "condition"),
+    [
+        ("Decline large online payments after 10 PM on new accounts", "DECLINE when hour >= 22"),
+        ("Decline online payments before 6:30 am on new accounts", "DECLINE when hour <= 6"),
+        ("Decline cards with more than 3 failed attempts", "DECLINE when failed_attempts >= 4"),
+        ("Decline cards with at least 4 failed attempts", "DECLINE when failed_attempts > 3"),
+        ("Decline cards over 50% of the card limit", "DECLINE when limit_share > 0.5"),
+        ("Decline cards over 50% of the card limit", "DECLINE when limit_percent > 50"),
+        ("Decline payments more than 500 miles from home", "DECLINE when distance_km > 804.7"),
+        ("Decline payments more than 500 miles from home", "DECLINE when distance > 500"),
+        ("Decline cards used within 10 minutes of a reset", "DECLINE when minutes_since < 10"),
+        ("Decline a balance below -100 on new accounts", "DECLINE when balance < -100"),
+    ],
+)
+def test_a_sentence_may_count_otherwise_than_its_condition(text: str, condition: str) -> None:
     assert screen(Proposal(text, parse_condition(condition))) is None

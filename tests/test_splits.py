@@ -37,6 +37,16 @@ def test_copies_of_training_rows_are_not_tested_on() -> None:
     assert found.test == rows[30:]
 
 
+def test_amounts_that_never_repeat_tell_cases_apart() -> None:
+    rng = np.random.default_rng(0)
+    kinds = [i // 2 if i < 48 else 7 for i in range(60)]
+    rows = [
+        {"id": str(i), "query": {"amount": float(a), "kind": kinds[i]}, "answer": "APPROVE"}
+        for i, a in enumerate(rng.random(60) * 900)
+    ]
+    assert Split(rows[:28], rows[28:]).without_duplicates().duplicates == 0
+
+
 def test_cases_that_cannot_be_told_apart_all_stay() -> None:
     rows = [{"id": str(i), "query": {"flag": i % 2 == 0}, "answer": "APPROVE"} for i in range(40)]
     assert Split(rows[:20], rows[20:]).without_duplicates().duplicates == 0
