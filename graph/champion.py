@@ -124,7 +124,10 @@ def duel(
     with version_of(playbook, version, context.node) as challenger:
         for what, book in (("champion", playbook), ("challenger", challenger)):
             pipeline = TrainingPipeline(book, context=context, progress=progress, **collaborators)
-            runs.append(pipeline.evaluate(items, learn=False, what=what))
+            run = pipeline.evaluate(
+                items, context.mode, learn=False, source=context.source, what=what
+            )
+            runs.append(run)
     fields = (read_fields(Transaction.of(item["query"])) for item in items)
     stakes = _stakes(fields, costs.amount, len(items))
     return Duel(playbook.version, version, runs[0], runs[1], stakes, costs)

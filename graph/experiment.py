@@ -31,7 +31,7 @@ from acegraph.nodes.evidence import wilson_interval
 from acegraph.nodes.gate import GateLevel
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.reflector import Reflector
-from acegraph.state import AceContext, Bullet, BulletPlaybook, Transaction
+from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Transaction
 
 
 @dataclass(frozen=True)
@@ -82,7 +82,8 @@ class Experiment:
     @property
     def fraud_rate(self) -> float:
         """The share of fraud among the test cases."""
-        return float(np.mean(np.concatenate([run.fraud for run in self.modes["vanilla"]])))
+        truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
+        return float(np.mean(np.array(truths) == DECLINE))
 
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as rows."""

@@ -81,6 +81,7 @@ class Lookahead:
             selector_for=lambda settings: _Selector(self, self.inner.selector_for(settings)),
             sight=lambda: self.turn.view,
             buys_vectors=False,
+            behind=self.inner,
         )
 
     @property

@@ -45,6 +45,7 @@ def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlayb
         for bullet in bullets:
             page.add_bullet(to_row(bullet))
     found.forget()
+    found.share_vectors(playbook)
     return found
 
 
@@ -62,6 +63,7 @@ def _refit(active: list[Bullet], table: CaseTable) -> dict[str, Bullet]:
 
 async def decide_in_shadow(parts: Parts, state: AceState, wait: Wait) -> dict[str, Any]:
     """What the challenger decides on the transaction of a run, in the form the ledger keeps."""
+    parts = parts.behind or parts  # what was foreseen is the champion's
     case, settings = state["case"], state["settings"]
     version, node = settings["challenger"], settings["node"]
     if (version, node) not in parts.challengers:

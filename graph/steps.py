@@ -74,6 +74,8 @@ class Parts:
     """Other versions of the playbook, as they were when first asked for."""
     review: bool = False
     """Whether bullets that are learned wait for a person's approval."""
+    behind: Parts | None = None
+    """The parts themselves, where these only say what was foreseen with them (lookahead.py)."""
 
     async def select(self, state: AceState, wait: Wait) -> Update:
         """Take the transaction in, forget the run before, choose bullets in five stages."""

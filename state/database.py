@@ -7,6 +7,7 @@ order. What differs between SQLite and PostgreSQL is in sqlite.py and postgres.p
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from os import getpid
 from threading import RLock, get_ident
 from typing import Any, ClassVar, Literal, get_args
 
@@ -51,6 +52,7 @@ class Database(ABC):
         self._lock = RLock()
         self._page: Page | None = None
         self._owner = 0
+        self._process = getpid()
         try:
             with self._read() as connection:
                 is_ready = is_current(connection, self.url)
@@ -67,6 +69,7 @@ class Database(ABC):
     @contextmanager
     def writing(self) -> Iterator[Page]:
         """Write all of it or nothing, in one order with everyone; nested uses join the outer."""
+        self._check_process()
         with self._lock:
             if self._page is not None:
                 yield self._page
@@ -89,6 +92,7 @@ class Database(ABC):
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
         """Read; inside `writing` what was written so far is seen."""
+        self._check_process()
         try:
             if self._owner == get_ident() and self._page is not None:
                 yield self._page.connection
@@ -101,6 +105,7 @@ class Database(ABC):
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
         """Read several tables as they were at one moment."""
+        self._check_process()
         if self._owner == get_ident() and self._page is not None:
             yield self._page.connection
             return
@@ -120,6 +125,16 @@ class Database(ABC):
         """How far the ledger has come, whoever wrote last."""
         position, version, _ = self.fetch(_LOOK_AT_CLOCK)[0]
         return Clock(position, version)
+
+    def _check_process(self) -> None:
+        """A fork inherits neither SQLite's locks, so that writes would be lost, nor a PostgreSQL
+        connection of its own.
+        """
+        if self._is_inherited() and not self.in_memory:
+            raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
+
+    def _is_inherited(self) -> bool:
+        return getpid() != self._process
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[sa.Connection]:

@@ -52,7 +52,8 @@ class PostgresDatabase(Database):
             pool_pre_ping=True,
             connect_args={"options": options, "connect_timeout": WAIT_SECONDS // 3},
         )
-        safe = given.set(drivername="postgresql").difference_update_query(["options"])
+        secret = ["options", "password", "sslpassword"]
+        safe = given.set(drivername="postgresql").difference_update_query(secret)
         super().__init__(safe.render_as_string(hide_password=True), durability)
 
     @contextmanager
@@ -65,7 +66,10 @@ class PostgresDatabase(Database):
         with self._engine.begin() as connection:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OPENING})")
             schema = connection.scalar(sa.text("SHOW search_path"))
-            quoted = connection.dialect.identifier_preparer.quote(str(schema).strip('" '))
+            # Without quotes PostgreSQL reads a name in small letters, and so must we.
+            name = str(schema).strip()
+            name = name.strip('"') if name.startswith('"') else name.lower()
+            quoted = connection.dialect.identifier_preparer.quote(name)
             if connection.scalar(sa.text("SELECT current_schema()")) is None:
                 connection.exec_driver_sql(f"CREATE SCHEMA {quoted}")
             yield connection
@@ -111,5 +115,5 @@ class PostgresDatabase(Database):
                 alone.exec_driver_sql(f"VACUUM FULL {table.name}")
 
     def close(self) -> None:
-        """Let go of all connections."""
-        self._engine.dispose()
+        """Let go of all connections; those of the process before a fork are its own to close."""
+        self._engine.dispose(close=not self._is_inherited())

@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from os import getpid
 from shutil import disk_usage
 from typing import Any, Final
 
@@ -83,7 +82,6 @@ class SqliteDatabase(Database):
         except sa.exc.DatabaseError as error:
             self._engine.dispose()
             raise PlaybookError(f"cannot open {url}: {error.orig}") from error
-        self._process = getpid()
         raw: Any = self._connection.connection.driver_connection
         self._driver: sqlite3.Connection = raw
         super().__init__(url, durability)
@@ -101,24 +99,16 @@ class SqliteDatabase(Database):
             except sqlite3.Error as error:
                 raise PlaybookError(f"cannot read {self.url}: {error}") from error
 
-    def _check_process(self) -> None:
-        """SQLite's locks are not inherited: what a forked process writes would be lost."""
-        if getpid() != self._process and not self.in_memory:
-            raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
-
     def _transaction(self) -> "_Transaction":
-        self._check_process()
         return _Transaction(self._driver, self._connection)
 
     @contextmanager
     def _read(self) -> Iterator[sa.Connection]:
-        self._check_process()
         with self._lock:
             yield self._connection
 
     @contextmanager
     def _snapshot(self) -> Iterator[sa.Connection]:
-        self._check_process()
         with self._lock:
             self._driver.execute("BEGIN")
             try:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acegraph.graph import Run, create_ace_graph, feedback
+from acegraph.graph import Run, TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.champion import Costs, Duel, duel, live_duel
 from acegraph.graph.cli import app
 from acegraph.state import (
@@ -153,3 +153,25 @@ def test_the_command_line_compares_a_file_and_the_live_stream(tmp_path: Path) ->
     said = CliRunner().invoke(app, ["challenge", "1", "--amount", "amount", "--playbook", url])
     assert "McNemar" in said.output
     assert "challenger minus champion" in said.output
+
+
+def test_cases_under_way_at_once_do_not_make_the_challenger_the_champion() -> None:
+    found = []
+    for concurrency in (1, 3):
+        playbook = BulletPlaybook()
+        playbook.add_bullet("DECLINE when amount >= 10", NODE, "online")
+        items = [{"query": {"amount": 50 + i}, "answer": "APPROVE", "id": i} for i in range(6)]
+        context = AceContext(challenger=0)
+        TrainingPipeline(playbook, concurrency=concurrency, context=context).train_online(items)
+        found.append(live_duel(playbook, 0))
+    for one in found:
+        assert one.champion.decisions[0] == "DECLINE"
+        assert set(one.challenger.decisions) == {"APPROVE"}
+
+
+@pytest.mark.parametrize("given", [{"mode": "online"}, {"source": "online"}, {"mode": "vanilla"}])
+def test_a_duel_is_fought_in_the_mode_that_is_asked_for(given: Any) -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount >= 10", NODE, "offline")
+    items = [{"query": {"amount": 50, "hour": 12}, "answer": "APPROVE"}]
+    assert duel(playbook, 0, items, context=AceContext(**given)).champion.decisions == ["APPROVE"]

@@ -8,6 +8,7 @@ from sklearn import metrics
 from acegraph.graph import Run, estimate, mcnemar
 from acegraph.graph.costs import CostMatrix, money
 from acegraph.graph.evaluation import METRICS, paired_difference, rolling_accuracy
+from acegraph.graph.experiment import Experiment
 from acegraph.graph.ranking import calibration_error, precision_recall
 from acegraph.nodes.analyst import amount_of
 from acegraph.state import InvalidSettings
@@ -80,6 +81,11 @@ def test_a_run_that_decided_nothing_has_no_figures() -> None:
     for metric in METRICS:
         assert set(estimate(metric, [nothing]).to_json().values()) == {None}
     assert np.isnan(money([nothing], CostMatrix()).cost_per_case)
+
+
+def test_the_share_of_fraud_is_that_of_all_test_cases() -> None:
+    some = Run(["APPROVE", "DECLINE"], ["APPROVE", "UNDECIDED"], [None, None])
+    assert Experiment(modes={"vanilla": [some]}).fraud_rate == 0.5
 
 
 def test_an_amount_is_found_whatever_its_letters() -> None:

@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 from ledger_cases import NODE, content, counters, record
+from postgres import Server
 
 from acegraph.state import (
     BulletPlaybook,
@@ -282,3 +283,12 @@ def test_a_ledger_moves_house(used: BulletPlaybook, lasting_url: str) -> None:
         assert content(copy) == content(used)
         with pytest.raises(PlaybookError, match="not empty"):
             copy_ledger(copy.database, used.database)
+
+
+def test_a_schema_may_be_named_in_any_letters(postgres: Server) -> None:
+    for name in ("TeamA", '"TeamA"'):
+        url = postgres.url().rpartition("options")[0] + f"options=-csearch_path%3D{name}"
+        with BulletPlaybook(url) as playbook:
+            playbook.add_bullet("DECLINE when amount >= 1", NODE)
+        with BulletPlaybook(url) as playbook:
+            assert len(playbook) == 1

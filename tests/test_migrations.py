@@ -71,9 +71,16 @@ def test_another_programs_schema_in_postgres_is_left_alone(postgres: Server) -> 
         BulletPlaybook(url)
 
 
-def test_a_password_is_never_told() -> None:
+@pytest.mark.parametrize(
+    "url",
+    [
+        "postgresql://ann:hunter2@127.0.0.1:9/none",
+        "postgresql://ann@127.0.0.1:9/none?password=hunter2",
+    ],
+)
+def test_a_password_is_never_told(url: str) -> None:
     with pytest.raises(PlaybookError) as caught:
-        BulletPlaybook("postgresql://ann:hunter2@127.0.0.1:9/none")
+        BulletPlaybook(url)
     assert "hunter2" not in str(caught.value)
     assert "127.0.0.1" in str(caught.value)
 

@@ -150,9 +150,9 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="nobody forks here")
-def test_a_forked_process_has_to_open_its_own(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'ace.db'}"
-    done = subprocess.run([sys.executable, "-W", "ignore", "-c", _FORKED, url], check=False)
+def test_a_forked_process_has_to_open_its_own(lasting_url: str) -> None:
+    command = [sys.executable, "-W", "ignore", "-c", _FORKED, lasting_url]
+    done = subprocess.run(command, check=False)
     assert done.returncode == 7
 
 
