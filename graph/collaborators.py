@@ -196,7 +196,7 @@ class _ForeignJudge(SimpleJudge):
         return Judgement(
             is_correct,
             _unit(answer.get("confidence", 1.0), "confidence"),
-            str(answer.get("reasoning", "")),
+            clean_text(str(answer.get("reasoning", ""))),
             decided if is_correct else other(decided),
             JUDGE,
         )

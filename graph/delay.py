@@ -5,13 +5,15 @@ clock has passed its time. Nothing may know it before.
 """
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 from acegraph.graph.ace import create_ace_graph
 from acegraph.graph.dataset import Item
 from acegraph.graph.evaluation import Run
 from acegraph.graph.late_labels import feedback
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.graph.steps import UNDECIDED
+from acegraph.state import AceContext, BulletPlaybook, ModelError
 
 
 def decide_delayed(
@@ -26,15 +28,19 @@ def decide_delayed(
     graph = create_ace_graph(playbook=playbook, **collaborators).compile()
     learning = {k: collaborators[k] for k in ("reflector", "curator") if k in collaborators}
     order = sorted(range(len(items)), key=lambda i: moments[i])
-    due, run = 0, Run()
+    due, run, undecided = 0, Run(), set()
     for place in order:
         while moments[order[due]] + delay <= moments[place] and order[due] != place:
             known = order[due]
-            feedback(playbook, f"delayed:{known}", items[known]["answer"], **learning)
+            if known not in undecided:
+                with suppress(ModelError):  # the label is written before its lesson is drawn
+                    feedback(playbook, f"delayed:{known}", items[known]["answer"], **learning)
             due += 1
         result = graph.invoke(
             {"transaction": items[place]["query"], "decision_id": f"delayed:{place}"},
             context=context,
         )
+        if result["decision"] == UNDECIDED:
+            undecided.add(place)
         run.add(items[place]["answer"], result["decision"], result["risk_score"])
     return run

@@ -6,6 +6,7 @@ key.
 """
 
 import os
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
@@ -58,6 +59,7 @@ def model_findings(
     except InvalidSettings as error:
         return [Finding("settings", "problem", str(error))]
     found = [_server(server)]
+    ask = ask and not server.replay  # no recording holds these questions
     named = dict(_names(context or AceContext()))
     for role, (name, why) in named.items():
         if name is None:
@@ -65,9 +67,7 @@ def model_findings(
         elif server.key is None:
             found.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
         else:
-            found.append(
-                _embedder(name, why, ask) if role == "embedding" else _chat(role, name, why, ask)
-            )
+            found.append(_model(role, name, why, ask))
     used = {name for name, _ in named.values() if name}
     if used and (lacking := sorted(used - prices.by_model.keys())):
         found.append(
@@ -80,12 +80,22 @@ def model_findings(
 
 def _server(server: providers.Server) -> Finding:
     if server.replay:
-        return Finding("server", "ok", f"none: answers come from the recording {server.replay}")
+        recording = f"answers come from the recording {server.replay}, nothing is asked now"
+        return Finding("server", "ok", f"none: {recording}")
     if server.key is None:
         return Finding("server", "ok", "none: OPENAI_API_KEY is not set, everything is embedded")
-    where = server.base_url or _OPENAI
+    where = _without_credentials(server.base_url or _OPENAI)
     recorded = f"; exchanges are recorded to {server.record}" if server.record else ""
     return Finding("server", "ok", f"{where}, a key is set{recorded}")
+
+
+def _without_credentials(url: str) -> str:
+    """Where a server is, and no more.
+
+    >>> _without_credentials("http://ann:secret@example.org/v1?api-key=secret")
+    'http://example.org/v1'
+    """
+    return re.sub(r"^(\w+://)?.*@", r"\1", url).partition("?")[0]
 
 
 def _names(context: AceContext) -> Iterator[tuple[str, tuple[str | None, str]]]:
@@ -94,6 +104,13 @@ def _names(context: AceContext) -> Iterator[tuple[str, tuple[str | None, str]]]:
         variable = f"ACE_{role.upper()}_MODEL"
         why = "context" if given else variable if os.environ.get(variable) else "default"
         yield role, (providers.model_name(role, given), why)
+
+
+def _model(role: str, name: str, why: str, ask: bool) -> Finding:
+    try:
+        return _embedder(name, why, ask) if role == "embedding" else _chat(role, name, why, ask)
+    except InvalidSettings as error:  # a recording that is none
+        return Finding(role, "problem", f"{name} ({why}): {error}")
 
 
 def _chat(role: str, name: str, why: str, ask: bool) -> Finding:
@@ -118,7 +135,9 @@ def _asked(role: str, what: str, model: LanguageModel) -> Finding:
 def _embedder(name: str, why: str, ask: bool) -> Finding:
     model = providers.embedding_model(name)
     what = f"{name} ({why})"
-    if ask:
+    if not ask:
+        what += ", not asked"
+    else:
         try:
             (vector,) = finish(model.vectors(["acegraph"], BLOCKING))
         except ModelError as error:

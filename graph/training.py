@@ -9,7 +9,6 @@ from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
-from functools import cached_property
 from typing import Any
 
 from acegraph.graph.ace import gather_parts
@@ -102,6 +101,7 @@ class TrainingPipeline:
         self.prices = providers.prices() if prices is None else Prices.of(prices)
         self.spending = Spending()
         self._collaborators = collaborators
+        self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)
 
     def train_offline(self, dataset: Dataset) -> TrainingReport:
@@ -285,15 +285,20 @@ class TrainingPipeline:
             return self._collaborators
         return {**self._collaborators, "embeddings": self._embedding}
 
-    @cached_property
+    @property
     def _embedding(self) -> EmbeddingModel:
+        """The model in use, with a memory that lasts as long as its client."""
         given = self._collaborators.get("embeddings")
         model = (
             named_embeddings(given)
             if given
             else providers.embedding_model(self.context.embedding_model)
         )
-        return model if model.is_free else model.remembering()
+        if model.is_free:
+            return model
+        if self._remembering is None or self._remembering.embeddings is not model.embeddings:
+            self._remembering = model.remembering()
+        return self._remembering
 
 
 def _case_id(item: Item, kind: str, redact: Sequence[str]) -> str:

@@ -14,7 +14,14 @@ from acegraph.nodes.models import LanguageModel, is_chat_model
 from acegraph.nodes.prompts import agent_messages
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.waiting import AWAITING, BLOCKING, Wait, finish
-from acegraph.state import Bullet, DecisionForm, Transaction, Verdict, parse_condition
+from acegraph.state import (
+    Bullet,
+    DecisionForm,
+    Transaction,
+    Verdict,
+    clean_text,
+    parse_condition,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -76,7 +83,8 @@ class SimpleFraudAgent:
         form = await model.fill(DecisionForm, agent_messages(transaction.text, shown, fence), wait)
         known = {b.id for b in shown}
         used = tuple(dict.fromkeys(i for i in form.bullets_used if i in known))
-        return Decision(form.decision, form.risk_score, tuple(form.reasons), used)
+        reasons = tuple(map(clean_text, form.reasons))
+        return Decision(form.decision, form.risk_score, reasons, used)
 
 
 def resolve_model(

@@ -5,8 +5,9 @@ one buys it and the others wait.
 """
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
@@ -19,7 +20,7 @@ from acegraph.nodes.embedder import EMBEDDED_MODEL, ConceptEmbeddings
 from acegraph.nodes.models import as_model_errors
 from acegraph.nodes.usage import begin_call
 from acegraph.nodes.waiting import BLOCKING, Wait
-from acegraph.state import ModelAnswerInvalid, ModelUnavailable
+from acegraph.state import ModelAnswerInvalid, ModelError, ModelUnavailable
 from acegraph.state.matrix import Vector
 
 THRESHOLDS: Final = {
@@ -45,6 +46,10 @@ class Store(Protocol):
         ...
 
 
+_Promise = Future[Vector | None]
+"""None: its buyer left before he had bought it."""
+
+
 class _Desk:
     """What somebody is buying now, and what was bought lately, where that is remembered."""
 
@@ -52,7 +57,7 @@ class _Desk:
         self._lock = Lock()
         self._remembers = remembers
         self._bought: dict[str, Vector] = {}
-        self._buying: dict[tuple[int, str], Future[Vector]] = {}
+        self._buying: dict[tuple[int, str], _Promise] = {}
 
     def known(self, texts: Sequence[str]) -> dict[str, Vector]:
         with self._lock:
@@ -67,21 +72,34 @@ class _Desk:
 
     def divide(
         self, texts: Sequence[str], scope: int
-    ) -> tuple[dict[str, Future[Vector]], dict[str, Future[Vector]]]:
+    ) -> tuple[dict[str, _Promise], dict[str, _Promise]]:
         """Which of the texts are mine to buy, and which another is buying in this scope."""
         with self._lock:
             others = {t: self._buying[scope, t] for t in texts if (scope, t) in self._buying}
-            mine: dict[str, Future[Vector]] = {t: Future() for t in texts if t not in others}
+            mine: dict[str, _Promise] = {t: Future() for t in texts if t not in others}
+            for promise in mine.values():
+                promise.set_running_or_notify_cancel()  # a waiter that is cancelled ends nothing
             self._buying |= {(scope, t): promise for t, promise in mine.items()}
         return mine, others
 
-    def settle(self, mine: Mapping[str, Future[Vector]], scope: int) -> None:
-        """Nothing is being bought any more; whoever waits in vain is told so."""
+    @contextmanager
+    def buying(self, mine: Mapping[str, _Promise], scope: int) -> Iterator[None]:
+        """While this lasts others wait; who waits in vain is told so, or left to buy himself."""
+        try:
+            yield
+        except ModelError:
+            for promise in mine.values():
+                promise.set_exception(ModelUnavailable("the vectors could not be bought"))
+            raise
+        finally:
+            self._settle(mine, scope)
+
+    def _settle(self, mine: Mapping[str, _Promise], scope: int) -> None:
         with self._lock:
             for text, promise in mine.items():
                 self._buying.pop((scope, text), None)
                 if not promise.done():
-                    promise.set_exception(ModelUnavailable("the vectors could not be bought"))
+                    promise.set_result(None)
 
 
 @dataclass(frozen=True)
@@ -122,7 +140,7 @@ class EmbeddingModel:
         scope = 0 if wait is BLOCKING else id(asyncio.get_running_loop())
         lacking = list(dict.fromkeys(t for t in texts if t not in found))
         mine, others = self._desk.divide(lacking, scope)
-        try:
+        with self._desk.buying(mine, scope):
             if mine:
                 fresh = dict(zip(mine, await self._buy(list(mine), wait), strict=True))
                 if store is not None:
@@ -131,11 +149,23 @@ class EmbeddingModel:
                 found |= fresh
                 for text, promise in mine.items():
                     promise.set_result(fresh[text])
-        finally:
-            self._desk.settle(mine, scope)
-        for text, promise in others.items():
-            found[text] = await wait.either(promise.result, partial(asyncio.wrap_future, promise))
+        if others:
+            found |= await self._from_others(others, wait, store)
         return [found[text] for text in texts]
+
+    async def _from_others(
+        self, others: Mapping[str, _Promise], wait: Wait, store: Store | None
+    ) -> dict[str, Vector]:
+        """What others bought; what they left is bought after all."""
+        found: dict[str, Vector] = {}
+        for text, promise in others.items():
+            vector = await wait.either(promise.result, partial(asyncio.wrap_future, promise))
+            if vector is not None:
+                found[text] = vector
+        left = [text for text in others if text not in found]
+        if left:
+            found |= zip(left, await self.vectors(left, wait, store), strict=True)
+        return found
 
     async def _buy(self, texts: Sequence[str], wait: Wait) -> list[Vector]:
         if not texts:
@@ -149,7 +179,8 @@ class EmbeddingModel:
                 lambda: self.embeddings.aembed_documents(batch),
             )
             matrix = np.asarray(found, dtype=np.float32)
-        if matrix.ndim != 2 or len(matrix) != len(batch) or not np.isfinite(matrix).all():
+        fits = matrix.ndim == 2 and len(matrix) == len(batch) and matrix.size > 0
+        if not fits or not np.isfinite(matrix).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
         return list(matrix)
 

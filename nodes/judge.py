@@ -110,7 +110,8 @@ class LLMJudge(SimpleJudge):
         fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
         form = await model.fill(VerdictForm, judge_messages(input_text, output, fence), wait)
         right = decided if form.is_correct else other(decided)
-        return Judgement(form.is_correct, form.confidence, form.reasoning, right, JUDGE)
+        reasoning = clean_text(form.reasoning)
+        return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE)
 
 
 def _verdict_or_none(word: str) -> Verdict | None:

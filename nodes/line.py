@@ -10,6 +10,7 @@ import json
 import time
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import aclosing, closing
+from dataclasses import replace
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -49,8 +50,9 @@ class Line:
             used = _mapping(said.get("usage"))
             usage.end_call(model, used.get("prompt_tokens"), used.get("completion_tokens"))
             pause = self._pause(found, said, number)
-            if pause is None or time.monotonic() + pause >= over:
-                return _response(found, request)
+            is_over = pause is None or time.monotonic() + pause >= over
+            if is_over or self._was_the_last(request):
+                return _response(_in_order(found, said), request)
             if not isinstance(self.tape, Player):
                 await wait.sleep(pause)
 
@@ -66,6 +68,11 @@ class Line:
         if self.tape:
             await wait.work(self.tape.note, found)
         return found
+
+    def _was_the_last(self, request: Any) -> bool:
+        """Whether the recorded attempts end here: there, time had run out."""
+        is_replay = isinstance(self.tape, Player)
+        return is_replay and not self.tape.has(request.url.path, request.content)
 
     def _pause(self, found: Exchange, said: dict[str, Any], number: int) -> float | None:
         if found.error:
@@ -119,15 +126,15 @@ class AsyncClient(openai.DefaultAsyncHttpxClient):
 
         async def attempt(over: float) -> Exchange:
             try:
-                response = await client.send(request, **options)
-                async with aclosing(response):
-                    body = bytearray()
-                    async for chunk in response.aiter_bytes():
-                        body += chunk
-                        _check(over)
+                async with asyncio.timeout(over - time.monotonic()):
+                    response = await client.send(request, **options)
+                    async with aclosing(response):
+                        body = await response.aread()
+            except TimeoutError:
+                return _failed(request, httpx.ReadTimeout("the answer took too long"))
             except httpx.TransportError as error:
                 return _failed(request, error)
-            return _answered(request, response, bytes(body))
+            return _answered(request, response, body)
 
         return await self._line.deliver(request, attempt, AWAITING)
 
@@ -162,6 +169,18 @@ def _failed(request: Any, error: Exception) -> Exchange:
 def _answered(request: Any, response: Any, body: bytes) -> Exchange:
     headers = {n: v for n, v in response.headers.items() if n.lower() not in _NOT_COPIED}
     return Exchange(request.url.path, request.content, response.status_code, headers, body)
+
+
+def _in_order(found: Exchange, said: dict[str, Any]) -> Exchange:
+    """Vectors in the order of their texts: LangChain takes them as they come."""
+    data = said.get("data")
+    if not isinstance(data, list):
+        return found
+    places = [_mapping(entry).get("index") for entry in data]
+    if not all(isinstance(place, int) for place in places) or places == sorted(places):
+        return found
+    ordered = {**said, "data": sorted(data, key=lambda entry: entry["index"])}
+    return replace(found, received=json.dumps(ordered).encode())
 
 
 def _response(found: Exchange, request: Any) -> Any:

@@ -23,22 +23,25 @@ _NAMES_AN_ENTITY: Final = frozenset(
     "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
 )
 _NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
-_NAMES_A_KIND: Final = frozenset(
-    "type category class kind group segment tier level status network brand channel domain provider "
-    "country region state city currency language".split()
+_KINDS: Final = frozenset(
+    "type category class group segment tier level status brand channel country region state city "
+    "currency".split()
 )
-_NAMES_A_PROPERTY: Final = _NAMES_A_KIND | frozenset(
-    "age days hours minutes seconds count rating score ratio rate mismatch changed change verified "
+_OPEN_KINDS: Final = frozenset("network domain provider".split())
+"""Kinds of which somebody may have one alone: their values tell."""
+PROPERTIES: Final = _KINDS | frozenset(
+    "age days hours minutes seconds count rating score ratio mismatch changed change verified "
     "match matches distance km limit amount avg average known new flag risk pop length".split()
 )
-_STATES_A_FACT: Final = frozenset("is has was per since".split())
+_STATES_A_FACT: Final = frozenset("is has was per since count".split())
 _LABELS: Final = _NAMES_A_NUMBER | {"name", "code"}
 _NAMES_A_QUANTITY: Final = frozenset(
     "amount amt price value balance income sum total cost pop population salary".split()
 )
 _ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
-_MIN_ROWS: Final = 20
+CAN_TELL: Final = 20
+"""From how many values on they tell what a field is."""
 _LONG: Final = 1e8
 """Numbers of nine digits and more count nothing: they are cards, accounts, phones or moments."""
 _REPEATS: Final = 8.0
@@ -85,17 +88,19 @@ def describes(name: str) -> bool:
     [False, False, False]
     """
     *before, last = words_of_name(name) or ("",)
-    if last in _NAMES_A_PROPERTY or _STATES_A_FACT & {*before, last}:
+    if last in PROPERTIES | _OPEN_KINDS or _STATES_A_FACT & {*before, last}:
         return True
-    return last in _LABELS and bool(before) and before[-1] in _NAMES_A_KIND
+    return last in _LABELS and bool(set(before[-1:]) & (_KINDS | _OPEN_KINDS))
 
 
 def is_flag(column: Column) -> bool:
     """Whether a field says no more than yes or no."""
-    numbers = column.numbers[~np.isnan(column.numbers)]
-    words = [str(value).casefold() for value in column.counts()]
-    is_known = bool(words) or len(numbers) > 0
-    return is_known and bool(np.isin(numbers, (0, 1)).all()) and _ANSWERS.issuperset(words)
+    numbers, values = column.numbers[~np.isnan(column.numbers)], column.counts()
+    if not len(numbers) and values and all(isinstance(value, bool) for value in values):
+        return True
+    is_told = len(numbers) + sum(values.values()) >= CAN_TELL
+    is_binary = bool(np.isin(numbers, (0, 1)).all())
+    return is_told and is_binary and _ANSWERS.issuperset(str(v).casefold() for v in values)
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
@@ -107,12 +112,12 @@ def is_identifier(name: str, table: CaseTable) -> bool:
         return False
     if column.is_numeric:
         return _numbers_individuals(name, column.numbers[~np.isnan(column.numbers)][-_SAMPLE:])
-    values = list(map(str, column.counts()))
-    n, distinct = int((column.codes >= 0).sum()), len(values)
-    dates = sum(_DATE.match(value) is not None for value in values)
-    is_moment = 2 * dates > distinct
-    is_many = distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n)
-    return is_moment or is_many or _is_named(name)
+    counts = column.counts()
+    distinct, n = len(counts), sum(counts.values())
+    if distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
+        return True
+    dates = [value for value in counts if _DATE.match(str(value))]
+    return 2 * len(dates) > distinct or _is_named(name)
 
 
 def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
@@ -125,7 +130,7 @@ def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
     if not np.all(known == np.floor(known)):
         return False
     n, distinct = len(known), len(np.unique(known))
-    if n < _MIN_ROWS or distinct <= 0.5 * n:
+    if n < CAN_TELL or distinct <= 0.5 * n:
         return _is_named(name) and words_of_name(name)[-1] == "id"
     repeats = n**2 / 2 / (known.max() - known.min() + 1)  # of n numbers dealt out at random
     is_row = distinct == n and repeats > _REPEATS and not describes(name)
@@ -134,8 +139,8 @@ def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
 
 def _is_named(name: str) -> bool:
     words = words_of_name(name)
-    is_named = bool(_NAMES_AN_ENTITY & set(words)) or words[-1:] in {(w,) for w in _NAMES_A_NUMBER}
-    return is_named and not describes(name)
+    named = _NAMES_AN_ENTITY & set(words) or _NAMES_A_NUMBER & set(words[-1:])
+    return bool(named) and not describes(name)
 
 
 def cut_points(known: NDArray[np.float64]) -> list[float | int]:

@@ -87,21 +87,21 @@ class LanguageModel:
         """
         given = list(messages)
         with as_model_errors(self.name):
-            answer = await self._ask_or_ask_plainly(form, given, wait)
+            answer, method = await self._ask_or_ask_plainly(form, given, wait)
             try:
                 return self._read(form, answer)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
             said = _text(answer["raw"]) or "(nothing)"
             given += [AIMessage(said), HumanMessage(REPAIR.format(complaint=complaint))]
-            method: Method = self.method if self.method == "json_schema" else "prompt"
-            return self._read(form, await self._ask(form, given, method, wait))
+            again: Method = method if method == "json_schema" else "prompt"
+            return self._read(form, await self._ask(form, given, again, wait))
 
     async def _ask_or_ask_plainly(
         self, form: type[F], messages: list[BaseMessage], wait: Wait
-    ) -> dict[str, Any]:
+    ) -> tuple[dict[str, Any], Method]:
         try:
-            return await self._ask(form, messages, self.method, wait)
+            return await self._ask(form, messages, self.method, wait), self.method
         except _client_errors() as error:
             if self._chosen or self.method == "prompt" or not _is_about_the_request(error):
                 raise
@@ -109,7 +109,7 @@ class LanguageModel:
             f"{self.name} refused {self.method}: asked in plain JSON instead; "
             "ACE_METHOD=prompt saves the first call"
         )
-        return await self._ask(form, messages, "prompt", wait)
+        return await self._ask(form, messages, "prompt", wait), "prompt"
 
     async def _ask(
         self, form: type[F], messages: list[BaseMessage], method: Method, wait: Wait

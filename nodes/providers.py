@@ -57,7 +57,7 @@ class Server:
             raise InvalidSettings(
                 f"ACE_METHOD is one of {', '.join(get_args(Method))}, not {method!r}"
             )
-        record, replay = _tape.get() or (_path("ACE_RECORD"), _path("ACE_REPLAY"))
+        record, replay = _tape_files()
         if record and replay:
             raise InvalidSettings("ACE_RECORD and ACE_REPLAY exclude each other; unset one")
         key = _env("OPENAI_API_KEY") or (_REPLAYED_KEY if replay else None)
@@ -70,6 +70,8 @@ _tape: ContextVar[tuple[Path | None, Path | None] | None] = ContextVar("tape", d
 @contextmanager
 def recording(file: str | Path) -> Iterator[None]:
     """Record to this file every exchange made inside, as ACE_RECORD does."""
+    if not Path(file).exists():
+        _recorder.cache_clear()  # one that was deleted begins anew, with a head
     token = _tape.set((Path(file), None))
     try:
         yield
@@ -91,7 +93,7 @@ def replaying(file: str | Path) -> Iterator[None]:
 
 def has_key() -> bool:
     """Whether a language model can be had at all."""
-    return Server.configured().key is not None
+    return _env("OPENAI_API_KEY") is not None or _tape_files()[1] is not None
 
 
 def model_name(role: str, name: str | None) -> str | None:
@@ -184,6 +186,11 @@ def _clients(retry: Retry, tape: Tape) -> dict[str, Any]:
     return {"http_client": Client(line), "http_async_client": AsyncClient(line)}
 
 
+def _tape_files() -> tuple[Path | None, Path | None]:
+    """Where to record to, and what to replay."""
+    return _tape.get() or (_path("ACE_RECORD"), _path("ACE_REPLAY"))
+
+
 def _tape_of(server: Server) -> Tape:
     if server.replay:
         return _player(server.replay)
@@ -196,10 +203,16 @@ _player = lru_cache(maxsize=8)(Player)
 
 def _retry() -> Retry:
     """How often and how long, as ACE_ATTEMPTS, ACE_TIMEOUT and ACE_DEADLINE say."""
+    return _retry_of(_env("ACE_ATTEMPTS"), _env("ACE_TIMEOUT"), _env("ACE_DEADLINE"))
+
+
+@lru_cache(maxsize=8)  # every decision asks
+def _retry_of(attempts: str | None, timeout: str | None, deadline: str | None) -> Retry:
+    texts = {"attempts": attempts, "timeout": timeout, "deadline": deadline}
     given: dict[str, Any] = {}
-    for setting in ("attempts", "timeout", "deadline"):
+    for setting, text in texts.items():
         kind = next(f.type for f in fields(Retry) if f.name == setting)
-        if (text := _env(f"ACE_{setting.upper()}")) is None:
+        if text is None:
             continue
         try:
             given[setting] = int(text) if kind is int else float(text)

@@ -18,7 +18,14 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from acegraph.nodes import vocabulary
-from acegraph.nodes.identity import copied, identifying_values, is_entity, is_identifying
+from acegraph.nodes.identity import (
+    copied,
+    identifying_values,
+    is_bound,
+    is_domain,
+    is_entity,
+    is_identifying,
+)
 from acegraph.nodes.reader import read_fields
 from acegraph.nodes.skeleton import personal_data, skeleton, words_of
 from acegraph.state import (
@@ -55,6 +62,7 @@ _MARKUP = re.compile(
     r"</?[a-z!][^<>]*>|`|\*\*|__\w|\]\(|^\s*(?:[#>*|-]|\d+[.)])\s|\{[^}]*\}|\{\{|<\||\|>"
     r"|\[/?inst|###|&\w+;|\\[nux]"
 )
+_LETTER_BY_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
 _CODE = re.compile(
     r"\b(?:import|eval|exec|select .+ from|drop table|insert into|def|function|lambda|sudo|curl)\b"
     r".*[(;*/-]|\w\([^)]*\);?|[A-Za-z0-9+/]{28,}={0,2}|\$\w*\{|=>|;\s*--"
@@ -174,7 +182,7 @@ def _form(proposal: Proposal) -> Finding | None:
     if said and proposal.condition and not said.same_as(proposal.condition):
         return Finding("its text and its condition say different things")
     if said:  # data, said as a sentence
-        return _words_in(proposal.condition or said)
+        return _words_in(proposal, proposal.condition or said)
     if proposal.condition and _contradicts(content, proposal.condition):
         return Finding("its text and its condition say different things", True)
     if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
@@ -195,16 +203,20 @@ def _form(proposal: Proposal) -> Finding | None:
 
 def _fields(proposal: Proposal, condition: Condition) -> Finding | None:
     """Conditions only over fields that exist and describe a kind of transaction."""
-    known = set(proposal.table.field_names) | _KNOWN_TO_THE_READER
-    if proposal.source:
-        known |= set(read_fields(proposal.source))
+    known = _known_fields(proposal)
     can_tell = len(proposal.table) > 0 or proposal.source is not None
-    for name in condition.fields:
+    for test in condition.comparisons:
+        name = test.field
         if can_tell and name not in known:
             return Finding("its condition is over a field that no known transaction has")
-        if is_identifying(name, proposal.table):
+        if not isinstance(test.value, bool) and is_identifying(name, proposal.table):
             return Finding(f"its condition is over {name}, which tells who it is, not of what kind")
     return None
+
+
+def _known_fields(proposal: Proposal) -> set[str]:
+    known = set(proposal.table.field_names) | _KNOWN_TO_THE_READER
+    return known | set(read_fields(proposal.source)) if proposal.source else known
 
 
 def _contradicts(content: str, condition: Condition) -> bool:
@@ -228,30 +240,47 @@ def _contradicts(content: str, condition: Condition) -> bool:
     )
 
 
-def _words_in(condition: Condition) -> Finding | None:
+def _words_in(proposal: Proposal, condition: Condition) -> Finding | None:
     """Values of a condition are words of a category, not sentences."""
-    for test in condition.comparisons:
-        for word in (test.field, test.value):
-            if isinstance(word, str) and (
-                len(word) > 60 or _LINK.search(word.casefold()) or _MARKUP.search(word)
-            ):
-                return Finding("its condition compares with text that is no category")
+    for word in _own_words(proposal, condition):
+        if len(word) > 60 or _LINK.search(word.casefold()) or _MARKUP.search(word):
+            return Finding("its condition compares with text that is no category")
     return None
+
+
+def _own_words(proposal: Proposal, condition: Condition) -> Iterator[str]:
+    """Where a condition could say anything: values, and names of fields that nobody knows."""
+    known = _known_fields(proposal)
+    for test in condition.comparisons:
+        if test.field not in known:
+            yield test.field
+        if isinstance(test.value, str) and not is_domain(test, proposal.table):
+            yield test.value
+        if isinstance(test.value, int | float) and not is_bound(test, proposal.table):
+            yield str(test.value)
 
 
 def _identifiers(proposal: Proposal) -> Finding | None:
     """Nothing in it tells who somebody is."""
-    if kind := personal_data(proposal.text):
+    said = parse_condition(proposal.content)
+    condition = proposal.condition or said
+    texts = [] if said else [proposal.text]
+    if condition:
+        texts += [skeleton(word) for word in _own_words(proposal, condition)]
+        # Apart, letters and digits are no token: fields may be called transactionsLast24h.
+        texts += [skeleton(_LETTER_BY_DIGIT.sub(" ", name)) for name in condition.fields]
+    if kind := next(filter(None, map(personal_data, texts)), None):
         return Finding(f"it contains {kind}")
-    values = [c.value for c in proposal.condition.comparisons] if proposal.condition else []
+    values = [c.value for c in condition.comparisons] if condition else []
     for name in proposal.table.field_names:
         column = proposal.table.column(name) if is_identifying(name, proposal.table) else None
         if column and any(isinstance(v, str) and column.equals(v).any() for v in values):
             return Finding(f"it contains a value of {name}")
     if proposal.source is None:
         return None
+    text = " ".join(texts)
     for name, value in identifying_values(proposal.source, proposal.table):
-        if copied(value, proposal.text):
+        if copied(value, text):
             return Finding(f"it contains what the transaction says in {name}")
     return None
 

@@ -71,15 +71,14 @@ class HybridSelector:
         """Whether the vectors of transactions are stored; with them a guess at one is checked."""
         self._selections = self._emptied = 0
         self._model: EmbeddingModel | None = named_embeddings(embeddings) if embeddings else None
+        self._model_name = embedding_model
         if self._model is None and embedding_model is not None:
-            self._model = providers.embedding_model(embedding_model)
+            providers.embedding_model(embedding_model)  # one that cannot be had is refused here
 
     @property
     def embedding(self) -> EmbeddingModel:
-        """The embedding model in use: the one given, else the configured default."""
-        if self._model is None:
-            self._model = providers.embedding_model(None)
-        return self._model
+        """The embedding model in use: the one given, else as the environment says now."""
+        return self._model or providers.embedding_model(self._model_name)
 
     def select_bullets(
         self,

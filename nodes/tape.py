@@ -44,6 +44,7 @@ class Recorder:
 
     def __init__(self, file: Path, key: str = "") -> None:
         self.file, self._key = file, key
+        self._is_secret = len(key) >= _SECRET_FROM
         self._lock = Lock()
         if file.exists() and file.stat().st_size:
             self.secret = _head(file)
@@ -56,12 +57,20 @@ class Recorder:
         headers = {n: v for n, v in (exchange.headers or {}).items() if n.lower() in _HEADERS}
         answer: dict[str, Any] = {"error": exchange.error}
         if not exchange.error:
-            answer = {"status": exchange.status, "headers": headers, **_as_text(exchange.received)}
-        self._write({"path": exchange.path, "sent": _as_text(exchange.sent), "received": answer})
+            received = self._without_key(exchange.received)
+            answer = {"status": exchange.status, "headers": headers, **received}
+        sent = self._without_key(exchange.sent)
+        self._write({"path": exchange.path, "sent": sent, "received": answer})
+
+    def _without_key(self, content: bytes) -> dict[str, str]:
+        """What base64 hides is struck out before."""
+        if self._is_secret:
+            content = content.replace(self._key.encode(), _STRUCK_OUT.encode())
+        return _as_text(content)
 
     def _write(self, entry: Mapping[str, Any]) -> None:
         line = json.dumps(entry, ensure_ascii=False)
-        if len(self._key) >= _SECRET_FROM:
+        if self._is_secret:
             line = line.replace(json.dumps(self._key)[1:-1], _STRUCK_OUT)
         with self._lock, self.file.open("a", encoding="utf-8") as out:
             out.write(line + "\n")
@@ -75,12 +84,19 @@ class Player:
         self.secret = _head(file)
         self._lock = Lock()
         self._answers: dict[str, list[Exchange]] = defaultdict(list)
-        for number, line in enumerate(file.read_text(encoding="utf-8").splitlines()[1:], start=2):
+        # Not splitlines: what a model wrote may hold other ends of lines, such as U+2028.
+        lines = file.read_text(encoding="utf-8").removesuffix("\n").split("\n")
+        for number, line in enumerate(lines[1:], start=2):
             try:
                 exchange = _read(json.loads(line))
             except (ValueError, KeyError, TypeError) as error:
                 raise InvalidSettings(f"{file}:{number} is no recorded exchange: {error}") from None
             self._answers[_name(exchange.path, exchange.sent)].append(exchange)
+
+    def has(self, path: str, sent: bytes) -> bool:
+        """Whether this very request has an answer left."""
+        with self._lock:
+            return bool(self._answers.get(_name(path, sent)))
 
     def answer(self, path: str, sent: bytes) -> Exchange:
         """What came back when this very request was recorded."""

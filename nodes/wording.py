@@ -55,13 +55,13 @@ _CLAIM_WORD = (
     r"|success\w*|correct\w*|hit rate)"
 )
 _PERCENT = r"\d+(?:\.\d+)?\s*(?:%|percent\b|per cent\b)"
-_SHARE = rf"(?:{_PERCENT}|(?<![\d.])[01]?\.\d+)(?!\d|\s*\+|\s+or\s)"
+_SHARE = rf"(?:{_PERCENT}|(?<![\d.])[01]?\.\d+)(?!\d|\s+or\s)"
 _OF_THESE = rf"{_PERCENT}\W+of\W+(?:these|those|them|such|cases|the\W+time|the\W+cases|labelled)"
 # A percentage or a confidence is a claim about the rule, unless it bounds a field.
 _CLAIM = re.compile(
     rf"{_CLAIM_WORD}\W+(?:of\W+|is\W+|was\W+|score\W+|level\W+){{0,2}}(?:about\W+|around\W+)?"
     rf"{_SHARE}|{_SHARE}\W+(?:\w+\W+){{0,2}}?{_CLAIM_WORD}"
-    rf"|{_OF_THESE}|{_PERCENT}(?!\s*\+|\s+or\s)",
+    rf"|{_OF_THESE}|{_PERCENT}(?!\s+or\s)",
     re.IGNORECASE,
 )
 _BOUNDING = re.compile(
@@ -112,6 +112,7 @@ _EMPTY: Final = frozenset(
     "cases dollar s time".split()
 )
 """Words that change nothing about what such a sentence says."""
+_LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
 _SYNONYMS: Final = {
     other: word
     for word, others in {
@@ -127,7 +128,7 @@ _SYNONYMS: Final = {
     }.items()
     for other in others.split()
 }
-_LONG: Final = [word for word in sorted(_EMPTY | _SYNONYMS.keys()) if len(word) > 5]
+_LONG_SYNONYMS: Final = [word for word in _SYNONYMS if len(word) > 5]
 _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
 _VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
 
@@ -190,9 +191,9 @@ def stem(word: str) -> str:
     """
     short = _SUFFIX.sub("", word) if len(word) > 4 else word
     forms = {word, short} if short == word else {word, short, short + "e"}
-    meant = next((known for known in _LONG for form in forms if _is_slip(form, known)), word)
-    if _EMPTY & {*forms, meant}:
+    if _EMPTY & forms or any(_is_slip(form, empty) for form in forms for empty in _LONG_EMPTY):
         return ""
+    meant = next((known for known in _LONG_SYNONYMS if _is_slip(word, known)), word)
     return _SYNONYMS.get(meant) or re.sub(r"(?<=\w{3})[ey]$", "", short)
 
 
@@ -230,7 +231,8 @@ def _meant(word: str) -> str:
 
 def _normal(text: str) -> str:
     """A text in small letters without its claims, its numbers and times written in one way."""
-    text = " ".join(text.lower().replace("’", "'").split())
+    text = re.sub(r"[<>≤≥]=?", r" \g<0> ", text.lower().replace("’", "'"))
+    text = " ".join(text.split())
     if re.search(r"%|cent|\.\d", text):
         text = _CLAIM.sub(_keep_bound, text)
         text = re.sub(r"\s*%|\bper cent\b", " percent", text)
@@ -259,18 +261,18 @@ def _bound(found: re.Match[str]) -> tuple[str, float]:
         value = float(re.sub(r"\D", "", found["digits"]))
     kind, size = _UNITS.get(found["unit"], ("", 1.0))
     value *= _SCALES.get(found["scale"], 1) * size * (-1 if found["sign"] else 1)
-    return kind, round(value, 6)
+    return kind, round(value, 9)  # so that 24 hours are a day
 
 
 def fits(bound: tuple[str, float], test: Comparison) -> bool:
     """Whether a bound in a sentence can be the one that a comparison with a number tests.
 
-    >>> fits(("clock", 22.0), Comparison("hour", ">=", 22)), fits(("", 3.0), Comparison("n", ">=", 4))
-    (True, True)
-    >>> fits(("percent", 50.0), Comparison("share", ">", 0.5)), fits(("", 3.0), Comparison("n", ">", 4))
-    (True, False)
+    >>> fits(("percent", 50.0), Comparison("share", ">", 0.5))
+    True
+    >>> [fits(("", 3.0), Comparison("attempts", op, 4)) for op in (">=", ">")]
+    [True, False]
     """
-    value, rounding = float(test.value), 0.01 if bound[0] else 0.0  # type: ignore[arg-type]
+    value, rounding = float(test.value or 0), 0.01 if bound[0] else 1e-9
     # Of whole numbers, "more than 3" is "at least 4".
     beside = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
     return any(
@@ -285,7 +287,7 @@ def _in_units_of(field: str, kind: str, value: float) -> list[float]:
     if kind == "percent":
         return [value, value / 100]
     if kind == "clock":
-        return [value, math.floor(value)]
+        return [value, value // 1]
     sizes = {unit: size for unit, (counted, size) in _UNITS.items() if counted == kind}
     named = [size for unit, size in sizes.items() if unit in re.split(r"s?_|s$", field)]
     return [value / size for size in named or sizes.values() or [1.0]]

@@ -59,7 +59,9 @@ class Column:
         codes, first, counts = np.unique(
             self.codes[self.codes != _MISSING], return_index=True, return_counts=True
         )
-        return {self.values[codes[i]]: int(counts[i]) for i in np.argsort(first)}
+        order = np.argsort(first)
+        pairs = zip(codes[order].tolist(), counts[order].tolist(), strict=True)
+        return {self.values[code]: count for code, count in pairs}
 
     def equals(self, value: Scalar) -> NDArray[np.bool_]:
         """Where the field has this value."""

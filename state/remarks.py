@@ -5,6 +5,7 @@ no field is read from it and no bullet is selected by it.
 """
 
 import re
+from collections.abc import Callable
 from typing import Final
 
 from acegraph.state.transaction import Transaction, render_fields
@@ -13,15 +14,16 @@ _REMARKS: Final = frozenset(
     "memo note notes message msg comment comments remark remarks description reference narrative "
     "details purpose subject greeting verwendungszweck motif concepto causale".split()
 )
-_LEAD = r"\b(?:" + "|".join(sorted(_REMARKS)) + r")\b"
-_MEMO = re.compile(
-    rf"{_LEAD}\s*(?:[:=]|says|reads|is)?\s*"
-    r"(?:(?P<quote>[\"'“„«‘]).*[\"'”“»’]|[:=][^;|\n]*)",
-    re.IGNORECASE | re.DOTALL,
-)
+_LEAD = re.compile(r"\b(?:" + "|".join(sorted(_REMARKS)) + r")\b", re.IGNORECASE)
+_SAYS = r"\s*+(?:[:=]|says|reads|is)?\s*+"
+_QUOTED_MEMO = re.compile(rf"{_LEAD.pattern}{_SAYS}[\"'“„«‘].*[\"'”“»’]", re.I | re.DOTALL)
 """From the word to the last quotation mark of the text, whatever stands between: who writes a memo
-can write quotation marks too. Without quotes, to the end of the pair or line."""
-_QUOTED = re.compile(r"(?<![\w])(?:\"[^\"\n]*\"|“[^”\n]*”|„[^“”\n]*[“”]|«[^»\n]*»|'[^'\n]*'(?!\w))")
+can write quotation marks too."""
+_PLAIN_MEMO = re.compile(rf"{_LEAD.pattern}{_SAYS}[:=][^;|\n]*", re.IGNORECASE)
+"""Without quotes, to the end of the pair or line."""
+_CLOSING: Final = {'"': '"', "'": "'", "“": "”", "„": "“”", "«": "»"}
+_OPENING = re.compile(rf"(?<!\w)[{''.join(_CLOSING)}]")
+_QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'[^']*'(?!\w)")
 
 
 def is_remark(name: str) -> bool:
@@ -50,9 +52,41 @@ def facts_text(transaction: Transaction) -> str:
 
 def without_remarks(text: str) -> str:
     """A text without memos and without what stands in quotation marks."""
-    return _QUOTED.sub(" ", without_memos(text)).strip()
+    return "\n".join(map(_without_quotes, without_memos(text).split("\n"))).strip()
 
 
 def without_memos(text: str, instead: str = " ") -> str:
     """A text without memos alone."""
-    return _MEMO.sub(lambda _: instead, text)
+    end = 1 + max(map(text.rfind, "\"'”“»’"))
+
+    def memo(start: int) -> re.Match[str] | None:
+        return _QUOTED_MEMO.match(text, start, end) or _PLAIN_MEMO.match(text, start)
+
+    return _without(text, _LEAD, memo, instead)
+
+
+def _without_quotes(line: str) -> str:
+    if not _OPENING.search(line):
+        return line
+    last = {opening: max(map(line.rfind, closing)) for opening, closing in _CLOSING.items()}
+
+    def quote(start: int) -> re.Match[str] | None:
+        # Thousands of marks that nothing closes must not each be followed to the end.
+        return _QUOTED.match(line, start) if start < last[line[start]] else None
+
+    return _without(line, _OPENING, quote, " ")
+
+
+def _without(
+    text: str,
+    beginning: re.Pattern[str],
+    match: Callable[[int], re.Match[str] | None],
+    instead: str,
+) -> str:
+    """A text with something else for what `match` finds where something may begin."""
+    kept, done = [], 0
+    for place in beginning.finditer(text):
+        if place.start() >= done and (found := match(place.start())):
+            kept += [text[done : found.start()], instead]
+            done = found.end()
+    return "".join([*kept, text[done:]])

@@ -70,6 +70,15 @@ def test_identifiers_are_left_out() -> None:
     assert not is_identifier("colour", table)
 
 
+def test_true_among_numbers_is_not_taken_for_one() -> None:
+    values = [True if i % 4 == 0 else i % 3 for i in range(80)]
+    cases = [
+        Case(str(i), {"x": v}, "DECLINE" if v == 1 else "APPROVE") for i, v in enumerate(values)
+    ]
+    found = induce({"x": True}, "DECLINE", CaseTable(cases), np.zeros(80), gate=None)
+    assert found is None or found.condition.holds({"x": True})
+
+
 def test_too_few_cases_teach_nothing() -> None:
     assert find(table_of(8, 3), RED) is None
 

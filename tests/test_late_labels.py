@@ -11,6 +11,23 @@ from acegraph.state import AceContext, BulletPlaybook
 NODE = "fraud_detection"
 
 
+def test_a_model_that_fails_costs_its_case_and_not_the_stream() -> None:
+    def busy_once(given: dict[str, Any]) -> str:
+        if given["fields"]["n"] == 1:
+            raise TimeoutError("busy")
+        return "APPROVE"
+
+    def busy(given: dict[str, Any]) -> None:
+        raise TimeoutError("busy")
+
+    playbook, context = BulletPlaybook(), AceContext(mode="online")
+    items = [{"id": str(n), "query": {"n": n}, "answer": "DECLINE"} for n in range(4)]
+    moments = [0.0, 1.0, 2.0, 3.0]
+    run = decide_delayed(playbook, items, moments, 1.0, context, agent=busy_once, reflector=busy)
+    assert run.decisions == ["APPROVE", "UNDECIDED", "APPROVE", "APPROVE"]
+    assert [case.id for case in playbook.cases(NODE)] == ["delayed:0", "delayed:2"]
+
+
 @settings(max_examples=12, deadline=None)
 @given(
     steps=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=5, max_size=25),

@@ -11,7 +11,7 @@ import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent, read_fields
-from acegraph.nodes.marks import is_identifier
+from acegraph.nodes.marks import common_values, grid_of, is_identifier
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -26,6 +26,7 @@ from acegraph.state import (
     prune,
     verify,
 )
+from acegraph.state.remarks import facts_text, without_remarks
 
 NODE = "fraud_detection"
 WEIGHTS = ("quality", "semantic", "thompson")
@@ -61,6 +62,16 @@ def test_a_snapshot_of_the_cases_does_not_grow() -> None:
     assert column.numbers.tolist() == [1]
 
 
+def test_what_may_be_learned_follows_from_the_newest_cases_alone() -> None:
+    old = [Case(f"o{i}", {"campaign": f"old{i}", "gone": i}, "APPROVE") for i in range(100)]
+    new = [Case(f"n{i}", {"campaign": f"c{i % 3}", "x": i % 5}, "APPROVE") for i in range(60)]
+    grown, anew = CaseTable([*old, *new]).since(100), CaseTable(new)
+    assert grown.field_names == anew.field_names == ("campaign", "x")
+    assert grid_of(grown) == grid_of(anew) == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4]}
+    columns = [table.column("campaign") for table in (grown, anew)]
+    assert [common_values(column) for column in columns if column] == [["c0", "c1", "c2"]] * 2
+
+
 def test_a_column_of_numbers_and_words_keeps_both() -> None:
     table = CaseTable(
         Case(str(i), {"rating": value}, "APPROVE") for i, value in enumerate((4.0, "unknown", None))
@@ -80,13 +91,33 @@ def test_a_column_of_numbers_and_words_keeps_both() -> None:
         "1," * 10_000,
         "$" * 20_000,
         "a: b, " * 3_300,
+        "„" * 20_000,
+        "«" * 20_000,
+        "memo „" * 3_300,
+        "memo" + " " * 19_990 + "x",
     ],
 )
 def test_no_text_takes_long_to_read(text: str) -> None:
     start = time.process_time()
-    read_fields(Transaction.of(text))
-    # A backtracking pattern took up to 52 seconds here; seconds of margin keep this from flaking.
-    assert time.process_time() - start < 5
+    transaction = Transaction.of(text)
+    read_fields(transaction)
+    facts_text(transaction)
+    # A backtracking pattern took up to 52 seconds here; a second of margin keeps this from flaking.
+    assert time.process_time() - start < 1.5
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("pays « vpn « x » $5", "pays   $5"),
+        ("pays „vpn „x” $5 «and “more", "pays   $5 «and “more"),
+        ("it's 'a' b'c' \"d\n\"e\"", "it's   b'c' \"d"),
+        ("memo «a» note: 'b' and 'c' $5", "$5"),
+        ("memo: it's; note «open $5", "; note «open $5"),
+    ],
+)
+def test_what_stands_in_quotation_marks_is_no_fact(text: str, facts: str) -> None:
+    assert without_remarks(text) == facts
 
 
 @pytest.mark.parametrize(
@@ -132,6 +163,13 @@ def test_what_a_model_library_answers_is_taken() -> None:
 def test_half_a_character_costs_no_decision() -> None:
     agent = {"decision": "DECLINE", "reasons": ["odd \ud83d"]}
     assert create_ace_graph(agent=lambda _: agent).compile().invoke({"transaction": CALM})
+
+
+def test_a_nul_of_a_judge_reaches_no_checkpoint() -> None:
+    judge = {"is_correct": True, "reasoning": "it\0 fits"}
+    graph = create_ace_graph(judge=lambda _: judge).compile()
+    *_, found = graph.stream({"transaction": CALM}, stream_mode="values")
+    assert found["judge_reasoning"] == "it fits"
 
 
 @pytest.mark.parametrize(
@@ -185,6 +223,20 @@ def test_true_and_one_are_two_things() -> None:
         ("amount", [i * 50_000 for i in range(100)], False),
         ("minutes_since_last", [i * 3 for i in range(100)], False),
         ("category", [f"c{i % 14}" for i in range(100)], False),
+        ("Unnamed: 0", list(range(100)), True),
+        ("row", [7 * i % 101 for i in range(60)], True),  # a part of a shuffled file
+        ("date", [f"2026-01-{1 + i % 9:02}" for i in range(100)], True),
+        ("at", [f"2026-01-{1 + i % 9:02} 03:00:00" for i in range(100)], True),
+        ("date.weekday", ["Monday" if i % 7 else "Sunday" for i in range(100)], False),
+        ("date.month", [1 + i % 12 for i in range(100)], False),
+        ("ts", [1.7e9 + 1000.37 * i for i in range(100)], True),
+        ("card", [4_000_000_000_000 + i % 9 for i in range(100)], True),
+        ("card", [0 if i % 3 else 4_000_000_000_000 + i % 9 for i in range(100)], True),
+        ("amount_vnd", [500_000_000 + i for i in range(100)], False),
+        ("disposable_email", [i % 2 for i in range(100)], False),
+        ("ip_country", ["DE" if i % 3 else "NG" for i in range(100)], False),
+        ("merchant_category_id", [i % 8 for i in range(100)], False),
+        ("new_account_number", [f"A{i % 8}" for i in range(100)], True),
     ],
 )
 def test_identifiers_are_told_from_descriptions(

@@ -203,6 +203,7 @@ def test_no_reason_repeats_what_it_was_refused_for() -> None:
         ("Decline cards over 50% of the card limit", "DECLINE when limit_share > 0.7"),
         ("Decline payments more than 500 miles from home", "DECLINE when distance_km > 500"),
         ("Decline accounts younger than 24 hours", "DECLINE when account_age_days < 24"),
+        (f"Decline accounts after {'9' * 320} o'clock", "DECLINE when hour >= 10"),
     ],
 )
 def test_a_sentence_that_says_something_else_than_its_condition_is_held(

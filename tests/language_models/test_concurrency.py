@@ -8,10 +8,13 @@ from threading import Barrier
 from typing import Any
 
 import pytest
+from langchain_core.embeddings import Embeddings
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
 from acegraph.graph.ace import gather_parts
 from acegraph.graph.lookahead import Lookahead, turns
+from acegraph.nodes.embeddings import EmbeddingModel
+from acegraph.nodes.waiting import AWAITING
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from tests.language_models.samples import (
     APPROVAL,
@@ -213,6 +216,49 @@ def test_who_waits_for_vectors_in_vain_is_told(
     for state in asyncio.run(states()):
         assert [b["id"] for b in state["bullets"]] == [rule]
         assert state["warnings"][0].startswith("selection without embeddings: ")
+
+
+class _Shop(Embeddings):
+    """Sells vectors once it is open."""
+
+    def __init__(self) -> None:
+        self.asked, self.opened = asyncio.Event(), asyncio.Event()
+        self.sold: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise NotImplementedError
+
+    def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked.set()
+        await self.opened.wait()
+        self.sold += texts
+        return [[1.0] for _ in texts]
+
+
+async def test_who_no_longer_waits_for_vectors_does_not_disturb_their_buyer() -> None:
+    shop = _Shop()
+    model = EmbeddingModel("shop", shop)
+    buyer = asyncio.create_task(model.vectors([PROSE], AWAITING))
+    await shop.asked.wait()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(model.vectors([PROSE], AWAITING), 0.01)
+    shop.opened.set()
+    assert len(await buyer) == 1
+
+
+async def test_who_waits_for_a_buyer_that_leaves_buys_for_himself() -> None:
+    shop = _Shop()
+    model = EmbeddingModel("shop", shop).remembering()
+    buyer = asyncio.create_task(model.vectors([PROSE, RULE], AWAITING))
+    await shop.asked.wait()
+    waiters = [asyncio.create_task(model.vectors([RULE, PROSE], AWAITING)) for _ in range(3)]
+    buyer.cancel()
+    shop.opened.set()
+    assert [len(found) for found in await asyncio.gather(*waiters)] == [2, 2, 2]
+    assert sorted(shop.sold) == sorted([PROSE, RULE])
 
 
 async def test_a_pipeline_may_be_run_inside_an_event_loop(server: OpenAIServer) -> None:

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 from acegraph.graph import reembed
 from acegraph.graph.cli import app
 from acegraph.graph.doctor import Finding, model_findings
+from acegraph.nodes.tape import Recorder
 from acegraph.state import AceContext, BulletPlaybook
 from tests.language_models.samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
 from tests.openai_server import OpenAIServer, embedded, failed, filled
@@ -42,6 +43,35 @@ def test_it_says_which_models_answer_and_why_they_were_chosen(
     assert "1536 dimensions, threshold 0.5" in found["embedding"].text
     assert {f.level for f in found.values()} == {"ok"}
     assert CANARY not in str(found)
+
+
+def test_what_is_secret_in_the_address_of_a_server_is_not_told(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://ann:hush@example.org/v1?api-key=hush")
+    found = model_findings(ask=False)
+    assert found[0].text == "http://example.org/v1, a key is set"
+    assert "hush" not in str(found)
+
+
+def test_a_replay_is_told_and_not_asked(
+    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Recorder(tmp_path / "run.jsonl")
+    monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "run.jsonl"))
+    found = _by_name(model_findings())
+    assert found["server"].text.endswith("run.jsonl, nothing is asked now")
+    for name in ("agent", "judge", "reflector", "embedding"):
+        assert (found[name].level, "not asked" in found[name].text) == ("ok", True)
+
+
+def test_a_replay_without_a_recording_is_a_problem(
+    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "none.jsonl"))
+    found = _by_name(model_findings())
+    assert found["agent"].level == found["embedding"].level == "problem"
+    assert "no recording at" in found["agent"].text
 
 
 def test_it_says_what_is_wrong(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:

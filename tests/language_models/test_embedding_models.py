@@ -1,5 +1,7 @@
 """Vectors are bought once, kept by model and text, and never mixed."""
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +23,7 @@ from tests.language_models.samples import (
     SUSPICIOUS,
     run_once,
 )
-from tests.openai_server import OpenAIServer, failed, filled
+from tests.openai_server import Body, OpenAIServer, Response, embedded, failed, filled
 
 GIVEN = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
 NEAR = {"transaction": PROSE, "ground_truth": "DECLINE"}
@@ -62,6 +64,34 @@ def test_texts_of_one_selection_are_bought_in_one_batch(
         playbook.add_bullet(text, NODE)
     HybridSelector().select_bullets(SUSPICIOUS, NODE, playbook)
     assert [len(r.body["input"]) for r in server.embeddings] == [4]
+
+
+def test_vectors_without_numbers_are_refused_and_spoil_nothing(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    prose = playbook.add_bullet(PROSE, NODE)
+    server.on("DecisionForm", filled(**DENIAL))
+    server.on("embeddings", embedded(0, fill=1.0), embedded())
+    graph = create_ace_graph(playbook=playbook)
+    [warning] = run_once(graph, NEAR)["warnings"]
+    assert warning.endswith("gave no usable vectors")
+    assert [b["id"] for b in run_once(graph, NEAR)["bullets"]] == [prose]
+
+
+def test_vectors_out_of_order_find_their_texts(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    def backwards(body: Body) -> Response:
+        answer = embedded()(body)
+        assert answer is not None
+        said = json.loads(answer.content)
+        return replace(answer, content=json.dumps({**said, "data": said["data"][::-1]}).encode())
+
+    prose = playbook.add_bullet(PROSE, NODE)
+    playbook.add_bullet("gift cards for a stranger", NODE)
+    server.on("embeddings", backwards)
+    bullets, _ = HybridSelector().select_bullets(PROSE, NODE, playbook)
+    assert [b.id for b in bullets] == [prose]
 
 
 def test_another_model_is_refused_and_the_command_is_told(

@@ -147,6 +147,14 @@ def test_prose_around_the_form_is_read_or_refused_never_turned_round(
     assert found["decision"] == "DECLINE"
 
 
+def test_a_nul_in_what_a_model_wrote_reaches_no_state(server: OpenAIServer, run: Run) -> None:
+    # PostgreSQL, where checkpoints may lie, cannot hold one.
+    server.on("DecisionForm", _approval_with(reasons=["us\0ual"]))
+    server.on("VerdictForm", filled(**{**AGREEMENT, "reasoning": "it\0 fits"}))
+    found = run(create_ace_graph(), {"transaction": SUSPICIOUS})
+    assert (found["reasons"], found["judge_reasoning"]) == (["usual"], "it fits")
+
+
 def test_the_servers_code_is_told_and_its_words_are_not(server: OpenAIServer) -> None:
     server.on(
         "DecisionForm", failed(429, "You, the owner of sk-1, are broke", "insufficient_quota")

@@ -80,6 +80,17 @@ def test_a_changed_key_is_used_at_once(
     assert server.chats[1].headers["authorization"] == "Bearer another-key"
 
 
+def test_a_changed_key_is_used_for_vectors_too(
+    server: OpenAIServer, playbook: BulletPlaybook, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    playbook.add_bullet(RULE, NODE)
+    selector = HybridSelector()
+    selector.select_bullets("one", NODE, playbook)
+    monkeypatch.setenv("OPENAI_API_KEY", "another-key")
+    selector.select_bullets("two", NODE, playbook)
+    assert server.embeddings[1].headers["authorization"] == "Bearer another-key"
+
+
 @pytest.mark.parametrize("key", [None, ""])
 @pytest.mark.parametrize(
     "name_a_model",

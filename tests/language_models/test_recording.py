@@ -1,5 +1,6 @@
 """Exchanges are recorded and replayed offline, byte for byte, without a key."""
 
+import base64
 import json
 from pathlib import Path
 from typing import Any
@@ -7,18 +8,28 @@ from typing import Any
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.nodes import SimpleFraudAgent, recording, replaying
+from acegraph.nodes import HybridSelector, SimpleFraudAgent, recording, replaying
 from acegraph.state import BulletPlaybook, InvalidSettings, ModelUnavailable
 from tests.language_models.samples import (
     APPROVAL,
     CANARY,
     DENIAL,
     LESSON,
+    NODE,
     OBJECTION,
+    PROSE,
     SUSPICIOUS,
     Run,
 )
-from tests.openai_server import OpenAIServer, failed, filled, hung_up, sent
+from tests.openai_server import (
+    OpenAIServer,
+    Response,
+    failed,
+    filled,
+    hung_up,
+    sent,
+    waiting_for,
+)
 
 GIVEN = {"transaction": SUSPICIOUS, "decision_id": "d1"}
 
@@ -83,6 +94,28 @@ def test_bytes_are_kept_as_they_were(server: OpenAIServer, tmp_path: Path) -> No
         assert SimpleFraudAgent().decide(SUSPICIOUS) == first
 
 
+def test_an_end_of_line_in_an_answer_is_none_of_the_recording(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    server.on_all(sent("not\u2028now\x85", 502, "text/plain"), filled(**DENIAL))
+    with recording(tmp_path / "run.jsonl"):
+        first = SimpleFraudAgent().decide(SUSPICIOUS)
+    with replaying(tmp_path / "run.jsonl"):
+        assert SimpleFraudAgent().decide(SUSPICIOUS) == first
+
+
+def test_a_key_among_other_bytes_than_text_is_not_recorded(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    refused = f"Schlüssel {CANARY} ungültig".encode("latin-1")
+    server.on_all(lambda body: Response(refused, 401, "text/plain"))
+    with recording(tmp_path / "run.jsonl"), pytest.raises(ModelUnavailable):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+    line = (tmp_path / "run.jsonl").read_text().split("\n")[1]
+    received = base64.b64decode(json.loads(line)["received"]["base64"])
+    assert received == "Schlüssel [key] ungültig".encode("latin-1")
+
+
 def test_no_key_is_recorded(server: OpenAIServer, tmp_path: Path) -> None:
     server.on_all(failed(401, f"Incorrect API key: {CANARY}"), filled(**DENIAL))
     with recording(tmp_path / "run.jsonl"):
@@ -103,6 +136,17 @@ def test_failures_are_replayed_as_well(server: OpenAIServer, tmp_path: Path, off
     offline()
     with replaying(tmp_path / "run.jsonl"):
         assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
+
+
+def test_a_run_that_gave_up_for_lack_of_time_is_replayed(
+    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_DEADLINE", "0.3")
+    server.on_all(waiting_for(failed(429, "slow down"), "0.2"))
+    for tape in (recording, replaying):
+        with tape(tmp_path / "run.jsonl"), pytest.raises(ModelUnavailable, match="429"):
+            SimpleFraudAgent().decide(SUSPICIOUS)
+    assert len(server.chats) == 2
 
 
 def test_a_request_that_was_not_recorded_stops_the_run(
@@ -141,6 +185,49 @@ def test_a_recording_is_continued_under_its_secret(server: OpenAIServer, tmp_pat
             SimpleFraudAgent().decide({"amount": amount})
     with replaying(tmp_path / "run.jsonl"):
         assert [SimpleFraudAgent().analyze({"amount": a}) for a in (2, 1)] == ["DECLINE"] * 2
+
+
+def test_a_recording_that_was_deleted_begins_anew(server: OpenAIServer, tmp_path: Path) -> None:
+    server.on_all(filled(**DENIAL))
+    for _ in range(2):
+        (tmp_path / "run.jsonl").unlink(missing_ok=True)
+        with recording(tmp_path / "run.jsonl"):
+            SimpleFraudAgent().decide(SUSPICIOUS)
+    with replaying(tmp_path / "run.jsonl"):
+        assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
+
+
+def _stored_with_prose() -> BulletPlaybook:
+    playbook = BulletPlaybook()
+    playbook.add_bullet(PROSE, NODE)
+    return playbook
+
+
+@pytest.mark.parametrize("name", [None, "text-embedding-3-small"])
+def test_vectors_are_recorded_and_replayed_by_what_was_used_before(
+    server: OpenAIServer, tmp_path: Path, name: str | None
+) -> None:
+    select = HybridSelector(embedding_model=name).select_bullets
+    select("one", NODE, _stored_with_prose())
+    with recording(tmp_path / "run.jsonl"):
+        select("two", NODE, _stored_with_prose())
+    with replaying(tmp_path / "run.jsonl"):
+        select("two", NODE, _stored_with_prose())
+    assert len(server.embeddings) == 2
+    select("three", NODE, _stored_with_prose())
+    assert len(server.embeddings) == 3
+
+
+def test_a_pipeline_that_was_used_before_is_recorded_whole(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    server.on_all(filled(**DENIAL))
+    pipeline = TrainingPipeline(_stored_with_prose())
+    pipeline.train_online([{"query": "one", "answer": "DECLINE"}])
+    with recording(tmp_path / "run.jsonl"):
+        pipeline.train_online([{"query": "two", "answer": "DECLINE"}])
+    written = (tmp_path / "run.jsonl").read_text()
+    assert [path in written for path in ("/v1/embeddings", "/v1/chat/completions")] == [True] * 2
 
 
 def test_a_training_with_many_calls_at_once_is_replayed(

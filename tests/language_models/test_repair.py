@@ -69,6 +69,13 @@ def test_a_server_without_forms_is_asked_in_plain_json_and_it_is_said(
     assert warning.endswith("ACE_METHOD=prompt saves the first call")
 
 
+def test_a_repair_does_not_go_back_to_what_the_server_refused(server: OpenAIServer) -> None:
+    server.on("DecisionForm", failed(400, "response_format is not supported"))
+    server.on("plain", said("I would decline."), filled(**DENIAL))
+    assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
+    assert ["response_format" in r.body for r in server.chats] == [True, False, False]
+
+
 def test_the_method_can_be_chosen(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
     server.on("plain", filled(**DENIAL))
     server.on("DecisionForm", filled(**APPROVAL))
