@@ -50,8 +50,7 @@ class Line:
             used = _mapping(said.get("usage"))
             usage.end_call(model, used.get("prompt_tokens"), used.get("completion_tokens"))
             pause = self._pause(found, said, number)
-            is_over = pause is None or time.monotonic() + pause >= over
-            if is_over or self._was_the_last(request):
+            if pause is None or time.monotonic() + pause >= over or self._was_the_last(request):
                 return _response(_in_order(found, said), request)
             if not isinstance(self.tape, Player):
                 await wait.sleep(pause)
@@ -71,8 +70,8 @@ class Line:
 
     def _was_the_last(self, request: Any) -> bool:
         """Whether the recorded attempts end here: there, time had run out."""
-        is_replay = isinstance(self.tape, Player)
-        return is_replay and not self.tape.has(request.url.path, request.content)
+        tape = self.tape
+        return isinstance(tape, Player) and not tape.has(request.url.path, request.content)
 
     def _pause(self, found: Exchange, said: dict[str, Any], number: int) -> float | None:
         if found.error:
@@ -176,8 +175,8 @@ def _in_order(found: Exchange, said: dict[str, Any]) -> Exchange:
     data = said.get("data")
     if not isinstance(data, list):
         return found
-    places = [_mapping(entry).get("index") for entry in data]
-    if not all(isinstance(place, int) for place in places) or places == sorted(places):
+    places = [place for entry in data if isinstance(place := _mapping(entry).get("index"), int)]
+    if len(places) < len(data) or places == sorted(places):
         return found
     ordered = {**said, "data": sorted(data, key=lambda entry: entry["index"])}
     return replace(found, received=json.dumps(ordered).encode())

@@ -57,6 +57,7 @@ def without_remarks(text: str) -> str:
 
 def without_memos(text: str, instead: str = " ") -> str:
     """A text without memos alone."""
+    # Where no mark is left to close it, a quote is not looked for: thousands may be open.
     end = 1 + max(map(text.rfind, "\"'”“»’"))
 
     def memo(start: int) -> re.Match[str] | None:
@@ -71,7 +72,6 @@ def _without_quotes(line: str) -> str:
     last = {opening: max(map(line.rfind, closing)) for opening, closing in _CLOSING.items()}
 
     def quote(start: int) -> re.Match[str] | None:
-        # Thousands of marks that nothing closes must not each be followed to the end.
         return _QUOTED.match(line, start) if start < last[line[start]] else None
 
     return _without(line, _OPENING, quote, " ")

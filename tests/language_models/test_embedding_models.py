@@ -90,7 +90,7 @@ def test_vectors_out_of_order_find_their_texts(
     prose = playbook.add_bullet(PROSE, NODE)
     playbook.add_bullet("gift cards for a stranger", NODE)
     server.on("embeddings", backwards)
-    bullets, _ = HybridSelector().select_bullets(PROSE, NODE, playbook)
+    bullets, _ = HybridSelector().select_bullets(f"{PROSE} again", NODE, playbook)
     assert [b.id for b in bullets] == [prose]
 
 

@@ -197,9 +197,9 @@ def test_a_recording_that_was_deleted_begins_anew(server: OpenAIServer, tmp_path
         assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
 
 
-def _stored_with_prose() -> BulletPlaybook:
+def _with_prose() -> BulletPlaybook:
     playbook = BulletPlaybook()
-    playbook.add_bullet(PROSE, NODE)
+    playbook.add_bullet(PROSE, NODE, "online")
     return playbook
 
 
@@ -208,13 +208,13 @@ def test_vectors_are_recorded_and_replayed_by_what_was_used_before(
     server: OpenAIServer, tmp_path: Path, name: str | None
 ) -> None:
     select = HybridSelector(embedding_model=name).select_bullets
-    select("one", NODE, _stored_with_prose())
+    select("one", NODE, _with_prose())
     with recording(tmp_path / "run.jsonl"):
-        select("two", NODE, _stored_with_prose())
+        select("two", NODE, _with_prose())
     with replaying(tmp_path / "run.jsonl"):
-        select("two", NODE, _stored_with_prose())
+        select("two", NODE, _with_prose())
     assert len(server.embeddings) == 2
-    select("three", NODE, _stored_with_prose())
+    select("three", NODE, _with_prose())
     assert len(server.embeddings) == 3
 
 
@@ -222,7 +222,7 @@ def test_a_pipeline_that_was_used_before_is_recorded_whole(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     server.on_all(filled(**DENIAL))
-    pipeline = TrainingPipeline(_stored_with_prose())
+    pipeline = TrainingPipeline(_with_prose())
     pipeline.train_online([{"query": "one", "answer": "DECLINE"}])
     with recording(tmp_path / "run.jsonl"):
         pipeline.train_online([{"query": "two", "answer": "DECLINE"}])

@@ -3,6 +3,7 @@
 import asyncio
 import time
 from collections.abc import Callable
+from contextlib import closing, suppress
 from threading import Event
 from typing import Any
 
@@ -74,6 +75,29 @@ def test_a_server_that_drips_is_given_up_at_the_deadline(
     with pytest.raises(ModelUnavailable, match="Timeout"):
         decide()
     assert 0.5 <= time.monotonic() - begun < 5
+
+
+async def test_a_server_that_never_ends_its_headers_is_given_up_in_time(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    left = asyncio.Event()
+
+    async def drip(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with closing(writer), suppress(ConnectionError):
+            while True:
+                writer.write(b"HTTP/1.1 102 Processing\r\n\r\n")
+                await writer.drain()
+                await asyncio.sleep(0.05)
+        left.set()
+
+    monkeypatch.setenv("ACE_TIMEOUT", "0.2")
+    monkeypatch.setenv("ACE_ATTEMPTS", "1")
+    async with await asyncio.start_server(drip, "127.0.0.1") as dripping, asyncio.timeout(10):
+        port = dripping.sockets[0].getsockname()[1]
+        monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{port}/v1")
+        with pytest.raises(ModelUnavailable, match="Timeout"):
+            await SimpleFraudAgent().adecide(SUSPICIOUS)
+        await left.wait()
 
 
 def test_a_setting_that_is_no_number_is_one_line(
