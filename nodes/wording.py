@@ -91,10 +91,13 @@ _CURRENCY = re.compile(
     r"|(?P<gbp>£|(?<![a-z_])(?:gbp|pounds?)(?![a-z_]))"
     r"|(?P<jpy>¥|(?<![a-z_])(?:jpy|yen)(?![a-z_]))"
 )
+# Most sentences name no money and no time of day, and this is soon seen.
+_MAY_NAME_MONEY = re.compile(r"[$€£¥]|usd|dollar|buck|eur|gbp|pound|jpy|yen")
+_MAY_NAME_TIME = re.compile(r"\d(?::\d|\s*[ap]\.?m\b)")
 _TIME = re.compile(r"(?<![\w:.,])([01]?\d|2[0-3])(?::([0-5]\d)\b)?(?:\s*([ap])\.?m\b|(?<=:\d\d))")
 # A digit after a letter is part of a name, but not in a script that writes without spaces.
 _NUMBER = re.compile(
-    r"(?P<sign>(?<![^\s(=])[-−])?(?<![a-z0-9_.])(?P<digits>\d+(?:[.,]\d+)*)"
+    r"(?=[-−\d])(?P<sign>(?<![^\s(=])[-−])?(?<![a-z0-9_.])(?P<digits>\d+(?:[.,]\d+)*)"
     r"\s*(?P<scale>(?:k|m|hundred|thousand|million)\b)?"
     rf"(?:[\s-]*(?P<unit>{'|'.join(_UNITS)})s?\b)?(?P<plus>\+)?"
 )
@@ -156,7 +159,10 @@ def take_apart(text: str) -> Said:
     ((1,), ('up', 'down'), (('', 1000.0), ('days', 1.0)), ('card',))
     """
     text = _normal(text)
-    currencies = tuple(dict.fromkeys(str(m.lastgroup) for m in _CURRENCY.finditer(text)))
+    currencies: tuple[str, ...] = ()
+    if _MAY_NAME_MONEY.search(text):
+        currencies = tuple(dict.fromkeys(str(m.lastgroup) for m in _CURRENCY.finditer(text)))
+        text = _CURRENCY.sub("", text)
     directions: list[str] = []
     bounds: list[tuple[str, float]] = []
     turns: list[int] = []
@@ -175,7 +181,7 @@ def take_apart(text: str) -> Said:
         turns.append((1 if found["decline"] else -1) * (-1 if found["negated"] else 1))
         return " "
 
-    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, _CURRENCY.sub("", text)))
+    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, text))
     text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
     verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
     words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
@@ -238,7 +244,7 @@ def _normal(text: str) -> str:
         text = re.sub(r"\s*%|\bper cent\b", " percent", text)
     text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
     text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
-    return _TIME.sub(_time, text)
+    return _TIME.sub(_time, text) if _MAY_NAME_TIME.search(text) else text
 
 
 def _keep_bound(found: re.Match[str]) -> str:
