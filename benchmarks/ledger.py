@@ -33,6 +33,7 @@ from acegraph.state.page import hash_values
 
 NODE = "fraud_detection"
 BATCH = 50
+AT = "2026-01-01T00:00:00.000000+00:00"
 _ids = count()
 
 
@@ -81,16 +82,21 @@ MOVE = """UPDATE bullets SET helpful_count = helpful_count + 1,
     times_selected = times_selected + 1, changed = ?, hash = ? WHERE number = ?"""
 
 
-def by_hand(
-    folder: str, durability: Durability, records: list[DecisionRecord], batch: int
-) -> float:
-    """Outcomes per second with the standard library's module."""
+def connected(folder: str, durability: Durability) -> sqlite3.Connection:
+    """The database of a new playbook, opened by hand."""
     with new_playbook(folder, durability) as playbook:
         file = playbook.url.removeprefix("sqlite:///")
     connection = sqlite3.connect(file, isolation_level=None)
     connection.execute("PRAGMA journal_mode = WAL")
     connection.execute(f"PRAGMA synchronous = {durability.upper()}")
-    at, place = "2026-01-01T00:00:00.000000+00:00", count(100)
+    return connection
+
+
+def by_hand(
+    folder: str, durability: Durability, records: list[DecisionRecord], batch: int
+) -> float:
+    """Outcomes per second with the standard library's module."""
+    connection, place = connected(folder, durability), count(100)
     started = time.perf_counter()
     for start in range(0, len(records), batch):
         connection.execute("BEGIN IMMEDIATE")
@@ -98,13 +104,13 @@ def by_hand(
             p = next(place)
             connection.execute("SELECT digest FROM cases WHERE id = ?", (r.id,)).fetchone()
             fields = json.dumps(dict(r.fields))
-            connection.execute(CASE, (r.id, r.node, r.text, fields, r.digest, at, p, p))
+            connection.execute(CASE, (r.id, r.node, r.text, fields, r.digest, AT, p, p))
             told = (json.dumps(r.reasons), json.dumps(dict(r.settings)))
-            given = (r.id, r.node, r.decision, r.risk_score, *told, at, p, p)
+            given = (r.id, r.node, r.decision, r.risk_score, *told, AT, p, p)
             connection.execute(DECISION, given)
             rows = [(r.id, s.bullet_number, i, p, p) for i, s in enumerate(r.shown)]
             connection.executemany(SELECTION, rows)
-            connection.execute(OUTCOME, (r.id, at, p, p))
+            connection.execute(OUTCOME, (r.id, AT, p, p))
             connection.executemany(MOVE, [(p, p, s.bullet_number) for s in r.shown])
         connection.execute("UPDATE clock SET position = ?, seal = ?", (p, p))
         connection.execute("COMMIT")
@@ -123,12 +129,7 @@ def hashed_by_hand(
     folder: str, durability: Durability, records: list[DecisionRecord], batch: int
 ) -> float:
     """The same with every hash, so that `verify` finds nothing wrong."""
-    with new_playbook(folder, durability) as playbook:
-        file = playbook.url.removeprefix("sqlite:///")
-    connection = sqlite3.connect(file, isolation_level=None)
-    connection.execute("PRAGMA journal_mode = WAL")
-    connection.execute(f"PRAGMA synchronous = {durability.upper()}")
-    at = "2026-01-01T00:00:00.000000+00:00"
+    connection = connected(folder, durability)
     p, seal = connection.execute("SELECT position, seal FROM clock").fetchone()
     known = connection.execute("SELECT number, hash, changed FROM bullets").fetchall()
     whole = {n: found for n, found, _ in known}
@@ -140,11 +141,11 @@ def hashed_by_hand(
         for r in records[start : start + batch]:
             connection.execute("SELECT digest FROM cases WHERE id = ?", (r.id,)).fetchone()
             fields = json.dumps(dict(r.fields))
-            case = (r.id, r.node, r.text, fields, r.digest, 1, at, p := p + 1)
+            case = (r.id, r.node, r.text, fields, r.digest, 1, AT, p := p + 1)
             seal ^= (h := hash_values(case))
             connection.execute(CASE_ROW, (*case, h))
             told = (json.dumps(r.reasons), json.dumps(dict(r.settings)))
-            decision = (r.id, r.node, r.decision, r.risk_score, *told, 0, 0, 1, at, p := p + 1)
+            decision = (r.id, r.node, r.decision, r.risk_score, *told, 0, 0, 1, AT, p := p + 1)
             seal ^= (h := hash_values(decision))
             connection.execute(DECISION_ROW, (*decision, h))
             rows = []
@@ -153,7 +154,7 @@ def hashed_by_hand(
                 seal ^= (h := hash_values(row))
                 rows.append((*row, h))
             connection.executemany(SELECTION_ROW, rows)
-            outcome = (r.id, 1, "DECLINE", "label", at, p := p + 1)
+            outcome = (r.id, 1, "DECLINE", "label", AT, p := p + 1)
             seal ^= (h := hash_values(outcome))
             connection.execute(OUTCOME_ROW, (*outcome, h))
             moves = []

@@ -29,6 +29,7 @@ from acegraph.state import (
     Transaction,
 )
 from acegraph.state.tables import cases, decisions, outcomes
+from acegraph.state.tally import stands
 from acegraph.state.verdict import JUDGE
 
 _BOOTSTRAPS: Final = 2_000
@@ -153,10 +154,7 @@ def live_duel(playbook: BulletPlaybook, version: int, *, costs: Costs | None = N
 
 def _shadowed(playbook: BulletPlaybook, version: int) -> Sequence[Any]:
     """Labelled decisions that the version accompanied, in the order in which they were made."""
-    newest, later = outcomes.alias("newest"), outcomes.alias("later")
-    is_newest = ~sa.exists().where(
-        later.c.case == newest.c.case, later.c.revision > newest.c.revision
-    )
+    newest = outcomes.alias("newest")
     rows = (
         sa.select(
             decisions.c.decision,
@@ -167,8 +165,9 @@ def _shadowed(playbook: BulletPlaybook, version: int) -> Sequence[Any]:
         )
         .select_from(decisions)
         .join(cases, cases.c.id == decisions.c.case)
-        .join(newest, sa.and_(newest.c.case == decisions.c.case, is_newest))
+        .join(newest, newest.c.case == decisions.c.case)
         .where(
+            stands(newest),
             newest.c.source != JUDGE,
             newest.c.label.is_not(None),
             decisions.c.settings.contains('"shadow":{'),

@@ -154,7 +154,7 @@ def run_experiment(
     found = Experiment(plan=plan)
     for seed, given in enumerate(splits):
         split = plan.prepared(given, seed)
-        split.check()
+        split.check_labels()
         found.duplicates += split.duplicates
         settings = (context or AceContext()).with_changes(seed=seed)
         parts: dict[str, Any] = {

@@ -27,7 +27,7 @@ from acegraph.state import (
     InvalidAnswer,
     Status,
 )
-from acegraph.state.redaction import Redaction, redacted_digest
+from acegraph.state.redaction import Redaction
 from acegraph.state.review import (
     ANALYST,
     AnyAnswer,
@@ -179,12 +179,9 @@ def give_approval(
 
 def _open(playbook: BulletPlaybook, state: AceState) -> None:
     case, settings = state["case"], state["settings"]
-    text, fields, digest = case["text"], case["fields"], case["digest"]
+    kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"])
     if settings["redact"]:
-        hide = Redaction.of(fields, settings["redact"])
-        text, fields = hide.text(text), hide.fields(fields)
-        digest = redacted_digest(text)
-    kept = Case(case["id"], fields, APPROVE, text, digest)
+        kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
     open_case(playbook, kept, settings["node"], evidence=settings["learn"])
 
 

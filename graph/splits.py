@@ -39,7 +39,7 @@ class Split:
             return self
         return Split(self.train, kept, len(self.test) - len(kept))
 
-    def check(self) -> None:
+    def check_labels(self) -> None:
         """Refuse test rows that are all honest, or all fraud: half of the figures would be void."""
         if len({item["answer"] for item in self.test}) < 2:
             raise InvalidDataset(

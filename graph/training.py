@@ -8,7 +8,7 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acegraph.graph.ace import gather_parts
@@ -36,7 +36,7 @@ from acegraph.state import (
     Transaction,
     UnknownDecision,
 )
-from acegraph.state.redaction import Redaction, redacted_digest
+from acegraph.state.redaction import Redaction
 
 Dataset = Iterable[Mapping[str, Any] | Example]
 Progress = Callable[[str, int, int], None]
@@ -316,16 +316,8 @@ def _id_of(item: Item, kind: str, digest: str) -> str:
 
 def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:
     """A labelled item as a case; its id follows from its content, so that it is taken in once."""
-    transaction = Transaction.of(item["query"])
-    fields, digest = read_fields(transaction), transaction.digest()
+    given = Transaction.of(item["query"])
+    case = Case("", read_fields(given), item["answer"], given.text, given.digest())
     if redact:
-        hide = Redaction.of(fields, redact)
-        transaction, fields = hide.transaction(transaction), hide.fields(fields)
-        digest = redacted_digest(transaction.text)
-    return Case(
-        id=_id_of(item, kind, digest),
-        fields=fields,
-        label=item["answer"],
-        text=transaction.text,
-        digest=digest,
-    )
+        case = Redaction.of(case.fields, redact).content(case)
+    return replace(case, id=_id_of(item, kind, case.digest))

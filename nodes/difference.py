@@ -13,8 +13,8 @@ from functools import cache, lru_cache
 from typing import Final, Literal
 
 from acegraph.nodes.lexicon import FLAGS, OPPOSITES, mentions
-from acegraph.nodes.wording import VERDICT, Said, is_swapped, stem, take_apart
-from acegraph.state import Condition, parse_condition
+from acegraph.nodes.wording import VERDICT, Said, fits, is_swapped, stem, take_apart
+from acegraph.state import DECLINE, Condition, parse_condition
 
 Difference = Literal["verdict", "direction", "field", "bound"]
 Change = tuple[Sequence[str], Sequence[str]]
@@ -66,6 +66,25 @@ def between_conditions(a: Condition, b: Condition) -> Difference | None:
     if {(c.field, c.op) for c in a.comparisons} != {(c.field, c.op) for c in b.comparisons}:
         return "direction"
     return "bound"
+
+
+def contradicts(text: str, condition: Condition) -> bool:
+    """Whether a sentence has another verdict than its condition, other numbers, or one of its
+    numbers as a bound from the other side.
+    """
+    said = _read(text)
+    if said.verdicts and (1 if condition.verdict == DECLINE else -1) not in said.verdicts:
+        return True
+    tests = [test for test in condition.comparisons if test.op[0] in "<>"]
+    fitting = [[i for i, bound in enumerate(said.bounds) if fits(bound, test)] for test in tests]
+    if said.bounds and tests and not any(fitting):
+        return True
+    if len(said.directions) != len(said.bounds):  # which belongs to which is open
+        return False
+    return any(
+        rows and ("up" if test.op[0] == ">" else "down") not in {said.directions[i] for i in rows}
+        for test, rows in zip(tests, fitting, strict=True)
+    )
 
 
 _read = lru_cache(maxsize=4096)(take_apart)

@@ -183,7 +183,7 @@ def _form(proposal: Proposal) -> Finding | None:
         return Finding("its text and its condition say different things")
     if said:  # data, said as a sentence
         return _words_in(proposal, proposal.condition or said)
-    if proposal.condition and _contradicts(content, proposal.condition):
+    if proposal.condition and _says_otherwise(content, proposal.condition):
         return Finding("its text and its condition say different things", True)
     if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
         return Finding("one rule in at most three sentences on one line is wanted")
@@ -219,25 +219,10 @@ def _known_fields(proposal: Proposal) -> set[str]:
     return known | set(read_fields(proposal.source)) if proposal.source else known
 
 
-def _contradicts(content: str, condition: Condition) -> bool:
-    """Whether a sentence has another verdict than its condition, other numbers, or one of its
-    numbers as a bound from the other side.
-    """
-    from acegraph.nodes.wording import fits, take_apart  # heavy, and needed for few
+def _says_otherwise(content: str, condition: Condition) -> bool:
+    from acegraph.nodes.difference import contradicts  # many patterns to compile
 
-    said = take_apart(content)
-    if said.verdicts and (1 if condition.verdict == DECLINE else -1) not in said.verdicts:
-        return True
-    tests = [test for test in condition.comparisons if test.op[0] in "<>"]
-    fitting = [[i for i, bound in enumerate(said.bounds) if fits(bound, test)] for test in tests]
-    if said.bounds and tests and not any(fitting):
-        return True
-    if len(said.directions) != len(said.bounds):  # which belongs to which is open
-        return False
-    return any(
-        rows and ("up" if test.op[0] == ">" else "down") not in {said.directions[i] for i in rows}
-        for test, rows in zip(tests, fitting, strict=True)
-    )
+    return contradicts(content, condition)
 
 
 def _words_in(proposal: Proposal, condition: Condition) -> Finding | None:

@@ -27,8 +27,9 @@ from acegraph.state.formats import (
 from acegraph.state.page import Page
 from acegraph.state.records import DecisionRecord, Label, Moves, Recorded, add_moves
 from acegraph.state.rows import case_row, read_case
+from acegraph.state.sayings import confirms, is_repeated, repeated, says_something_new
 from acegraph.state.transaction import clean_text
-from acegraph.state.verdict import JUDGE, Verdict, is_absence
+from acegraph.state.verdict import Verdict, is_absence
 
 ERASED = "erased"
 """The digest of a case whose content was erased."""
@@ -117,7 +118,7 @@ class Ledger:
             )
         standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
         if standing.decision is not None:
-            if label and self._was_said(page, record.id, label):
+            if label and is_repeated(page, record.id, label):
                 label = None  # the same request again must not undo a correction
             return self._settle(page, {record.id: standing}, {record.id: label})[record.id]
         self._store_decision(page, record, now())
@@ -139,7 +140,8 @@ class Ledger:
             standing = {row.id: _standing(row) for row in rows}
             hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
             said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
-            said |= dict.fromkeys(self._repeated(page, standing, said))
+            known = {i: case.label for i, case in standing.items()}
+            said |= dict.fromkeys(repeated(page, known, said))
             self._note_confirmations(page, standing, said)
             found |= self._settle(page, standing, said)
             found |= {i: replace(found[i], missing=True) for i in hidden}
@@ -161,7 +163,7 @@ class Ledger:
 
     def conclude(self, page: Page, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
-        known = page.first(sql.LESSON_OF, case_id)
+        known = page.first(sql.LESSON, case_id)
         if known is None:
             raise UnknownDecision(f"no decision {case_id!r} in this playbook")
         if known[0] is None:
@@ -181,7 +183,7 @@ class Ledger:
     def lesson(self, page: Page, case_id: str) -> dict[str, Any] | None:
         """What was learned from a decision, where something was."""
         found = page.first(sql.LESSON, case_id)
-        return json.loads(found[0]) if found is not None else None
+        return json.loads(found[0]) if found is not None and found[0] is not None else None
 
     def decision(self, case_id: str) -> dict[str, Any]:
         """A stored decision with its case, the bullets shown and its label."""
@@ -254,7 +256,7 @@ class Ledger:
         changed = {
             i: label
             for i, label in labels.items()
-            if withdrawn_by or (label and _says_something_new(standing[i].label, label))
+            if withdrawn_by or (label and says_something_new(standing[i].label, label))
         }
         at = now()
         rows = [
@@ -293,49 +295,10 @@ class Ledger:
         rows, at = [], now()
         for i, label in labels.items():
             known, revision = standing[i].label, standing[i].revision
-            if _confirms(known, label):
-                rows += [
-                    _outcome(i, revision + n, said, at) for n, said in ((1, label), (2, known))
-                ]
+            if confirms(known, label):
+                rows.append(_outcome(i, revision + 1, label, at))
+                rows.append(_outcome(i, revision + 2, known, at))
         page.add(tables.outcomes, rows)
-
-    def _was_said(self, page: Page, case_id: str, label: Label) -> bool:
-        """Whether somebody has said just this of a case, since its labels were last withdrawn."""
-        return (label.value, label.source) in {
-            (row.label, row.source) for row in self._sayings(page, [case_id])
-        }
-
-    def _repeated(
-        self, page: Page, standing: Mapping[str, _Standing], labels: Mapping[str, Label | None]
-    ) -> list[str]:
-        """Labels of a file that is sent again: with the same time, or as a confirmation."""
-        others = {
-            i: label
-            for i, label in labels.items()
-            if label
-            and (known := standing[i].label)
-            and (label.known_at or _confirms(known, label))
-            and (label.value, label.source) != (known.value, known.source)
-        }
-        found = []
-        for row in self._sayings(page, list(others)):
-            label = others[row.case]
-            if (row.label, row.source) != (label.value, label.source):
-                continue
-            is_again = bool(label.known_at) and row.known_at == as_utc(label.known_at)
-            if is_again or _confirms(standing[row.case].label, label):
-                found.append(row.case)
-        return found
-
-    def _sayings(self, page: Page, case_ids: list[str]) -> list[Any]:
-        """Every label of some cases, since they were last withdrawn."""
-        found: dict[str, list[Any]] = {}
-        for row in page.connection.execute(sql.SAYINGS, {"ids": case_ids}) if case_ids else ():
-            if row.label is None:
-                found.pop(row.case, None)
-            else:
-                found.setdefault(row.case, []).append(row)
-        return [row for rows in found.values() for row in rows]
 
     def _blocked(self, page: Page, case_ids: list[str]) -> set[str]:
         """Those that were declined, and not let through: nobody could have charged them back."""
@@ -373,19 +336,6 @@ def _outcome(
         "source": clean_text(label.source if label else withdrawn_by),
         "known_at": as_utc(label.known_at) if label and label.known_at else at,
     }
-
-
-def _says_something_new(known: Label | None, label: Label) -> bool:
-    if known is None:
-        return True
-    return label.source != JUDGE and (label.value != known.value or known.source == JUDGE)
-
-
-def _confirms(known: Label | None, label: Label | None) -> bool:
-    """Whether somebody else says what is known."""
-    if known is None or label is None or JUDGE in (known.source, label.source):
-        return False
-    return label.value == known.value and label.source != known.source
 
 
 def _argued(record: DecisionRecord) -> dict[int, str]:

@@ -18,7 +18,7 @@ from acegraph.state.formats import as_utc
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import add_moves
 from acegraph.state.rows import from_row, read_condition, to_row
-from acegraph.state.tally import Until, adjusted, contents, count, was_said
+from acegraph.state.tally import Until, adjusted, contents, count, stands
 from acegraph.state.verdict import JUDGE
 
 
@@ -79,18 +79,12 @@ def _labelled(
     connection: sa.Connection, until: Until
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The newest labelled cases that were known, and their labels, oldest first."""
-    cases, newest, later = tables.cases, tables.outcomes, tables.outcomes.alias("later")
-    is_newest = ~sa.exists().where(
-        later.c.case == newest.c.case,
-        later.c.revision > newest.c.revision,
-        was_said(later, until),
-    )
+    cases, newest = tables.cases, tables.outcomes
     found = connection.execute(
         sa.select(cases, newest.c.label, newest.c.source, newest.c.known_at)
         .join(newest, newest.c.case == cases.c.id)
         .where(
-            is_newest,
-            was_said(newest, until),
+            stands(newest, until),
             newest.c.label.is_not(None),
             newest.c.source != JUDGE,
             cases.c.evidence == 1,

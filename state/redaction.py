@@ -10,13 +10,15 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, TypeVar
 
+from acegraph.state.cases import Case
 from acegraph.state.records import DecisionRecord
 from acegraph.state.remarks import is_remark, without_memos
 from acegraph.state.rows import written
 from acegraph.state.transaction import Fields, Scalar, Transaction
 
+_Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"
 _MIN_ELSEWHERE: Final = 3
 
@@ -61,6 +63,11 @@ class Redaction:
                 text = re.sub(rf"(?i)(?<!\w){re.escape(value)}(?!\w)", _stand_in(value), text)
         return text
 
+    def content(self, of: _Content) -> _Content:
+        """A case or a decision whose content is as it may be stored."""
+        text = self.text(of.text)
+        return replace(of, text=text, fields=self.fields(of.fields), digest=_digest(text))
+
     def transaction(self, given: Transaction) -> Transaction:
         """The transaction as it may be stored or learned from."""
         return Transaction(self.text(given.text), self.fields(given.fields))
@@ -72,17 +79,10 @@ def redacted(record: DecisionRecord) -> DecisionRecord:
     if not names:
         return record
     hide = Redaction.of(record.fields, names)
-    text = hide.text(record.text)
-    return replace(
-        record,
-        text=text,
-        fields=hide.fields(record.fields),
-        digest=redacted_digest(text),
-        reasons=tuple(hide.text(reason) for reason in record.reasons),
-    )
+    return replace(hide.content(record), reasons=tuple(map(hide.text, record.reasons)))
 
 
-def redacted_digest(text: str) -> str:
+def _digest(text: str) -> str:
     """Over what is stored: one over the whole would let a guess at the rest be checked."""
     return hashlib.sha256("; ".join(sorted(text.split("; "))).encode()).hexdigest()
 

@@ -23,6 +23,7 @@ from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
 from acegraph.state.tables import cases, decisions, outcomes
+from acegraph.state.tally import stands
 from acegraph.state.transaction import clean_text
 from acegraph.state.verdict import JUDGE, Verdict, parse_verdict
 
@@ -179,13 +180,9 @@ def waiting(playbook: BulletPlaybook) -> list[Waiting]:
 
 
 def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
-    later = outcomes.alias("later")
-    stands = ~sa.exists().where(
-        later.c.case == outcomes.c.case, later.c.revision > outcomes.c.revision
-    )
     labelled = sa.exists().where(
         outcomes.c.case == cases.c.id,
-        stands,
+        stands(outcomes),
         outcomes.c.label.is_not(None),
         outcomes.c.source != JUDGE,
     )

@@ -77,14 +77,13 @@ SAYINGS = (
     .where(outcomes.c.case.in_(_ids))
     .order_by(outcomes.c.case, outcomes.c.revision)
 )
-LESSON_OF = Statement(
+LESSON = Statement(
     sa.select(lessons.c.lesson)
     .select_from(cases)
     .outerjoin(lessons, lessons.c.case == cases.c.id)
     .where(cases.c.id == _id)
 )
 """A row for every case; its lesson is missing where nothing was learned."""
-LESSON = Statement(sa.select(lessons.c.lesson).where(lessons.c.case == _id))
 SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)

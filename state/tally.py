@@ -33,7 +33,18 @@ class Until:
 ALWAYS = Until()
 
 
-def was_said(label: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
+def stands(label: sa.FromClause, until: Until = ALWAYS) -> sa.ColumnElement[bool]:
+    """Which labels, or withdrawals, are the newest of their cases."""
+    later = outcomes.alias()
+    is_overtaken = sa.exists().where(
+        later.c.case == label.c.case,
+        later.c.revision > label.c.revision,
+        _was_said(later, until),
+    )
+    return sa.and_(_was_said(label, until), ~is_overtaken)
+
+
+def _was_said(label: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
     """Which labels were there; what was said anew after a withdrawal was not there before it."""
     there = until.holds(label, "known_at")
     if until.time is None:
@@ -52,12 +63,7 @@ def count(
     connection: sa.Connection, until: Until = ALWAYS, decided_before: str | None = None
 ) -> dict[int, tuple[int, int, int]]:
     """Helpful, harmful and selected per bullet number, adjustments left out."""
-    newest, later = outcomes.alias("newest"), outcomes.alias("later")
-    is_newest = ~sa.exists().where(
-        later.c.case == newest.c.case,
-        later.c.revision > newest.c.revision,
-        was_said(later, until),
-    )
+    newest = outcomes.alias("newest")
     counted = sa.and_(decisions.c.counted == 1, until.holds(decisions, "decided_at"))
     if decided_before is not None:
         counted &= decisions.c.decided_at < decided_before
@@ -70,12 +76,12 @@ def count(
         )
         .select_from(selections)
         .join(decisions, decisions.c.case == selections.c.case)
-        .join(newest, sa.and_(newest.c.case == selections.c.case, is_newest))
+        .join(newest, newest.c.case == selections.c.case)
         .where(
             counted,
             selections.c.credited == 1,
             newest.c.label.is_not(None),
-            was_said(newest, until),
+            stands(newest, until),
         )
         .group_by(selections.c.bullet)
     )
