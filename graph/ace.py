@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
 
 from acegraph.graph.collaborators import as_agent, as_judge, as_reflector
 from acegraph.graph.step import Step
@@ -112,7 +113,13 @@ def add_review(
     builder.add_edge("curator", "approval")
 
 
-def after_judge(state: AceState) -> Literal["reflector", "__end__"]:
+class Judged(TypedDict):
+    """What the edge after the judge reads: LangGraph hands it no more than that."""
+
+    learning: bool
+
+
+def after_judge(state: Judged) -> Literal["reflector", "__end__"]:
     """Into the learning branch after a wrong decision, and every k-th right one when asked."""
     return "reflector" if state["learning"] else "__end__"
 

@@ -87,8 +87,9 @@ class _Contest:
 
     def _exactly_best(self, close: Rows) -> int:
         """Who has the best total where rounding leaves it open, by double precision."""
-        exact = self.candidates.combined(close)
+        c = self.candidates
+        semantic, alike = c.exactly(close, np.array(self.picked, np.intp))
+        exact = c.fixed[close] + c.semantic_weight * semantic
         if self.picked:
-            mean = self.candidates.similarity(close, np.array(self.picked))
-            exact = exact + self.weight * (1 - mean)
+            exact += self.weight * (1 - alike.mean(axis=1))
         return int(close[np.argmax(exact.round(DIGITS))])

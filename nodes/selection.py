@@ -38,7 +38,8 @@ def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
     """
     passed = rates >= threshold
     # 0.3 * 0.8 is a hair above 0.24 in binary: a rate of exactly 6 in 25 must pass.
-    return passed if passed.sum() >= wanted else rates >= threshold * RELAXATION - 1e-12
+    enough = np.count_nonzero(passed) >= wanted
+    return passed if enough else rates >= threshold * RELAXATION - 1e-12
 
 
 def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:
@@ -55,9 +56,9 @@ def rounding(dimensions: int) -> float:
     return 2 * (dimensions + 2) * 2.0**-24
 
 
-def cosines(matrix: Floats, rows: Rows, vector: Floats) -> Floats:
+def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
     """The cosines of some rows with a unit vector, or several, in double precision."""
-    wide = vector.astype(np.float64).T
+    wide = vectors.astype(np.float64).T
     found = np.empty((len(rows), *wide.shape[1:]))
     for start in range(0, len(rows), _AT_ONCE):
         part = slice(start, start + _AT_ONCE)
@@ -98,19 +99,11 @@ class Candidates:
     def __len__(self) -> int:
         return len(self.rows)
 
-    def semantic(self, which: Rows) -> Floats:
-        """The semantic scores of some, exactly."""
-        return np.maximum(cosines(self.matrix, self.rows[which], self.query), self.floors[which])
-
-    def combined(self, which: Rows) -> Floats:
-        """The scores of stage 4 of some, exactly."""
-        return self.fixed[which] + self.semantic_weight * self.semantic(which)
-
-    def similarity(self, which: Rows, others: Rows) -> Floats:
-        """The mean cosine of some to others, exactly."""
-        vectors = self.matrix[self.rows[others]]
-        found: Floats = cosines(self.matrix, self.rows[which], vectors).mean(axis=1)
-        return found
+    def exactly(self, which: Rows, others: Rows) -> tuple[Floats, Floats]:
+        """The scores of stage 3 of some, and their cosines to others, in double precision."""
+        towards = np.vstack([self.query, self.matrix[self.rows[others]]])
+        found = cosines(self.matrix, self.rows[which], towards)
+        return np.maximum(found[:, 0], self.floors[which]), found[:, 1:]
 
 
 def best_of(values: Floats, n: int) -> Rows:

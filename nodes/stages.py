@@ -86,7 +86,10 @@ class Asked:
     @classmethod
     def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Asked":
         """Ask every rule."""
-        counts = {"context": int(pool.in_context.sum()), "quality": int(pool.is_good.sum())}
+        counts = {
+            "context": int(np.count_nonzero(pool.in_context)),
+            "quality": int(np.count_nonzero(pool.is_good)),
+        }
         return cls(pool, pool.view.holds(fields), rng, counts)
 
     def without_vectors(self) -> "Asked":
@@ -174,9 +177,9 @@ def _choose_one(
         semantic_weight=weights["semantic"],
     )
     picks = np.array(pick_diverse(candidates, settings.n_bullets, settings.diversity_weight))
-    bullets, semantic = view.bullets(rows[picks]), candidates.semantic(picks)
+    bullets, (semantic, alike) = view.bullets(rows[picks]), candidates.exactly(picks, picks)
     combined = candidates.fixed[picks] + weights["semantic"] * semantic
-    bonuses = _bonuses(candidates, picks, settings.diversity_weight)
+    bonuses = _bonuses(alike, settings.diversity_weight)
     values = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)
     scores = {
         bullet.id: dict(zip(_COMPONENTS, row, strict=True))
@@ -185,9 +188,7 @@ def _choose_one(
     return one.chosen(bullets, scores, len(rows))
 
 
-def _bonuses(candidates: selection.Candidates, picks: Rows, weight: float) -> Floats:
-    """What each pick gained by being unlike those before it."""
-    rows = candidates.rows[picks]
-    alike = selection.cosines(candidates.matrix, rows, candidates.matrix[rows]).tolist()
-    unlike = [1 - sum(found[:i]) / i for i, found in enumerate(alike) if i]
+def _bonuses(alike: Floats, weight: float) -> Floats:
+    """What each pick gained by being unlike those before it, by the cosines of all to all."""
+    unlike = [1 - sum(found[:i]) / i for i, found in enumerate(alike.tolist()) if i]
     return weight * np.array([0.0, *unlike])
