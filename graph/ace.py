@@ -44,9 +44,9 @@ def create_ace_graph(
     Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What
     is left out is the configured default: language models where a key is set, else the embedded
-    analyst. `playbook` may also be a database URL. `context` holds the settings of runs that bring
-    none. With `review` a run stops for a person where the agent is unsure, and before a bullet
-    becomes active (see review.py); compile it with a checkpointer.
+    analyst. `playbook` may also be a database URL. `context` holds the settings that a run does not
+    bring itself. With `review` a run stops for a person where the agent is unsure, and before a
+    bullet becomes active (see review.py); compile it with a checkpointer.
     """
     from acegraph.state import BulletPlaybook
 

@@ -2,7 +2,8 @@
 
 Users and their tokens come from ACE_USERS ("ann:token,bob:token"). Without a token nobody gets an
 answer; with one, everybody sees what is theirs: threads and runs, assistants of their own, store
-items. Whatever is not allowed here is denied. The playbook is one for all: it is not part of this.
+items. Nobody runs a graph in another's name, or writes a state except by a run. Whatever is not
+allowed here is denied. The playbook is one for all: it is not part of this.
 """
 
 import hmac
@@ -21,6 +22,12 @@ _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHORTEST: Final = 16
 """Characters of a token; shorter ones can be guessed."""
 _BEARER: Final = "bearer "
+_CONFIG: Final = frozenset(
+    "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
+)
+"""What a config may hold. Any other key LangGraph makes a setting, over the server's own ones."""
+_SIGNATURE: Final = "langgraph_auth"
+"""How the settings begin in which the server says who runs a graph."""
 
 
 def read_users(text: str) -> dict[str, bytes]:
@@ -84,19 +91,53 @@ async def own_threads(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.Fil
     return _owned(ctx, value)
 
 
+@auth.on.threads.update
+async def own_metadata(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType | bool:
+    """The metadata of a thread may be changed; a state is written by runs only."""
+    if value.get("metadata") is None:  # so the server asks whether a state may be written
+        return False
+    return _owned(ctx, value)
+
+
+@auth.on.threads.create_run
+async def own_runs(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
+    """A run in one's own name, which starts at the start or goes on where it waits."""
+    given = value.get("kwargs") or {}
+    config, command = given.get("config") or {}, given.get("command") or {}
+    # The server has signed `configurable` by now; what a client put there is in `context` too.
+    forged = _forged(config, given.get("context"))
+    steering = [name for name, said in command.items() if name != "resume" and said is not None]
+    _refuse([*forged, *steering])
+    return _owned(ctx, value)
+
+
 @auth.on.assistants
 async def own_assistants(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
     """Everybody may read and run the server's own assistants, and change none but theirs."""
     if ctx.action in ("read", "search"):
         either = [{"owner": ctx.user.identity}, {"created_by": "system"}]
         return cast(Auth.types.FilterType, {"$or": either})
+    config = value.get("config") or {}
+    _refuse(_forged(config, config.get("configurable"), value.get("context")))
     return _owned(ctx, value)
 
 
 @auth.on.store
 async def own_store(ctx: Auth.types.AuthContext, value: Any) -> None:
     """Every user's items stand in a namespace of their name, whatever namespace they ask for."""
-    value["namespace"] = (ctx.user.identity, *(value.get("namespace") or ()))
+    given, own = tuple(value.get("namespace") or ()), (ctx.user.identity,)
+    value["namespace"] = given if given[:1] == own else own + given  # as it is listed, or short
+
+
+def _forged(config: Mapping[str, Any], *settings: Mapping[str, Any] | None) -> list[str]:
+    """What would be taken for the server's word."""
+    names = [name for given in settings for name in given or {} if name.startswith(_SIGNATURE)]
+    return [*(name for name in config if name not in _CONFIG), *names]
+
+
+def _refuse(names: list[str]) -> None:
+    if names:
+        raise Auth.exceptions.HTTPException(403, f"not for a client to set: {', '.join(names)}")
 
 
 def _owned(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from acegraph.graph.dataset import Item
+from acegraph.graph.dataset import Item, row_name
 from acegraph.graph.evaluation import Run
 from acegraph.nodes.marks import learnable_fields
 from acegraph.nodes.reader import read_fields
@@ -31,7 +31,8 @@ def check_challengers() -> None:
     """Say before the work, not after it, that the rivals are not installed."""
     if find_spec("sklearn") is None:
         raise InvalidSettings(
-            "the baselines need scikit-learn, the extra `report`: pip install '.[report]'"
+            "the rivals need scikit-learn, the extra `report`: pip install '.[report]' (compare "
+            "does without by --no-baselines)"
         )
 
 
@@ -62,7 +63,8 @@ def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) 
         run = Run()
         risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
         for item, risk in zip(test, risks, strict=True):
-            run.add(item["answer"], DECLINE if risk > 0.5 else APPROVE, float(risk))
+            said = DECLINE if risk > 0.5 else APPROVE
+            run.add(item["answer"], said, float(risk), row_name(item))
         runs[name] = run
     return runs
 

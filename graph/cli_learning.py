@@ -24,7 +24,7 @@ from acegraph.graph.console import (
     say,
 )
 from acegraph.nodes.reader import read_fields
-from acegraph.state import InvalidInput, InvalidSettings, Transaction
+from acegraph.state import InvalidDataset, InvalidInput, InvalidSettings, Transaction
 
 _LOOKED_AT = 200
 """Rows of a file that tell whether anything can be read from it."""
@@ -120,7 +120,8 @@ def compare(
     costs: Annotated[
         str,
         typer.Option(
-            help="Shares of the amount that mistakes cost, as missed_fraud=1, false_decline=0.1"
+            help="What mistakes cost, in shares of the amount: missed_fraud=1, false_decline=0.1 "
+            "unless given; with --challenger in prices per case: missed_fraud=5, false_decline=1."
         ),
     ] = "",
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True,
@@ -143,6 +144,8 @@ def compare(
 
         challenge(challenger, file, label, text, positive, None, costs, playbook, as_json)
         return
+    others = [name for name in options.params if name != "playbook"]
+    refuse_others(options, "compare without --challenger", others)
     from acegraph.graph.challengers import check_challengers
     from acegraph.graph.costs import CostMatrix
     from acegraph.graph.experiment import Plan, run_experiment
@@ -203,7 +206,7 @@ def prove(
 
     Takes minutes. Drift and growth use generated streams; the others also run on your file.
     """
-    from acegraph.graph.proofs import proofs
+    from acegraph.graph.proofs import left_out, proofs
     from acegraph.graph.splits import random_splits
 
     items = load_items(file, label, text, positive) if file else None
@@ -214,6 +217,12 @@ def prove(
     for name in wanted:
         if name not in available:
             raise InvalidSettings(f"a proof is one of {', '.join(available)}, not {name!r}")
+    for name, why in left_out(items).items():
+        if only and name in wanted:
+            raise InvalidDataset(f"{file}: no proof of {name}: {why}")
+        if name in wanted:
+            say(f"{name} is left out: {why}")
+            wanted.remove(name)
     for name in wanted:
         for line in available[name]():
             say(line)

@@ -19,7 +19,7 @@ from acegraph.graph.console import (
 from acegraph.state import InvalidSettings, Status
 
 if TYPE_CHECKING:
-    from acegraph.state import Difference
+    from acegraph.state import BulletPlaybook, Difference
 
 playbook_app = typer.Typer(
     help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
@@ -114,11 +114,20 @@ def restore_bullet(
     reason: Reason = "restored by hand",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
-    """Switch a retired bullet on again."""
+    """Switch a retired bullet on again; one that waited for approval waits again."""
     with lasting(playbook, must_exist=True) as book:
         if book.get_bullet(bullet_id).status == "candidate":
             raise InvalidSettings(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
-    _switch(bullet_id, "active", reason, playbook)
+        status = _status_in_use(book, bullet_id)
+    _switch(bullet_id, status, reason, playbook)
+    if status == "candidate":
+        say(f"it waited for approval before, and waits again: 'acegraph review {bullet_id}'")
+
+
+def _status_in_use(book: "BulletPlaybook", bullet_id: str) -> Status:
+    """What a bullet was before it was switched off."""
+    known: list[Status] = [h["status"] for h in book.history() if h["bullet"] == bullet_id]
+    return next((s for s in reversed(known) if s in ("active", "candidate")), "active")
 
 
 def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:

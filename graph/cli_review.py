@@ -3,6 +3,7 @@
 A run that is still paused finds the answer there when it is resumed.
 """
 
+import shlex
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated
 
@@ -21,6 +22,7 @@ from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
+    from acegraph.state.review import Ruled, VerdictAnswer
 
 _WIDTH = 96
 
@@ -36,7 +38,9 @@ def review(
         bool | None,
         typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
     ] = None,
-    why: Annotated[str, typer.Option(help="The reason, for whoever reads it later.")] = "",
+    why: Annotated[
+        str, typer.Option(help="The reason; for a bullet it is kept in the history.")
+    ] = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -88,7 +92,11 @@ def _rule(
     if as_json:
         learned = found.learned.to_json() if found.learned else None
         stands = {"label": label.value, "source": label.source} if label else None
-        print_json({"verdict": found.ruled.verdict, "stands": stands, "curation": learned})
+        told = {"verdict": found.ruled.verdict, "by": found.ruled.by}
+        print_json({**told, "stands": stands, "curation": learned})
+        return
+    if not found.ruled.is_by(answer):
+        _say_first_stands(decision_id, found.ruled, answer)
         return
     if label is not None and label.source != answer.source:
         say(f"{decision_id}: {label.source} said {label.value} before; that stands")
@@ -100,6 +108,13 @@ def _rule(
         bullet = book.get_bullet(found.learned.bullet_id)
         waits = bullet.status == "candidate"
         say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
+
+
+def _say_first_stands(decision_id: str, ruled: "Ruled", answer: "VerdictAnswer") -> None:
+    say(f"{decision_id}: {ruled.by} said {ruled.verdict} before; that stands")
+    if ruled.by == answer.source:
+        given = shlex.join([decision_id, answer.verdict, "--source", answer.source])
+        say(f"'acegraph feedback {given}' corrects the label; what was answered stays answered")
 
 
 def _approve(

@@ -2,8 +2,6 @@
 them.
 """
 
-import csv
-import io
 import json
 import math
 from collections import Counter
@@ -13,6 +11,7 @@ from statistics import median
 from typing import Any, Final
 
 from acegraph.graph.generator import Example
+from acegraph.graph.sheet import read_sheet, read_text
 from acegraph.state import (
     APPROVE,
     DECLINE,
@@ -22,7 +21,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
-from acegraph.state.formats import delimiter_of, is_nothing, written_number
+from acegraph.state.formats import is_nothing, written_number
 
 _WORDS_OF_PROSE: Final = 4
 
@@ -47,7 +46,7 @@ def load_dataset(
     the label that means fraud, where it is not one of the usual words.
     """
     file = Path(path)
-    rows = list(_read_rows(file))
+    rows = list(_read_rows(file, answer))
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     if query is None:
@@ -89,6 +88,11 @@ def as_items(dataset: Iterable[Mapping[str, Any] | Example]) -> list[Item]:
     return items
 
 
+def row_name(item: Item) -> str:
+    """The same for the same row, in whichever split it is."""
+    return f"{item['id']} {Transaction.of(item['query']).digest()}"
+
+
 def _named(item: Item, own: object, place: str, copies: "Counter[str]") -> Item:
     """A row under its own id, or under its place with the number of its content."""
     if own is not None:
@@ -98,28 +102,34 @@ def _named(item: Item, own: object, place: str, copies: "Counter[str]") -> Item:
     return {**item, "id": place, "copy": copies[digest]}
 
 
-def _read_rows(file: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    try:
-        text = file.read_text(encoding="utf-8-sig")
-    except FileNotFoundError:
-        raise InvalidDataset(f"{file}: no such file") from None
-    except UnicodeDecodeError:
-        raise InvalidDataset(f"{file}: not UTF-8 text; save it as UTF-8") from None
-    except OSError as error:
-        raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
+def _read_rows(file: Path, answer: str) -> Iterator[tuple[int, dict[str, Any]]]:
+    text = read_text(file)
     if file.suffix.lower() in (".csv", ".tsv"):
-        parted_by = delimiter_of(text.partition("\n")[0])
-        lines = csv.DictReader(io.StringIO(text, newline=""), delimiter=parted_by)
-        try:
-            for number, row in enumerate(lines, start=1):
-                yield number, {k: _typed(v) for k, v in row.items() if k is not None}
-        except csv.Error as error:
-            raise InvalidDataset(f"{file}: not CSV: {error}") from None
+        rows = [
+            # Labels may be + and -.
+            {k: "-" if (k, v.strip()) == (answer, "-") else _typed(v) for k, v in row.items()}
+            for _, row in read_sheet(file, text)[1]
+        ]
+        _forget_na(rows)
+        yield from enumerate(rows, start=1)
         return
     for number, entry in enumerate(_json_entries(file, text), start=1):
         if not isinstance(entry, dict):
             raise InvalidDataset(f"{file}: row {number} is not an object")
         yield number, entry
+
+
+def _forget_na(rows: Sequence[dict[str, Any]]) -> None:
+    """Make NA nothing where all other cells of a column are numbers or flags.
+
+    Among words it stays: it may be Namibia.
+    """
+    for name in rows[0] if rows else ():
+        known = {row[name] for row in rows} - {None}
+        words = {value for value in known if isinstance(value, str)}
+        if words == {"NA"} and known != words:
+            for row in rows:
+                row[name] = None if row[name] == "NA" else row[name]
 
 
 def _json_entries(file: Path, text: str) -> list[Any]:
@@ -140,9 +150,9 @@ def _json_entries(file: Path, text: str) -> list[Any]:
     return list(entries[0]) if is_list else entries
 
 
-def _typed(value: str | list[str] | None) -> Any:
+def _typed(value: str) -> Any:
     """A CSV cell: a number, as people write it too, true or false, nothing, or text."""
-    if not isinstance(value, str) or is_nothing(value):
+    if is_nothing(value):
         return None
     word = value.strip()
     if word.lower() in ("true", "false"):
@@ -197,8 +207,15 @@ def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
 
 def _label(value: object, positive: object, name: str, where: str) -> Verdict:
     if positive is not None:
-        return DECLINE if str(value).strip().lower() == str(positive).strip().lower() else APPROVE
+        return DECLINE if _meant(value) == _meant(positive) else APPROVE
     try:
         return parse_verdict(value)
     except InvalidInput as error:
         raise InvalidDataset(f"{where}, field {name!r}: {error}") from None
+
+
+def _meant(label: object) -> object:
+    """What a label says: 1, 1.0, "1" and true are one, 0 and false another; else its text."""
+    word = str(label).strip().lower()
+    found = _typed(word)
+    return word if found is None else found

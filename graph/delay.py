@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from acegraph.graph.ace import create_ace_graph
-from acegraph.graph.dataset import Item
+from acegraph.graph.dataset import Item, row_name
 from acegraph.graph.evaluation import Run
 from acegraph.graph.late_labels import feedback
 from acegraph.graph.steps import UNDECIDED
@@ -42,5 +42,6 @@ def decide_delayed(
         )
         if result["decision"] == UNDECIDED:
             undecided.add(place)
-        run.add(items[place]["answer"], result["decision"], result["risk_score"])
+        item = items[place]
+        run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
     return run

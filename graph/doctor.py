@@ -109,7 +109,7 @@ def _names(context: AceContext) -> Iterator[tuple[str, tuple[str | None, str]]]:
 def _model(role: str, name: str, why: str, ask: bool) -> Finding:
     try:
         return _embedder(name, why, ask) if role == "embedding" else _chat(role, name, why, ask)
-    except InvalidSettings as error:  # a recording that is none
+    except (InvalidSettings, OSError) as error:  # a recording that is none, or cannot be written
         return Finding(role, "problem", f"{name} ({why}): {error}")
 
 

@@ -19,6 +19,7 @@ from acegraph.graph.evaluation import (
     accuracy,
     estimates,
     mcnemar,
+    numbered,
     paired_difference,
     rounded,
 )
@@ -72,6 +73,8 @@ class Experiment:
     """What these bullets did on the test cases of that seed."""
     duplicates: int = 0
     """Test rows left out because a training row is the same, over all seeds."""
+    copies: int = 0
+    """Such test rows that stayed."""
     plan: Plan = field(default_factory=Plan)
 
     @property
@@ -101,7 +104,9 @@ class Experiment:
         return {
             "seeds": len(first),
             "test_cases": sum(len(run.truths) for run in first),
+            "distinct_test_cases": numbered(first)[1],
             "duplicates_left_out": self.duplicates,
+            "duplicates_kept": self.copies,
             "fraud_rate": round(self.fraud_rate, 4),
             "approve_all_accuracy": round(1 - self.fraud_rate, 4),
             "learned": self.learned,
@@ -156,6 +161,7 @@ def run_experiment(
         split = plan.prepared(given, seed)
         split.check_labels()
         found.duplicates += split.duplicates
+        found.copies += split.copies
         settings = (context or AceContext()).with_changes(seed=seed)
         parts: dict[str, Any] = {
             "curator": Curator(gate=plan.gate),
@@ -222,23 +228,39 @@ def run_demonstration(
     if shuffle_labels:
         return found, None
     best = [
-        Run([e.answer for e in stream], [e.best_decision for e in stream], [None] * len(stream))
-        for _, stream in worlds
+        Run(
+            [e.answer for e in stream],
+            [e.best_decision for e in stream],
+            [None] * len(stream),
+            run.amounts,
+            run.rows,
+        )
+        for (_, stream), run in zip(worlds, found.modes["vanilla"], strict=True)
     ]
     found.challengers["best_attainable"] = best
     return found, float(np.mean([accuracy(run) for run in best]))
 
 
 def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
-    """Intervals of the plain rates over all cases together (Wilson 1927)."""
-    fraud = np.concatenate([run.fraud for run in runs])
-    declined = np.concatenate([run.declined for run in runs])
+    """Intervals of the plain rates over all rows together (Wilson 1927); a row that several seeds
+    tested counts once, by its mean.
+    """
+    (rows, size), fraud, declined = numbered(runs), [], []
+    for run in runs:
+        fraud.append(run.fraud)
+        declined.append(run.declined)
+    own = np.concatenate([r[run.is_decided] for r, run in zip(rows, runs, strict=True)])
+    is_fraud, is_declined = np.concatenate(fraud), np.concatenate(declined)
     counts = {
-        "accuracy": (int((fraud == declined).sum()), len(fraud)),
-        "false_decline_rate": (int((declined & ~fraud).sum()), int((~fraud).sum())),
-        "missed_fraud_rate": (int((fraud & ~declined).sum()), int(fraud.sum())),
+        "accuracy": (is_fraud == is_declined, np.ones(len(own), bool)),
+        "false_decline_rate": (is_declined & ~is_fraud, ~is_fraud),
+        "missed_fraud_rate": (is_fraud & ~is_declined, is_fraud),
     }
-    return {
-        name: dict(zip(("low", "high"), (round(x, 4) for x in wilson_interval(*n)), strict=True))
-        for name, n in counts.items()
-    }
+    found = {}
+    for name, (some, everyone) in counts.items():
+        times = np.bincount(own, everyone, minlength=size)
+        tested = times > 0
+        share = (np.bincount(own, some, minlength=size)[tested] / times[tested]).sum()
+        low, high = wilson_interval(float(share), int(tested.sum()))
+        found[name] = {"low": round(low, 4), "high": round(high, 4)}
+    return found

@@ -4,8 +4,7 @@ road as ground truth.
 
 from __future__ import annotations
 
-import csv
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from acegraph.graph.collaborators import as_reflector
 from acegraph.graph.lesson import Lesson
+from acegraph.graph.sheet import read_sheet, read_text
 from acegraph.nodes.curator import Curation, Curator
 from acegraph.nodes.waiting import BLOCKING, finish
 from acegraph.state import (
@@ -25,7 +25,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
-from acegraph.state.formats import as_past, delimiter_of
+from acegraph.state.formats import as_past
 from acegraph.state.verdict import is_absence
 
 if TYPE_CHECKING:
@@ -138,36 +138,27 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
     is written.
     """
     otherwise = Label(APPROVE, source, as_past(at) if at else "")
-    try:
-        with file.open(encoding="utf-8-sig", newline="") as lines:
-            parted_by = delimiter_of(lines.readline())
-            lines.seek(0)
-            return list(_checked(csv.DictReader(lines, delimiter=parted_by), file, otherwise))
-    except FileNotFoundError:
-        raise InvalidDataset(f"{file}: no such file") from None
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise InvalidDataset(f"{file}: not a CSV: {error}") from None
+    names, rows = read_sheet(file, read_text(file))
+    if not names:
+        raise InvalidDataset(f"{file}: no rows")
+    if missing := {"decision_id", "label"} - set(names):
+        raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
+    return list(_checked(rows, file, otherwise))
 
 
 def _checked(
-    rows: csv.DictReader[str], file: Path, otherwise: Label
+    rows: Iterable[tuple[int, Mapping[str, str]]], file: Path, otherwise: Label
 ) -> Iterator[tuple[str, Label]]:
-    if not rows.fieldnames:
-        raise InvalidDataset(f"{file}: no rows")
-    missing = {"decision_id", "label"} - set(rows.fieldnames)
-    if missing:
-        raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
-    for row in rows:
+    for line, row in rows:
         try:
-            at = (row.get("at") or "").strip()
-            decision_id = (row["decision_id"] or "").strip()
+            at, decision_id = row.get("at", "").strip(), row["decision_id"].strip()
             if not decision_id:
                 raise InvalidInput("no decision_id")
             label = parse_verdict(row["label"])
-            who = (row.get("source") or "").strip() or otherwise.source
+            who = row.get("source", "").strip() or otherwise.source
             yield decision_id, Label(label, who, as_past(at) if at else otherwise.known_at)
         except InvalidInput as error:
-            raise InvalidDataset(f"{file}: line {rows.line_num}: {error}") from None
+            raise InvalidDataset(f"{file}: line {line}: {error}") from None
 
 
 def _is_correct(recorded: Recorded) -> bool | None:

@@ -15,7 +15,7 @@ from acegraph.graph.evaluation import Run, accuracy, estimate, paired_difference
 from acegraph.graph.generator import generate_transactions
 from acegraph.graph.splits import Split, moments_of
 from acegraph.graph.training import TrainingPipeline
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 
 NOISE: Final = (0.0, 0.1, 0.2, 0.3)
 _SHUFFLES: Final = 20
@@ -168,6 +168,16 @@ def credit(splits: Sequence[Split]) -> Iterator[str]:
         yield f"credit {rule}: balanced accuracy {found.mean:.3f} {interval}"
     gain = paired_difference(by_rule["part"], by_rule["selected"])
     yield f"credit part over selected: {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+
+
+def left_out(items: Sequence[Item] | None) -> dict[str, str]:
+    """The proofs that these items cannot give, and why."""
+    try:
+        if items:
+            moments_of(items, None)
+    except InvalidDataset:  # says how to name the field, which is for `compare` only
+        return {"delay": "it wants one field with a date (ISO 8601) in every row"}
+    return {}
 
 
 def proofs(

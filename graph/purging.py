@@ -8,7 +8,7 @@ from datetime import datetime
 
 from acegraph.graph.relearning import CannotRelearn, Progress, adopt, relearn
 from acegraph.nodes.curator import Curator
-from acegraph.state import BulletPlaybook, Purged
+from acegraph.state import BulletPlaybook, Purged, clean_text
 from acegraph.state import purge as take_back
 from acegraph.state.stream import PRUNED_PART, broken_by, stream
 from acegraph.state.versions import suspect_of
@@ -30,6 +30,7 @@ def purge(
     Where other labels came meanwhile, they are learned from anew. Where that cannot be done (`note`
     says why), what is left is kept and fitted anew.
     """
+    source = _as_stored(source, playbook)
     suspect, note, copy = suspect_of(source, entity, since, until), "", None
     with ExitStack() as stack:
         try:
@@ -60,6 +61,12 @@ def purge(
         restored=_in_order(is_active - was_active - set(learned)),
         learned=tuple(learned),
     )
+
+
+def _as_stored(source: str | None, playbook: BulletPlaybook) -> str | None:
+    """Sources of labels are kept cleaned, names of imported files as they are."""
+    is_file = any(bullet.origin.get("imported_from") == source for bullet in playbook)
+    return source if source is None or is_file else clean_text(source)
 
 
 def _in_order(ids: set[str]) -> tuple[str, ...]:

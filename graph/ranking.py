@@ -16,7 +16,7 @@ def _counts(fraud: Labels, scores: Scores) -> tuple[NDArray[np.int64], NDArray[n
     """Frauds caught and honest cases declined at every threshold, from the strictest on."""
     order = np.argsort(-scores, kind="stable")
     caught, declined = np.cumsum(fraud[order]), np.cumsum(~fraud[order])
-    last_of_tie = np.append(np.diff(scores[order]) != 0, True)
+    last_of_tie = np.diff(scores[order], append=np.nan) != 0  # nothing equals the end
     return caught[last_of_tie], declined[last_of_tie]
 
 

@@ -15,7 +15,17 @@ from rich.text import Text
 
 from acegraph.graph.bullet_report import BulletRecord
 from acegraph.graph.costs import money
-from acegraph.graph.evaluation import METRICS, RANKINGS, Run, accuracy, estimate, mcnemar, p_words
+from acegraph.graph.evaluation import (
+    METRICS,
+    RANKINGS,
+    Run,
+    accuracy,
+    estimate,
+    gain,
+    mcnemar,
+    numbered,
+    p_words,
+)
 from acegraph.graph.reading import Readings
 from acegraph.nodes.evidence import wilson_interval
 from acegraph.state import Bullet
@@ -94,8 +104,8 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
     if runs is rival:
         return ""
     test = mcnemar(runs, rival)
-    gain = np.mean([accuracy(a) - accuracy(b) for a, b in zip(runs, rival, strict=True)])
-    return "" if math.isnan(gain) else f"{100 * gain:+.1f}, {p_words(test.p_value)}"
+    points = 100 * gain(runs, rival)
+    return "" if math.isnan(points) else f"{points:+.1f}, {p_words(test.p_value)}"
 
 
 def money_table(found: "Experiment") -> Table:
@@ -114,19 +124,29 @@ def money_table(found: "Experiment") -> Table:
         per_fraud = figures.declined_per_fraud
         table.add_row(
             label,
-            *(_share(float(np.mean([METRICS[name](run) for run in runs]))) for name in RANKINGS),
+            *_ranking_cells(runs),
             _share(figures.value_caught),
             "-" if math.isnan(figures.cost_per_case) else f"{figures.cost_per_case:.2f}",
             "-" if per_fraud is None else f"{per_fraud:.2f}",
             _share(float(np.mean([run.undecided_rate for run in runs]))),
         )
     nothing = money(found.modes["vanilla"], found.plan.costs).cost_if_all_approved
+    unit = _unit_of_cost(found)
     table.caption = (
-        f"Approving everything costs {nothing:.2f} per case; {_unit_of_cost(found)}. "
-        "Calibration: risk said against fraud seen, both labels weighing the same."
+        unit.capitalize()
+        if math.isnan(nothing)
+        else f"Approving everything costs {nothing:.2f} per case; {unit}"
     )
+    table.caption += ". Calibration: risk said against fraud seen, both labels weighing the same."
     table.caption_justify = "left"
     return table
+
+
+def _ranking_cells(runs: Sequence[Run]) -> list[str]:
+    """Strokes where a run decided no fraud or nothing else: there is nothing to rank."""
+    if any(run.fraud.all() or not run.fraud.any() for run in runs):
+        return ["-"] * len(RANKINGS)
+    return [_share(float(np.mean([METRICS[name](run) for run in runs]))) for name in RANKINGS]
 
 
 def _unit_of_cost(found: "Experiment") -> str:
@@ -175,19 +195,29 @@ def reading_table(found: Readings) -> Table:
 
 def _footnote(found: "Experiment", expected: bool) -> str:
     first, fraud = found.modes["vanilla"], found.fraud_rate
-    cases = sum(len(run.truths) for run in first)
+    cases, rows = sum(len(run.truths) for run in first), numbered(first)[1]
+    again = f" of {rows} rows" if rows < cases else ""
     lines = [
-        f"{cases} test cases over {len(first)} seed(s), {100 * fraud:.1f} % fraud; approving "
-        f"everything scores {1 - fraud:.3f} accuracy and 0.500 balanced accuracy.",
+        f"{cases} test cases{again} over {len(first)} seed(s), {100 * fraud:.1f} % fraud; "
+        f"approving everything scores {1 - fraud:.3f} accuracy and 0.500 balanced accuracy.",
         "Against vanilla: points of plain accuracy gained, McNemar's exact test on paired cases. "
         "Intervals resample seeds and cases.",
     ]
+    if again:
+        lines.append("A row that several seeds tested counts once in the test and the intervals.")
+    if any(run.undecided_rate for runs in found.modes.values() for run in runs):
+        lines.append("Against vanilla an undecided case is not right; the rates leave it out.")
     if expected:
         lines.append(
             "exp. %: the accuracy that the first description of ACE expected of each mode."
         )
     if found.duplicates:
         lines.append(f"{found.duplicates} test rows left out: a training row is the same.")
+    if found.copies:
+        lines.append(
+            f"CAUTION: {found.copies} test rows are the same as a training row in every field and "
+            "stay, since most are: the figures say little about new cases."
+        )
     if not found.learned:
         lines.append("Nothing was learned offline: no rule did better than chance explains.")
     return "\n".join(lines)
@@ -203,7 +233,6 @@ def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
     for name in ("helpful", "harmful", "shown", "backtest"):
         table.add_column(name, justify="right", no_wrap=True)
     for b in bullets:
-        proof = b.evidence
         table.add_row(
             b.id,
             escape(b.content),
@@ -212,10 +241,16 @@ def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
             str(b.helpful_count),
             str(b.harmful_count),
             str(b.times_selected),
-            f"{proof['right']}/{proof['fires']}" if proof else b.proof,
+            escape(_backtest(b)),
         )
     table.caption = (
         "helpful and harmful: outcomes where it fired; backtest: right of fired, before it acted"
     )
     table.caption_justify = "left"
     return table
+
+
+def _backtest(bullet: Bullet) -> str:
+    """Right of fired; evidence is free, so these may be missing."""
+    right, fires = bullet.evidence.get("right"), bullet.evidence.get("fires")
+    return bullet.proof if right is None or fires is None else f"{right}/{fires}"

@@ -1,8 +1,8 @@
 """A person in the loop: two nodes that stop a run until somebody has answered.
 
 `review` asks for a verdict where the agent is unsure, `approval` before a bullet becomes active. A
-wrong answer is asked again; the first right one stands, however often the run is resumed. What a
-person said is in the ledger before the run goes on, so that a crash loses nothing.
+wrong answer is asked again; the first right one stands, however often the run is resumed or sent
+again. Who said what is in the ledger before the run goes on, so that a crash loses no answer.
 """
 
 from collections.abc import Callable
@@ -54,18 +54,19 @@ class Review:
         decided = None if state["decision"] == UNDECIDED else state["decision"]
         if state["settings"].get("let_through"):
             decided = DECLINE  # the agent's own
-        why = unsure(decided, state["risk_score"], state["settings"])
-        if not why:
-            return {}
         playbook, case = self.parts.playbook, state["case"]
         if decided is None:
             await wait.work(_open, playbook, state)
         said = "answered before"  # from another place, or before a crash
+        # Before the band is looked at: a payment that was answered once is not decided anew.
         ruled = await wait.work(ruling, playbook, case["id"])
         if ruled is None:
+            why = unsure(decided, state["risk_score"], state["settings"])
+            if not why:
+                return {"decision_id": case["id"]}
             answer = ask(VerdictAnswer, _question(state, decided, why))
             ruled = await wait.work(give_verdict, playbook, case["id"], answer)
-            if ruled.by == answer.source:
+            if ruled.is_by(answer):
                 said = answer.why
         return await self._after(state, ruled, said, wait)
 
@@ -83,6 +84,7 @@ class Review:
             )
         who = ruled.by.removeprefix(ANALYST)
         return {
+            "decision_id": state["case"]["id"],
             "decision": ruled.verdict,
             "reasons": [*state["reasons"], f"{ruled.by}: {why}"],
             "review": {"who": who, "verdict": ruled.verdict, "why": why, "agent": own},
@@ -98,9 +100,10 @@ class Review:
 
     async def approve(self, state: AceState, wait: Wait) -> Update:
         """Ask whether the bullet that was learned may act."""
+        decision_id = state["case"]["id"]
         bullet_id = (state["curation"] or {}).get("bullet_id")
         if bullet_id is None:
-            return {}
+            return {"decision_id": decision_id}
         playbook = self.parts.playbook
         bullet = await wait.work(playbook.get_bullet, bullet_id)
         said: dict[str, Any] = {}
@@ -115,6 +118,7 @@ class Review:
         if said.get("approve") != is_active:
             said = {"approve": is_active, "why": "answered before"}
         return {
+            "decision_id": decision_id,
             "approval": {**said, "bullet": bullet_id, "status": bullet.status},
             "new_bullet": bullet_id if is_active else None,
         }
@@ -128,10 +132,17 @@ def ask(
     """Stop the run until there is an answer of this form; a wrong one is asked again."""
 
     def check_all(answer: AnyAnswer) -> None:
-        # A server with users knows who resumes; a client cannot set this.
-        user = get_config().get("configurable", {}).get("langgraph_auth_user_id")
+        # A server with users knows who resumes, and auth.py whose thread it is.
+        config = get_config()
+        user = config.get("configurable", {}).get("langgraph_auth_user_id")
         if user and answer.who != user:
             raise InvalidAnswer(f"signed in as {user}, the answer is signed {answer.who}")
+        is_own = user and config.get("metadata", {}).get("owner") == user
+        if is_own and isinstance(answer, ApprovalAnswer) and answer.approve:
+            raise InvalidAnswer(
+                f"the thread is {user}'s own: what it taught is for somebody else to approve, "
+                "with acegraph review"
+            )
         check(answer)
 
     given = interrupt(question)

@@ -18,9 +18,11 @@ _NAMED: Final = frozenset(range(6))
 """The codes of extensions that name something to call: constructors, methods, models."""
 _SNAPSHOT: Final = 7
 _OWN: Final = frozenset(
-    ("langgraph.types", name) for name in ("Interrupt", "Command", "Send", "Overwrite")
+    {("langgraph.types", name) for name in ("Interrupt", "Command", "Send", "Overwrite")}
+    | {("decimal", "Decimal"), ("datetime", "datetime"), ("datetime", "date")}
 )
-"""Our own state is plain JSON: beyond it a checkpoint holds what LangGraph itself puts there."""
+"""Our own state is plain JSON: beyond it a checkpoint holds what LangGraph itself puts there, and
+the values that a transaction may come with."""
 
 
 def strict_serializer(*allowed: type) -> SerializerProtocol:

@@ -5,7 +5,7 @@ learning is worth when the labels are not.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
 import numpy as np
@@ -17,11 +17,13 @@ from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test items, and how many test rows were left out as copies."""
+    """Training and test items, and how many test rows were left out as copies of training rows."""
 
     train: list[Item]
     test: list[Item]
     duplicates: int = 0
+    copies: int = 0
+    """Such test rows that stay, since most are: whoever reads the figures has to know."""
 
     def without_duplicates(self) -> "Split":
         """Without test rows that a training row repeats in every field but its row number.
@@ -35,9 +37,10 @@ class Split:
             for item, key in zip(self.test, keys[len(self.train) :], strict=True)
             if key not in seen
         ]
+        copies = len(self.test) - len(kept)
         if 2 * len(kept) < len(self.test):
-            return self
-        return Split(self.train, kept, len(self.test) - len(kept))
+            return replace(self, copies=copies)
+        return Split(self.train, kept, copies)
 
     def check_labels(self) -> None:
         """Refuse test rows that are all honest, or all fraud: half of the figures would be void."""
@@ -55,12 +58,12 @@ class Split:
             {**item, "answer": other(item["answer"])} if flip else item
             for item, flip in zip(self.train, wrong, strict=True)
         ]
-        return Split(train, self.test, self.duplicates)
+        return replace(self, train=train)
 
     def with_shuffled_labels(self, seed: int) -> "Split":
         """With all labels dealt out at random: then there is nothing to learn."""
         rng = np.random.default_rng([seed, 32])
-        return Split(_dealt(self.train, rng), _dealt(self.test, rng), self.duplicates)
+        return replace(self, train=_dealt(self.train, rng), test=_dealt(self.test, rng))
 
 
 def random_splits(
@@ -72,6 +75,7 @@ def random_splits(
     honest = [item for item in items if item["answer"] == APPROVE]
     learned = round(train * len(fraud) / len(items))
     tested = min(round(test * len(fraud) / len(items)), len(fraud) - learned)
+    tested = max(tested, test + train - learned - len(honest))  # whom rounding would leave out
     sizes = {"fraud": (learned, tested), "honest": (train - learned, test - tested)}
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
@@ -93,6 +97,11 @@ def temporal_splits(
     moments = moments_of(items, time)
     ordered = [items[i] for i in np.argsort(moments, kind="stable")]
     room = len(ordered) - train - test
+    if room < seeds - 1:
+        raise InvalidDataset(
+            f"{seeds} seeds move along the file, which has {room} rows beyond --train {train} and "
+            f"--test {test}: choose fewer rows or --seeds 1"
+        )
     for seed in range(seeds):
         start = room if seeds == 1 else round(room * seed / (seeds - 1))
         yield Split(ordered[start : start + train], ordered[start + train : start + train + test])
@@ -147,7 +156,13 @@ def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
     told = [
         name for name in names if name == "text" or not _numbers_rows([r.get(name) for r in rows])
     ]
-    return [tuple(str(row.get(name)) for name in told) for row in rows]
+    return [tuple(_plain(row.get(name)) for name in told) for row in rows]
+
+
+def _plain(value: Scalar) -> str:
+    """A value as text: 5.0 is 5, whoever wrote the file."""
+    is_whole = isinstance(value, float) and value.is_integer()
+    return str(int(value) if is_whole else value)  # type: ignore[arg-type]
 
 
 def _numbers_rows(values: Sequence[Scalar]) -> bool:

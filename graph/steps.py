@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from langgraph.runtime import get_runtime
 
@@ -38,6 +38,7 @@ from acegraph.state import (
     Recorded,
     Shown,
     Transaction,
+    UnknownDecision,
     clean_text,
     other,
     parse_verdict,
@@ -65,7 +66,7 @@ class Parts:
     selector_for: Callable[[dict[str, Any]], Selecting]
     """The selector that a run's settings ask for."""
     context: AceContext = field(default_factory=AceContext)
-    """The settings of a run that brings none."""
+    """The settings that a run does not bring itself."""
     buys_vectors: bool = True
     """Whether the curator buys the vector of a new bullet; False where somebody else does."""
     sight: Callable[[], Any] | None = None
@@ -143,7 +144,11 @@ class Parts:
         """Say whether the decision was right; write it, and what follows for the counters, once."""
         case, settings = state["case"], state["settings"]
         if state["decision"] == UNDECIDED:
-            return {"decision_id": case["id"], "verdict": "undecided"}
+            before = await wait.work(self._decided_before, case["id"])
+            if before is None:
+                return {"decision_id": case["id"], "verdict": "undecided"}
+            # This time the agent failed; what it said once stands.
+            state = cast(AceState, {**state, **before})
         undecided = None
         try:
             judged = await self.judge.settle(
@@ -166,13 +171,15 @@ class Parts:
         # What stands is the first decision given under this id, and the strongest label.
         stands = recorded.label
         is_correct = None if stands is None else recorded.decision == stands.value
-        let_through = settings.get("let_through")
+        let_through, before = settings.get("let_through"), None
         if not recorded.first:
-            let_through = await wait.work(self._was_let_through, case["id"])
+            before = await wait.work(self._decided_before, case["id"])
+            let_through = before is not None and before.pop("let_through")
         right_number = None
         if is_correct and settings["learn"] and settings["learn_every"]:
             right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
+            **(before or {}),
             "decision_id": case["id"],
             # What the ledger keeps is the agent's own; let through, the payment goes ahead.
             "decision": APPROVE if let_through else recorded.decision,
@@ -229,8 +236,21 @@ class Parts:
     def _look_up(self, bullet_ids: list[str]) -> list[Bullet]:
         return [self.playbook.get_bullet(bullet_id) for bullet_id in bullet_ids]
 
-    def _was_let_through(self, decision_id: str) -> bool:
-        return bool(self.playbook.decision(decision_id)["settings"].get("let_through"))
+    def _decided_before(self, decision_id: str) -> Update | None:
+        """What was answered under this id before, where something was."""
+        try:
+            stored = self.playbook.decision(decision_id)
+        except UnknownDecision:
+            return None
+        if stored["decision"] is None:  # labelled history
+            return None
+        return {
+            "decision": stored["decision"],
+            "risk_score": stored["risk_score"],
+            "reasons": stored["reasons"],
+            "bullets_used": stored["bullets_used"],
+            "let_through": bool(stored["settings"].get("let_through")),
+        }
 
     def _record(self, state: AceState) -> DecisionRecord:
         case, settings = state["case"], state["settings"]

@@ -5,14 +5,15 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 (lookahead.py); a budget ends a pass cleanly.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from acegraph.graph.ace import gather_parts
-from acegraph.graph.dataset import Item, as_items
+from acegraph.graph.dataset import Item, as_items, row_name
 from acegraph.graph.evaluation import Run
 from acegraph.graph.generator import Example
 from acegraph.graph.lookahead import Lookahead, turns
@@ -36,7 +37,9 @@ from acegraph.state import (
     Transaction,
     UnknownDecision,
 )
+from acegraph.state.formats import chunks, is_storable
 from acegraph.state.redaction import Redaction
+from acegraph.state.statements import KNOWN_CASES, PRUNED_CASES
 
 Dataset = Iterable[Mapping[str, Any] | Example]
 Progress = Callable[[str, int, int], None]
@@ -111,8 +114,7 @@ class TrainingPipeline:
         the mistakes.
         """
         items = as_items(dataset)
-        context = self.context
-        past = [_as_case(item, f"history:{context.node}", context.redact) for item in items]
+        past = self._cases_of(items, "history")
         self.playbook.remember(past, self.context.node)
         settings = {"mode": "offline_online", "source": "offline", "learn_as": "offline"}
         return self._train(items, [case.id for case in past], "learning offline", settings)
@@ -120,11 +122,11 @@ class TrainingPipeline:
     def train_online(self, stream: Dataset) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
-        A case has the same decision id each time it comes: a stream sent again counts once.
+        A case has the same decision id each time it comes: a stream sent again counts once, and so
+        does what was history before.
         """
         items = as_items(stream)
-        context = self.context
-        ids = [_case_id(item, f"stream:{context.node}", context.redact) for item in items]
+        ids = [case.id for case in self._cases_of(items, "stream")]
         return self._train(items, ids, "learning online", {"mode": "online"})
 
     def evaluate(
@@ -148,7 +150,8 @@ class TrainingPipeline:
         if len(found) < len(cases):  # a part of the cases is no measure of all
             raise BudgetSpent(f"{self.budget.spent} after {len(found)} of {len(cases)} cases")
         for item, case_id in cases:
-            run.add(item["answer"], found[case_id]["decision"], found[case_id]["risk_score"])
+            told = found[case_id]
+            run.add(item["answer"], told["decision"], told["risk_score"], row_name(item))
         return run
 
     def compare(self, test: Dataset) -> dict[str, Run]:
@@ -168,6 +171,25 @@ class TrainingPipeline:
             "offline_online": self.evaluate(items, "offline_online", what="offline + online"),
             "online": fresh.evaluate(items, "online", what="online only"),
         }
+
+    def _cases_of(self, items: Sequence[Item], road: str) -> list[Case]:
+        """The items as cases, each under the id by which it is stored already, if it is: whichever
+        road it came by, and whatever an earlier acegraph called it.
+        """
+        node, redact = self.context.node, self.context.redact
+        cases = [_as_case(item, redact) for item in items]
+        roads = (road, *({"history", "stream"} - {road}))
+        names = [
+            [f"{way}:{node}:{name}:{case.digest[:12]}" for way in roads for name in called]
+            for case, called in zip(cases, _names(items, cases, bool(redact)), strict=True)
+        ]
+        known: set[str] = set()
+        with self.playbook.database.reading() as connection:
+            for some in chunks([name for one in names for name in one if is_storable(name)]):
+                for statement in (KNOWN_CASES, PRUNED_CASES):
+                    known.update(connection.scalars(statement, {"ids": some}))
+        ids = [next((name for name in one if name in known), one[0]) for one in names]
+        return [replace(case, id=i) for case, i in zip(cases, ids, strict=True)]
 
     def _train(
         self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
@@ -301,23 +323,28 @@ class TrainingPipeline:
         return self._remembering
 
 
-def _case_id(item: Item, kind: str, redact: Sequence[str]) -> str:
-    """The id of a labelled item; only what is redacted has to be read for it."""
-    if redact:
-        return _as_case(item, kind, redact).id
-    return _id_of(item, kind, Transaction.of(item["query"]).digest())
+def _names(
+    items: Sequence[Item], cases: Sequence[Case], is_redacted: bool
+) -> Iterator[tuple[str, ...]]:
+    """What each row may be called: by its own id; or, without one, as the how-many-eth of its
+    content it is, so that the same export under another name is the same.
+
+    Earlier such a row was called by its place. Equal content would not do to find those: rows with
+    ids may have it too, and of what was erased or pruned the id alone is left.
+    """
+    copies: Counter[str] = Counter()
+    for item, case in zip(items, cases, strict=True):
+        own = item["id"][:100]
+        if "copy" not in item:
+            yield (own,)
+            continue
+        copies[case.digest] += 1
+        # What is redacted told some rows apart that are now the same.
+        yield f"copy-{copies[case.digest] if is_redacted else item['copy']}", own
 
 
-def _id_of(item: Item, kind: str, digest: str) -> str:
-    # Of rows without ids only the content tells: the same export under another name is the same.
-    name = f"copy-{item['copy']}" if "copy" in item else item["id"][:100]
-    return f"{kind}:{name}:{digest[:12]}"
-
-
-def _as_case(item: Item, kind: str, redact: Sequence[str] = ()) -> Case:
-    """A labelled item as a case; its id follows from its content, so that it is taken in once."""
+def _as_case(item: Item, redact: Sequence[str] = ()) -> Case:
+    """A labelled item as a case, still without an id."""
     given = Transaction.of(item["query"])
     case = Case("", read_fields(given), item["answer"], given.text, given.digest())
-    if redact:
-        case = Redaction.of(case.fields, redact).content(case)
-    return replace(case, id=_id_of(item, kind, case.digest))
+    return Redaction.of(case.fields, redact).content(case) if redact else case

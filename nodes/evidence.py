@@ -86,7 +86,7 @@ def backtest(
     )
 
 
-def wilson_interval(right: int, n: int, z: float = 1.96) -> tuple[float, float]:
+def wilson_interval(right: float, n: int, z: float = 1.96) -> tuple[float, float]:
     """The Wilson score interval of a proportion (Wilson 1927).
 
     >>> [round(x, 3) for x in wilson_interval(8, 10)]

@@ -75,6 +75,12 @@ class Books:
         with self._fresh():
             pass
 
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "a playbook is an open database: open BulletPlaybook(url) where it is needed"
+            + ("; one in memory can only be copied, by fork()" if self.database.in_memory else "")
+        )
+
     @property
     def url(self) -> str:
         """Where it lives; without a password."""

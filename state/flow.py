@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from langgraph.channels import EphemeralValue
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
@@ -190,28 +190,45 @@ class AceContext(BaseModel):
             try:
                 super().__init__(**given)
             except ValidationError as error:
-                first = error.errors()[0]
-                name = ".".join(str(part) for part in first["loc"])
-                raise InvalidSettings(
-                    f"setting {name!r}: {first['msg']}; found {first.get('input')!r}"
-                ) from None
+                raise InvalidSettings(_first_of(error)) from None
+
+    @model_validator(mode="after")
+    def _check_band(self) -> "AceContext":
+        # One alone may be half a band: the other is that of the graph's own settings.
+        is_given = {"review_from", "review_to"} <= self.model_fields_set
+        if is_given and self.review_from > self.review_to:
+            raise ValueError(
+                f"settings 'review_from' to 'review_to': nobody would be asked; found "
+                f"{self.review_from:g} to {self.review_to:g}"
+            )
+        return self
 
     @classmethod
     def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
-        """Settle a run's settings from whatever `runtime.context` is.
+        """Settle a run's settings from whatever `runtime.context` is; what it does not set is the
+        default's.
 
         LangGraph makes ours of a mapping before a node sees it. Anything else is the object of a
-        host graph that composes this one: its `ace` entry counts, where it has one, and otherwise
-        the default.
+        host graph that composes this one: its `ace` entry counts, where it has one.
         """
-        if isinstance(given, cls):
-            return given
         default = default or cls()
-        inner = given.get("ace") if isinstance(given, Mapping) else getattr(given, "ace", None)
-        if isinstance(inner, Mapping):
-            return default.with_changes(**inner)
-        return inner if isinstance(inner, cls) else default
+        own = given
+        if not isinstance(given, cls):
+            own = given.get("ace") if isinstance(given, Mapping) else getattr(given, "ace", None)
+        if isinstance(own, cls):
+            is_all = not default.model_fields_set
+            return own if is_all else default.with_changes(**own.model_dump(exclude_unset=True))
+        return default.with_changes(**own) if isinstance(own, Mapping) else default
 
     def with_changes(self, **changes: Any) -> "AceContext":
         """The same settings but for these, checked."""
         return type(self)(**{**self.model_dump(exclude_unset=True), **changes})
+
+
+def _first_of(error: ValidationError) -> str:
+    """The first thing that is wrong, in one line."""
+    first = error.errors()[0]
+    if not first["loc"]:  # of several settings together
+        return first["msg"].removeprefix("Value error, ")
+    name = ".".join(str(part) for part in first["loc"])
+    return f"setting {name!r}: {first['msg']}; found {first.get('input')!r}"

@@ -20,7 +20,8 @@ _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
-_NOTHING: Final = frozenset({"", "none", "null", "nan", "missing"})
+# Not "na": in capitals it is the code of Namibia.
+_NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
 _MANY: Final = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
 

@@ -117,6 +117,11 @@ class Ledger:
                 "(each payment wants an id of its own, or none)"
             )
         standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
+        if standing.decision is not None and standing.node != record.node:
+            raise DecisionConflict(
+                f"decision id {record.id!r} was decided by node {standing.node!r}; nothing was "
+                f"changed (node {record.node!r} wants an id of its own, or none)"
+            )
         if standing.decision is not None:
             if label and is_repeated(page, record.id, label):
                 label = None  # the same request again must not undo a correction

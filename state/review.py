@@ -19,17 +19,24 @@ from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
 from acegraph.state.formats import now
 from acegraph.state.ledger import ERASED
+from acegraph.state.page import Statement
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
 from acegraph.state.tables import cases, decisions, outcomes
 from acegraph.state.tally import stands
 from acegraph.state.transaction import clean_text
-from acegraph.state.verdict import JUDGE, Verdict, parse_verdict
+from acegraph.state.verdict import APPROVE, DECLINE, JUDGE, Verdict
 
 ANALYST: Final = "analyst:"
 """How the source of a label begins when a person gave it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
+_WORDS: Final[dict[str, Verdict]] = {
+    "approve": APPROVE,
+    "approved": APPROVE,
+    "decline": DECLINE,
+    "declined": DECLINE,
+}
 
 
 def _name(given: str) -> str:
@@ -47,13 +54,22 @@ def _said(given: str) -> str:
     return text
 
 
+def _verdict(given: object) -> Verdict:
+    """The word itself: a file's yes is a fraud, a person's may be an approval."""
+    verdict = _WORDS.get(given.strip().lower()) if isinstance(given, str) else None
+    if verdict is None:
+        raise ValueError(f"APPROVE or DECLINE wanted, not {given!r:.40}")
+    return verdict
+
+
+_Why = Annotated[str, Field(max_length=1_000), AfterValidator(_said)]
+
+
 class _Answer(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
     who: Annotated[str, AfterValidator(_name)] = Field(description="who answers")
-    why: Annotated[str, Field(max_length=1_000), AfterValidator(_said)] = Field(
-        description="the reason, for whoever reads it later"
-    )
+    why: _Why
 
     @property
     def source(self) -> str:
@@ -64,15 +80,15 @@ class _Answer(BaseModel):
 class VerdictAnswer(_Answer):
     """What a person says of a transaction; it becomes its label."""
 
-    verdict: Annotated[Verdict, BeforeValidator(parse_verdict)] = Field(
-        description="APPROVE or DECLINE"
-    )
+    verdict: Annotated[Verdict, BeforeValidator(_verdict)] = Field(description="APPROVE or DECLINE")
+    why: _Why = Field(description="the reason, for the answer of the run; the ledger keeps none")
 
 
 class ApprovalAnswer(_Answer):
     """Whether a person lets a bullet act."""
 
     approve: bool = Field(description="true: it may act; false: it is retired")
+    why: _Why = Field(description="the reason; it is kept in the history")
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
@@ -131,28 +147,55 @@ class Ruled:
     """What is to be done: the word of whoever answered first."""
     by: str
     recorded: Recorded
-    """What the ledger knows; a label that was there before, ground truth for one, stands."""
+    """What the ledger knows; its label is another's where one came before, ground truth for one, or
+    since.
+    """
+
+    def is_by(self, answer: VerdictAnswer) -> bool:
+        """Whether this answer is the one that counts."""
+        return (self.by, self.verdict) == (answer.source, answer.verdict)
 
 
 def ruling(playbook: BulletPlaybook, decision_id: str) -> Ruled | None:
-    """What a person has said of a stored case already."""
+    """What the first person has said of a stored case already, whatever its label is now."""
+    said = _first_word(playbook, decision_id)
+    if said is None:
+        return None
     with playbook.writing():
         stored = playbook.decision(decision_id)
-        if not (stored["label"] and stored["label_source"].startswith(ANALYST)):
+        if stored["label"] is None:  # withdrawn this moment
             return None
-        said = Label(stored["label"], stored["label_source"])
         # The same label again changes nothing, and tells what stands.
-        recorded = playbook.label_many({decision_id: said})[decision_id]
+        label = Label(stored["label"], stored["label_source"])
+        recorded = playbook.label_many({decision_id: label})[decision_id]
     return Ruled(said.value, said.source, recorded)
+
+
+_SAYINGS: Final = Statement(
+    sa.select(outcomes.c.label, outcomes.c.source)
+    .where(outcomes.c.case == sa.bindparam("id"))
+    .order_by(outcomes.c.revision)
+)
+
+
+def _first_word(playbook: BulletPlaybook, decision_id: str) -> Label | None:
+    """The first label of a case that a person gave, since its labels were last withdrawn."""
+    first = None
+    for label, source in playbook.database.fetch(_SAYINGS, decision_id):
+        if label is None:
+            first = None
+        elif first is None and source.startswith(ANALYST):
+            first = Label(label, source)
+    return first
 
 
 def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> Ruled:
     """A person's verdict as the label of a stored case; the first person's stands."""
     with playbook.writing():
+        stored = playbook.decision(decision_id)
         before = ruling(playbook, decision_id)
         if before is not None:
             return before
-        stored = playbook.decision(decision_id)
         label = Label(answer.verdict, answer.source)
         if stored["label"] is not None and stored["label_source"] != JUDGE:
             label = Label(stored["label"], stored["label_source"])  # more than an opinion
@@ -175,7 +218,10 @@ class Waiting:
 
 
 def waiting(playbook: BulletPlaybook) -> list[Waiting]:
-    """Everything that waits for a person: transactions first, then bullets, oldest first."""
+    """Everything that waits for a person: transactions first, then bullets, oldest first.
+
+    A transaction whose label is known waits no longer, though its run may still be paused.
+    """
     return [*_transactions(playbook), *_candidates(playbook)]
 
 

@@ -2,23 +2,34 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from types import SimpleNamespace
 from typing import Any
+from uuid import uuid4
 
 import httpx
 import pytest
 from dev_server import client, running_dev_server
+from langgraph_sdk import Auth
 from langgraph_sdk.errors import APIStatusError
 
-from acegraph.graph.auth import read_users
-from acegraph.state import InvalidSettings
+from acegraph.graph import create_ace_graph
+from acegraph.graph.auth import own_runs, read_users
+from acegraph.graph.guard import Guard
+from acegraph.graph.review import give_approval
+from acegraph.nodes import Curator
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+from acegraph.state.review import ApprovalAnswer
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
+ASKED = {"review_from": 0, "review_to": 1}
+SPOOF = {"who": "bob", "verdict": "APPROVE", "why": "in another's name"}
 
 
 @dataclass(frozen=True)
 class Place:
     address: str
+    playbook: str
     ann: Any
     bob: Any
 
@@ -32,7 +43,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         client(address, ANN) as ann,
         client(address, BOB) as bob,
     ):
-        yield Place(address, ann, bob)
+        yield Place(address, f"sqlite:///{folder / 'ace.db'}", ann, bob)
 
 
 def refused(call: Any, *args: Any, **kwargs: Any) -> int:
@@ -40,6 +51,18 @@ def refused(call: Any, *args: Any, **kwargs: Any) -> int:
     with pytest.raises((APIStatusError, httpx.HTTPStatusError)) as found:
         call(*args, **kwargs)
     return int(found.value.response.status_code)
+
+
+def paused(client: Any, decision_id: str) -> str:
+    """A thread of this user on which a run waits for a verdict."""
+    thread = client.threads.create()["thread_id"]
+    given = {"transaction": RISKY, "decision_id": decision_id}
+    client.runs.wait(thread, "ace_reviewed", input=given, context=ASKED)
+    return str(thread)
+
+
+def question(client: Any, thread: str) -> Any:
+    return client.threads.get_state(thread)["tasks"][0]["interrupts"][0]["value"]
 
 
 @pytest.mark.parametrize(
@@ -72,8 +95,46 @@ def test_without_a_valid_token_there_is_no_answer(server: Place, headers: Any) -
 
 
 def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> None:
-    for path in ("/info", "/docs", "/openapi.json", "/metrics", "/mcp", "/a2a/ace", "/ui/ace"):
-        assert httpx.get(server.address + path).status_code in (401, 404), path
+    thread = server.ann.threads.create()["thread_id"]
+    for method, path in [
+        *(("GET", f"/{page}") for page in ("", "info", "docs", "openapi.json", "metrics", "mcp")),
+        ("GET", "/a2a/ace"),
+        ("GET", "/ui/ace"),
+        ("GET", f"/internal/debug/thread/{thread}"),
+        ("GET", f"//internal/debug/thread/{thread}"),
+        ("GET", f"/%69nternal/debug/thread/{thread}"),
+        ("GET", f"/threads/../internal/debug/thread/{thread}"),
+        ("GET", "/deploy"),
+        ("POST", "/deploy"),  # unguarded it starts a process; GET has failed by then
+        ("GET", "/deploy/1/stream"),
+        ("POST", "/internal/truncate"),
+    ]:
+        for headers in ({}, {"authorization": f"Bearer {ANN}"}):
+            answer = httpx.request(method, server.address + path, headers=headers)
+            assert answer.status_code in (401, 404), path
+    assert server.ann.threads.get(thread)["thread_id"] == thread  # nothing was wiped
+    server.ann.threads.delete(thread)
+
+
+def test_the_door_is_open_for_what_has_users_and_for_nothing_else(server: Place) -> None:
+    assert httpx.get(f"{server.address}/ok").json() == {"ok": True}
+    for path in ("/okay", "/threadsearch", "/internal/threads", "/"):
+        token = {"authorization": f"Bearer {ANN}"}
+        assert httpx.get(server.address + path, headers=token).text == "not found"
+
+
+async def test_no_websocket_passes_the_door() -> None:
+    sent: list[Any] = []
+
+    async def inside(*_: Any) -> None:
+        raise AssertionError("it was let in")
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "websocket", "path": "/threads/1/stream/events"}
+    await Guard(inside)(scope, inside, send)
+    assert [message["type"] for message in sent] == ["websocket.close"]
 
 
 def test_a_thread_with_its_runs_and_states_is_its_owners(server: Place) -> None:
@@ -127,6 +188,19 @@ def test_store_items_are_their_owners(server: Place) -> None:
     assert ann.store.get_item(["notes"], "k")["value"] == {"text": "ann's own"}
 
 
+def test_a_namespace_is_used_as_it_was_listed(server: Place) -> None:
+    ann, bob = server.ann, server.bob
+    ann.store.put_item(["letters"], "k", {"text": "dear"})
+    listed = ann.store.list_namespaces(["letters"])["namespaces"]
+    assert listed == [["ann", "letters"]] == ann.store.list_namespaces(listed[0])["namespaces"]
+    assert ann.store.get_item(listed[0], "k")["value"] == {"text": "dear"}
+    assert [found["key"] for found in ann.store.search_items(listed[0])["items"]] == ["k"]
+    assert not bob.store.get_item(listed[0], "k")
+    assert bob.store.search_items(listed[0])["items"] == []
+    ann.store.delete_item(listed[0], "k")
+    assert not ann.store.get_item(["letters"], "k")
+
+
 def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place) -> None:
     ann, bob = server.ann, server.bob
     hers = ann.assistants.create(
@@ -152,26 +226,163 @@ def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place)
 
 def test_a_paused_run_is_answered_by_whoever_is_signed_in(server: Place) -> None:
     ann, bob = server.ann, server.bob
-    thread = ann.threads.create()["thread_id"]
-    given = {"transaction": RISKY, "decision_id": "order-7"}
-    context = {"review_from": 0, "review_to": 1}
-    ann.runs.wait(thread, "ace_reviewed", input=given, context=context)
-
-    def question() -> Any:
-        return ann.threads.get_state(thread)["tasks"][0]["interrupts"][0]["value"]
+    thread = paused(ann, "order-7")
 
     def resume(client: Any, **answer: Any) -> Any:
         config = {"configurable": {"langgraph_auth_user_id": answer["who"]}}
         return client.runs.wait(
-            thread, "ace_reviewed", command={"resume": answer}, context=context, config=config
+            thread, "ace_reviewed", command={"resume": answer}, context=ASKED, config=config
         )
 
-    assert question()["kind"] == "verdict"
+    assert question(ann, thread)["kind"] == "verdict"
     assert refused(resume, bob, who="bob", verdict="APPROVE", why="not my thread") in (403, 404)
-    resume(ann, who="bob", verdict="APPROVE", why="in another's name")
-    assert question()["error"] == "signed in as ann, the answer is signed bob"
+    resume(ann, **SPOOF)
+    assert question(ann, thread)["error"] == "signed in as ann, the answer is signed bob"
     result = resume(ann, who="ann", verdict="DECLINE", why="the customer denies it")
     assert (result["decision"], result["review"]["who"]) == ("DECLINE", "ann")
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"config": {"langgraph_auth_user_id": "bob"}},
+        {"config": {"langgraph_auth_user_id": "bob", "configurable": {"a": 1}}},
+        {"config": {"langgraph_auth_user": {"identity": "bob"}}},
+        {"config": {"anything": 1}},
+        {"config": {"configurable": {"langgraph_auth": "bob"}}},
+        {"context": {"langgraph_auth_scheme": "bob"}},
+    ],
+)
+def test_no_config_signs_in_anothers_name(server: Place, forged: Any) -> None:
+    ann = server.ann
+    thread = paused(ann, f"order-{uuid4()}")
+    resume = {"assistant_id": "ace_reviewed", "command": {"resume": SPOOF}, **forged}
+    begin = {"assistant_id": "ace_reviewed", "input": {"transaction": RISKY}, **forged}
+    for path, given in [
+        (f"/threads/{thread}/runs", resume),
+        (f"/threads/{thread}/runs/wait", resume),
+        (f"/threads/{thread}/runs/stream", resume),
+        ("/runs", begin),
+        ("/runs/wait", begin),
+        ("/runs/stream", begin),
+        ("/runs/batch", [begin]),
+        ("/runs/crons", {**begin, "schedule": "0 0 * * *"}),
+        (f"/threads/{thread}/runs/crons", {**begin, "schedule": "0 0 * * *"}),
+    ]:
+        assert refused(ann.http.post, path, json=given) == 403, path
+    assert "error" not in question(ann, thread)
+
+    new = {"graph_id": "ace_reviewed", **forged}
+    assert refused(ann.http.post, "/assistants", json=new) == 403
+    hers = ann.assistants.create("ace_reviewed")["assistant_id"]
+    assert refused(ann.http.patch, f"/assistants/{hers}", json=forged) == 403
+    ann.assistants.delete(hers)
+
+
+@pytest.mark.parametrize(
+    "forged",
+    [
+        {"context": {"langgraph_auth_user_id": "bob"}},
+        {"context": {"langgraph_auth_user_id": "ann"}},
+        {"config": {"configurable": {"langgraph_auth_user_id": "ann", "__context_provided__": 1}}},
+        {"checkpoint": {"langgraph_auth_user_id": "bob", "__context_provided__": True}},
+    ],
+)
+def test_what_the_server_signs_itself_is_not_the_clients(server: Place, forged: Any) -> None:
+    thread = paused(server.ann, f"order-{uuid4()}")
+    given = {"assistant_id": "ace_reviewed", "command": {"resume": SPOOF}, **forged}
+    server.ann.http.post(f"/threads/{thread}/runs/wait", json=given)
+    assert question(server.ann, thread)["error"] == "signed in as ann, the answer is signed bob"
+
+
+def test_the_second_way_to_start_runs_is_closed(server: Place) -> None:
+    """It does not take out of a config what is the server's own, as the first one does."""
+    thread = paused(server.ann, "order-8")
+    unsigned = {"langgraph_auth_user_id": "ann", "__context_provided__": True}
+    params = {"assistant_id": "ace_reviewed", "input": SPOOF, "config": {"configurable": unsigned}}
+    given = {"id": 1, "method": "run.start", "params": params}
+    for spelled in (thread, thread.upper()):
+        assert refused(server.ann.http.post, f"/threads/{spelled}/commands", json=given) == 404
+        events = {"channels": ["values"]}
+        path = f"/threads/{spelled}/stream/events"
+        assert refused(server.ann.http.post, path, json=events) == 404
+    assert "error" not in question(server.ann, thread)
+
+
+async def test_a_run_cannot_take_its_users_name_away() -> None:
+    """As a context with the user's own name would, where the server lets it through."""
+    ctx: Any = SimpleNamespace(user=SimpleNamespace(identity="ann"), action="create_run")
+    filled_in = {"langgraph_auth_user_id": "ann", "__after_seconds__": 0}
+    kwargs: dict[str, Any] = {"config": {"configurable": filled_in}, "context": {"mode": "online"}}
+    assert await own_runs(ctx, {"kwargs": kwargs}) == {"owner": "ann"}
+    kwargs["context"] = {"langgraph_auth_user_id": "ann"}
+    with pytest.raises(Auth.exceptions.HTTPException):
+        await own_runs(ctx, {"kwargs": kwargs})
+
+
+def test_a_state_is_written_by_runs_only(server: Place) -> None:
+    ann = server.ann
+    thread = paused(ann, "order-9")
+    forged = {"label_source": "label", "settings": {"review": False}}
+    before = ann.threads.get_state(thread)
+    assert refused(ann.threads.update_state, thread, forged, as_node="review") == 403
+    for command in (
+        {"update": forged},
+        {"goto": "curator"},
+        {"goto": {"node": "curator", "input": forged}},
+        {"resume": {**SPOOF, "who": "ann"}, "update": forged},
+    ):
+        assert refused(ann.runs.wait, thread, "ace_reviewed", command=command) == 403
+    assert ann.threads.get_state(thread) == before
+
+    steps = [{"updates": [{"values": forged, "as_node": "review"}]}]
+    made = str(uuid4())
+    new = {"thread_id": made, "metadata": {"graph_id": "ace_reviewed"}, "supersteps": steps}
+    ann.http.post("/threads", json=new)  # it says 201, made without the state
+    assert not ann.threads.get_state(made)["values"]
+
+
+def test_nobody_approves_what_their_own_thread_taught(server: Place) -> None:
+    ann, cards = server.ann, {"node": "cards", "review_from": 1, "review_to": 1}
+    with BulletPlaybook(server.playbook) as playbook:
+        know_cards(playbook)
+        thread = ann.threads.create()["thread_id"]
+        given = {"transaction": {"amount": 21, "tx_last_hour": 9}, "ground_truth": "DECLINE"}
+        ann.runs.wait(thread, "ace_reviewed", input=given, context=cards)
+        asked = question(ann, thread)
+        assert (asked["kind"], asked["origin"]["label_source"]) == ("approval", "label")
+
+        def resume() -> Any:
+            mine = {"who": "ann", "approve": True, "why": "mine"}
+            bobs = {"owner": "bob"}
+            return ann.runs.wait(
+                thread,
+                "ace_reviewed",
+                command={"resume": mine},
+                context=cards,
+                metadata=bobs,
+                config={"metadata": bobs},
+            )
+
+        resume()
+        assert question(ann, thread)["error"].startswith("the thread is ann's own")
+        assert playbook.get_bullet(asked["bullet"]).status == "candidate"
+        bob = ApprovalAnswer(who="bob", approve=True, why="read it")
+        give_approval(playbook, asked["bullet"], bob, Curator())  # as acegraph review does
+        assert resume()["new_bullet"] == asked["bullet"]
+
+
+def know_cards(playbook: BulletPlaybook) -> None:
+    """Labelled cases from which the next mistake is learned."""
+    graph = create_ace_graph(playbook=playbook, reflector=lambda given: {"new_bullet": ""})
+    known = graph.compile()
+    for number in range(24):
+        is_fraud = number % 2 == 0
+        given = {
+            "transaction": {"amount": 20 + number, "tx_last_hour": 8 if is_fraud else 1},
+            "ground_truth": "DECLINE" if is_fraud else "APPROVE",
+        }
+        known.invoke(given, context=AceContext(node="cards"))
 
 
 def test_what_nobody_thought_of_is_denied(server: Place) -> None:

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -296,3 +297,81 @@ def test_a_bad_row_teaches_nothing(tmp_path: Path) -> None:
 def test_help_teaches(tmp_path: Path) -> None:
     for words in (["--help"], ["demo", "--help"], ["compare", "--help"], ["playbook", "--help"]):
         assert "Usage" in run(tmp_path, *words).stdout
+
+
+@pytest.fixture
+def undated(tmp_path: Path) -> Path:
+    """A folder with a labelled file in which no field is a date."""
+    (tmp_path / "cases.json").write_text(
+        json.dumps([e.item() for e in generate_transactions(100, seed=1)])
+    )
+    return tmp_path
+
+
+def test_a_proof_that_a_file_cannot_give_is_refused_at_once(undated: Path) -> None:
+    words = ["prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
+    done = run(undated, *words, "--only", "noise,delay", code=2)
+    assert "one field with a date (ISO 8601) in every row" in done.stderr
+    assert "--time" not in done.stderr  # prove has no such option
+    assert done.stdout == ""
+
+
+def test_without_being_named_it_is_left_out_and_that_is_said_first(undated: Path) -> None:
+    words = [str(ACEGRAPH), "prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
+    with subprocess.Popen(words, cwd=undated, stdout=subprocess.PIPE, text=True) as proving:
+        assert proving.stdout is not None
+        first = proving.stdout.readline()
+        proving.kill()  # the others take minutes
+    assert first.startswith("delay is left out: it wants one field with a date")
+
+
+def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -> None:
+    words = ["compare", "cases.json", "--playbook", "sqlite:///typo.db"]
+    done = run(trained, *words, code=2)
+    assert "compare without --challenger does not go with --playbook" in done.stderr
+    assert "no playbook at" in run(trained, *words, "--challenger", "1", code=2).stderr
+    words = ["compare", "cases.json", "--playbook", "sqlite:///ace.db", "--challenger", "1"]
+    assert "challenger  version 1" in run(trained, *words).stdout
+
+
+def test_the_figures_of_compare_are_named_in_the_readme(trained: Path) -> None:
+    readme = (Path(__file__).parent.parent / "README.md").read_text()
+    words = ["--train", "60", "--test", "40", "--no-baselines", "--json"]
+    elsewhere = "sqlite:///typo.db"  # a setting for other commands does no harm
+    found = from_json(run(trained, "compare", "cases.json", *words, ACE_PLAYBOOK_URL=elsewhere))
+    assert [name for name in found if f"`{name}`" not in readme] == []
+
+
+def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:
+    run(tmp_path, "decide", "pays $9", "--id", "d1")
+    run(tmp_path, "feedback", "d1", "DECLINE", "--source", "partner feed ")
+    purged = run(tmp_path, "playbook", "purge", "--source", " partner feed\u200b").stdout
+    assert purged.startswith("1 label(s) taken back")
+
+
+def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_path: Path) -> None:
+    name = "bu\u0308cher.json"  # as macOS writes it; text is cleaned to one letter
+    run(trained, "playbook", "export", str(tmp_path / name))
+    run(tmp_path, "playbook", "import", name)
+    assert "retired: b1" in run(tmp_path, "playbook", "purge", "--source", name).stdout
+
+
+def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
+    record = str(tmp_path / "nowhere" / "run.jsonl")
+    env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORD": record}
+    found = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
+    problems = [finding for finding in found if finding["level"] == "problem"]
+    assert [p["name"] for p in problems] == ["agent", "judge", "reflector", "embedding"]
+    assert all(f"No such file or directory: '{record}'" in p["text"] for p in problems)
+    assert "canary" not in str(found)
+
+
+def test_a_shell_can_read_the_example_environment(tmp_path: Path) -> None:
+    example = (Path(__file__).parent.parent / ".env.example").read_text()
+    given = re.sub(r"^# (?=[A-Z_]+=\S)", "", example, flags=re.MULTILINE)
+    (tmp_path / ".env").write_text(given)
+    words = ["sh", "-c", "set -a; . ./.env; set +a; env"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    assert done.stderr == ""
+    assert json.loads(told["ACE_PRICES"]) == {"gpt-4o-mini": [0.15, 0.6]}

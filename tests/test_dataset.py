@@ -174,3 +174,88 @@ def test_the_same_export_under_another_name_is_no_new_evidence(tmp_path: Path) -
     ]
     assert [report.repeated for report in reports] == [0, 40]
     assert len(playbook.cases("fraud_detection")) == 40
+
+
+def rows_of(tmp_path: Path, text: str, **options: object) -> list[object]:
+    """The fields of a CSV, and the answer of each row."""
+    (tmp_path / "t.csv").write_text(text)
+    items = load_dataset(tmp_path / "t.csv", query=None, answer="fraud", **options)  # type: ignore[arg-type]
+    return [(item["query"], item["answer"]) for item in items]
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("amount,vpn,fraud\n5,0,0\n7,1,1\n1,500,0,1\n", "row 3 has 4 cells, the header 3; quote"),
+        ("amount,vpn,fraud,\n5,0,0,\n1,500,0,1,\n", "row 2 has 4 cells, the header 3; quote"),
+        ("\n \namount,fraud\n\n5,0\n\n1,500,1\n", "row 2 has 3 cells, the header 2; quote"),
+        ("amount, amount,fraud\n1,2,1\n", "two columns are named 'amount'"),
+        (",,fraud\n1,2,1\n", "two columns have no name"),
+    ],
+)
+def test_cells_without_a_column_of_their_own_are_refused(
+    tmp_path: Path, text: str, why: str
+) -> None:
+    with pytest.raises(InvalidDataset) as error:
+        rows_of(tmp_path, text)
+    assert f"t.csv: {why}" in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "amount,fraud,\n5,0,\n7,1,\n",  # a comma at the end of every line
+        "amount,fraud\n5,0,\n7,1, ,\n",
+        "fraud,amount,,\n0,5\n1,7,,\n",
+        " amount , fraud\n5,0\n7,1\n",
+        "\n  \n,,\namount,fraud\n5,0\n7,1\n",
+        ";;;\namount;fraud\n5;0\n7;1\n",
+    ],
+)
+def test_blank_cells_and_lines_around_a_table_are_no_part_of_it(tmp_path: Path, text: str) -> None:
+    assert rows_of(tmp_path, text) == [({"amount": 5}, "APPROVE"), ({"amount": 7}, "DECLINE")]
+
+
+def test_an_index_without_a_name_and_a_last_comma_are_not_two_columns(tmp_path: Path) -> None:
+    (first,) = rows_of(tmp_path, ",amount,fraud,\n0,5,1,\n")
+    assert first == ({"": 0, "amount": 5}, "DECLINE")
+
+
+def test_cells_that_a_row_lacks_at_its_end_are_nothing(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "fraud,amount,memo\n1,5\n0,7,gift\n")
+    assert found[0] == ({"amount": 5, "memo": None}, "DECLINE")
+
+
+@pytest.mark.parametrize("positive", ["1", "true", 1.0])
+@pytest.mark.parametrize("labels", ["1 0", "1.0 0.0", "True False", "1.0 0", "true 0"])
+def test_the_label_that_means_fraud_is_compared_as_a_value(
+    tmp_path: Path, labels: str, positive: object
+) -> None:
+    yes, no = labels.split()
+    found = rows_of(tmp_path, f"a,fraud\n1,{yes}\n2,{no}\n3,1\n", positive=positive)
+    assert [answer for _, answer in found] == ["DECLINE", "APPROVE", "DECLINE"]
+
+
+def test_a_label_that_is_a_word_is_compared_as_one(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "a,fraud\n1,18_25\n2,1825\n3,-\n", positive="18_25")
+    assert [answer for _, answer in found] == ["DECLINE", "APPROVE", "APPROVE"]
+    found = rows_of(tmp_path, "a,fraud\n1,+\n2,-\n", positive="+")
+    assert [answer for _, answer in found] == ["DECLINE", "APPROVE"]
+
+
+def test_cells_that_say_there_is_nothing_hold_nothing(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "a,b,c,fraud\nn/a,-,1,0\nN/A,#N/A,2,1\n-5,a-b,3,1\n")
+    assert [query for query, _ in found] == [
+        {"a": None, "b": None, "c": 1},
+        {"a": None, "b": None, "c": 2},
+        {"a": -5, "b": "a-b", "c": 3},
+    ]
+
+
+def test_na_is_nothing_among_numbers_and_a_country_among_words(tmp_path: Path) -> None:
+    found = rows_of(tmp_path, "amount,vpn,country,fraud\nNA,true,NA,0\n7,NA,ZA,1\n")
+    assert [query for query, _ in found] == [
+        {"amount": None, "vpn": True, "country": "NA"},
+        {"amount": 7, "vpn": None, "country": "ZA"},
+    ]

@@ -1,7 +1,9 @@
 """Labels that come later, one by one or as a file, and the replay of what was decided."""
 
+import os
 from datetime import UTC, datetime
 from pathlib import Path
+from threading import Thread
 
 import pytest
 from ledger_cases import NODE, counters, record
@@ -217,3 +219,33 @@ def test_a_bullet_learned_outside_a_reviewed_run_does_not_wait(tmp_path: Path) -
     said = ["--verdict", "DECLINE", "--who", "ann", "--why", "the customer denies it", *at]
     assert "b1 is active now" in run(app, ["review", "x", *said]).output
     assert "nothing waits" in run(app, ["review", *at]).output
+
+
+def test_labels_are_read_from_a_pipe(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    writer = Thread(target=pipe.write_text, args=("decision_id;label\nd1;DECLINE\n",))
+    writer.start()
+    assert [(i, label.value) for i, label in read_labels(pipe)] == [("d1", "DECLINE")]
+    writer.join()
+
+
+@pytest.mark.parametrize(
+    ("lines", "why"),
+    [
+        (["decision_id,label,source", "d1,DECLINE,bank, inc"], "row 1 has 4 cells, the header 3"),
+        (["decision_id,label,label", "d1,DECLINE,APPROVE"], "two columns are named 'label'"),
+        (["decision_id,verdict"], "no column label"),
+        ([""], "no rows"),
+    ],
+)
+def test_a_file_in_which_cells_may_have_moved_is_refused(
+    lines: list[str], why: str, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidDataset, match=why):
+        read_labels(write(tmp_path / "labels.csv", *lines))
+
+
+def test_names_of_columns_may_have_spaces_around_them(tmp_path: Path) -> None:
+    file = write(tmp_path / "labels.csv", "", " decision_id ; label ", "d1;DECLINE")
+    assert [i for i, _ in read_labels(file)] == ["d1"]

@@ -454,3 +454,58 @@ def test_a_model_error_of_a_collaborator_keeps_its_reason() -> None:
 
     result = create_ace_graph(agent=agent).compile().invoke({"transaction": CALM})
     assert result["undecided"] == "agent: the line is dead"
+
+
+def test_an_id_sent_again_gives_the_whole_first_answer() -> None:
+    answers = [
+        {"decision": "APPROVE", "risk_score": 0.1, "reasons": ["fine"]},
+        {"decision": "DECLINE", "risk_score": 0.95, "reasons": ["looks stolen"]},
+    ]
+    graph = create_ace_graph(agent=lambda _: answers.pop(0)).compile()
+    first, again = (graph.invoke({"transaction": CALM, "decision_id": "d"}) for _ in range(2))
+    assert again == first
+    assert (again["risk_score"], again["reasons"]) == (0.1, ["fine"])
+
+
+def test_a_decision_stands_when_the_agent_fails_the_second_time() -> None:
+    answers: list[Any] = [{"decision": "DECLINE", "risk_score": 0.9, "reasons": ["stolen"]}]
+
+    def agent(_: Any) -> Any:
+        if not answers:
+            raise ModelUnavailable("down")
+        return answers.pop()
+
+    graph = create_ace_graph(agent=agent).compile()
+    given = {"transaction": CALM, "decision_id": "d", "ground_truth": "DECLINE"}
+    first, again = graph.invoke(given), graph.invoke(given)
+    assert (first["decision"], again["decision"]) == ("DECLINE", "DECLINE")
+    assert (again["verdict"], again["undecided"], again["reasons"]) == ("right", None, ["stolen"])
+    with pytest.raises(DecisionConflict):
+        graph.invoke({**given, "transaction": RISKY})
+    assert graph.invoke({"transaction": CALM})["verdict"] == "undecided"
+
+
+def test_two_nodes_do_not_share_a_decision() -> None:
+    playbook = BulletPlaybook()
+    fraud, aml = (
+        create_ace_graph(playbook=playbook, context=AceContext(node=node)).compile()
+        for node in ("fraud", "aml")
+    )
+    fraud.invoke({"transaction": CALM, "decision_id": "order-1"})
+    with pytest.raises(DecisionConflict, match=r"decided by node 'fraud'"):
+        aml.invoke({"transaction": CALM, "decision_id": "order-1"})
+    assert playbook.decision("order-1")["node"] == "fraud"
+
+
+def test_a_run_changes_only_the_settings_that_it_brings() -> None:
+    playbook = BulletPlaybook()
+    context = AceContext(redact=["customer_id"], node="payments")
+    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    given = {"transaction": {"amount": 1, "customer_id": "zz"}}
+    for number, brought in enumerate(({"seed": 9}, AceContext(seed=9), None)):
+        graph.invoke({**given, "decision_id": f"d{number}"}, context=brought)
+        stored = playbook.decision(f"d{number}")
+        assert stored["node"] == "payments"
+        assert "zz" not in str(stored)
+    graph.invoke({**given, "decision_id": "open"}, context={"redact": []})
+    assert playbook.decision("open")["fields"]["customer_id"] == "zz"

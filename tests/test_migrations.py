@@ -1,8 +1,10 @@
 """Opening databases of other ages and other owners."""
 
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 from ledger_cases import NODE, counters, record
@@ -10,6 +12,7 @@ from postgres import Server
 
 from acegraph.graph import replay
 from acegraph.state import BulletPlaybook, Label, PlaybookError, as_of, verify
+from acegraph.state.matrix import text_hash
 from acegraph.state.tables import SCHEMA_VERSION
 
 OLD = Path(__file__).parent / "data" / "ledger_v1.sql"
@@ -102,3 +105,76 @@ def _problems(file: Path) -> list[str]:
             return verify(book)
     except PlaybookError as error:
         return [str(error)]
+
+
+def _old_file(folder: Path, *changes: str) -> Path:
+    """A file of schema 1 to which something was done."""
+    file = folder / "old.db"
+    with closing(sqlite3.connect(file)) as connection:
+        connection.executescript(OLD.read_text())
+        for change in changes:
+            connection.executescript(change)
+    return file
+
+
+def _dump(file: Path) -> list[str]:
+    with closing(sqlite3.connect(file)) as connection:
+        return list(connection.iterdump())
+
+
+def test_the_vectors_of_schema_1_are_not_bought_again(tmp_path: Path) -> None:
+    vector, name = np.array([1, 2], np.float32), text_hash("amount: 5")
+    file = _old_file(
+        tmp_path,
+        "CREATE TABLE text_embeddings (model VARCHAR, text_hash VARCHAR, vector BLOB)",
+        f"INSERT INTO text_embeddings VALUES ('n', '{name}', x'{vector.tobytes().hex()}')",
+        "INSERT INTO embeddings SELECT 77, model, vector FROM embeddings",  # of no bullet
+        "INSERT INTO ace_meta VALUES ('embedding_model', 'm')",
+    )
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        assert book.embedding_model == "m"
+        assert book.vectors("m", ["b1", "b2"])["b1"].tolist() == [1, 1, 1]
+        assert book.text_vectors("n", ["amount: 5"])["amount: 5"].tolist() == [1, 2]
+        assert verify(book) == []
+
+
+@pytest.mark.parametrize(
+    ("change", "found"),
+    [
+        ("DROP TABLE history", "no 'history'"),
+        ("ALTER TABLE outcomes DROP COLUMN known_at", "no 'known_at'"),
+        ("UPDATE cases SET fields = '{oops' WHERE id = 'd2'", "'fields' of cases: Expecting"),
+        ("UPDATE bullets SET related = 5", "'related' of bullets: the JSON object must be"),
+        ("UPDATE bullets SET content = x'00ff'", "'bytes' object"),
+        (
+            "ALTER TABLE outcomes RENAME TO o; CREATE TABLE outcomes AS SELECT * FROM o;"
+            "INSERT INTO outcomes SELECT * FROM o; DROP TABLE o",
+            "UNIQUE constraint failed: outcomes.case, outcomes.revision",
+        ),
+    ],
+)
+def test_a_damaged_file_of_schema_1_is_refused_in_one_line_and_left_as_it_was(
+    change: str, found: str, tmp_path: Path
+) -> None:
+    file = _old_file(tmp_path, change)
+    before = _dump(file)
+    with pytest.raises(PlaybookError) as caught:
+        BulletPlaybook(f"sqlite:///{file}")
+    said = f"cannot open sqlite:///{file}: its tables of schema 1 are damaged: {found}"
+    assert str(caught.value).startswith(said)
+    assert "\n" not in str(caught.value)
+    assert _dump(file) == before
+
+
+def test_a_table_of_somebody_else_outlives_the_migration(tmp_path: Path) -> None:
+    file = _old_file(tmp_path, 'CREATE TABLE "my notes" AS SELECT 1 AS note')
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        assert verify(book) == []
+    assert any(line.startswith('INSERT INTO "my notes"') for line in _dump(file))
+
+
+def test_a_database_that_lacks_a_table_is_refused(lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book, book.database.writing() as page:
+        page.connection.exec_driver_sql("DROP TABLE text_embeddings")
+    with pytest.raises(PlaybookError, match=f"schema {SCHEMA_VERSION} but no table text_embeddi"):
+        BulletPlaybook(lasting_url)

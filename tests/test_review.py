@@ -1,36 +1,41 @@
 """A person in the loop: runs pause, answers are checked, signed and counted once."""
 
 import json
+import operator
+import subprocess
+import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Barrier
-from typing import Any
+from typing import Annotated, Any
 
 import psycopg
 import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Command
+from langgraph.types import Command, Send
 from review_worker import ASK, GIVEN, LEARNED, PROCESSES, RULE, graph_on, opened, pause_and_die
 from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.cli import app
+from acegraph.graph.review import rule
 from acegraph.graph.serde import strict_serializer
 from acegraph.state import (
     AceContext,
     AceError,
     BulletPlaybook,
+    InvalidSettings,
     ModelUnavailable,
     erase,
     purge,
     verify,
 )
-from acegraph.state.review import waiting
+from acegraph.state.review import VerdictAnswer, waiting
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 WRONG: list[Any] = [
@@ -437,3 +442,169 @@ def test_the_graph_has_these_nodes_only_when_asked() -> None:
     five = {"selector", "agent", "judge", "reflector", "curator"}
     assert set(create_ace_graph().nodes) == five
     assert set(create_ace_graph(review=True).nodes) == five | {"review", "approval"}
+
+
+def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> None:
+    place.send(GIVEN)
+    rule(place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known"))
+    graph, sure = graph_on(place.playbook), AceContext(review_from=0.9, review_to=1)
+    again = graph.invoke(GIVEN, context=sure)
+    assert (again["decision"], again["review"]["who"], again["verdict"]) == (
+        "APPROVE",
+        "ann",
+        "wrong",
+    )
+    other = graph.invoke({**GIVEN, "decision_id": "e"}, context=sure)
+    assert (other["decision"], other["review"]) == ("DECLINE", None)
+
+
+def test_the_first_persons_word_is_the_answer_whatever_is_labelled_since(place: Place) -> None:
+    place.send(GIVEN)
+    rule(place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known"))
+    feedback(place.playbook, "d", "DECLINE", source="chargeback")
+    result = place.send(verdict("bob", "DECLINE"))
+    assert (result["decision"], result["review"]["who"]) == ("APPROVE", "ann")
+    assert (result["verdict"], record(place.playbook)) == ("right", (1, 0, 1))
+    said = [("APPROVE", "analyst:ann"), ("DECLINE", "chargeback")]
+    assert labels(place.playbook) == said
+
+
+def test_a_word_that_was_taken_back_answers_nothing(place: Place) -> None:
+    place.send(GIVEN)
+    feedback(place.playbook, "d", "APPROVE", source="analyst:ann")
+    feedback(place.playbook, "d", "DECLINE", source="chargeback")
+    purge(place.playbook, "analyst:ann")
+    result = place.send(verdict("bob", "DECLINE"))
+    assert (result["decision"], result["review"]["who"]) == ("DECLINE", "bob")
+
+
+@pytest.mark.parametrize("low", [0, 0.9])
+@pytest.mark.parametrize("learned", [LEARNED, None])
+def test_the_answer_has_its_decision_id_whoever_was_asked(low: float, learned: str | None) -> None:
+    ask = AceContext(mode="online", review_from=low, review_to=1)
+    graph = create_ace_graph(
+        agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
+        judge=lambda given: {"is_correct": False, "confidence": 0.9},
+        reflector=lambda given: {"new_bullet": learned} if learned else None,
+        context=ask,
+        review=True,
+    ).compile(checkpointer=InMemorySaver())
+    result = graph.invoke(GIVEN, THREAD)
+    while question := asked(result):
+        assert result["decision_id"] == "d"
+        is_verdict = question["kind"] == "verdict"
+        answer = verdict("ann", "APPROVE") if is_verdict else approval("bob", True)
+        result = graph.invoke(answer, THREAD)
+    assert (result["decision_id"], result["new_bullet"]) == ("d", "b1" if learned else None)
+    assert graph.get_state(THREAD).values["decision_id"] == "d"
+
+
+class Batch(TypedDict, total=False):
+    payments: list[dict[str, Any]]
+    told: Annotated[list[tuple[str, str]], operator.add]
+
+
+def test_payments_that_are_sent_out_at_once_come_back_with_their_ids() -> None:
+    watched = graph_on(BulletPlaybook())
+
+    def check(state: dict[str, Any]) -> dict[str, Any]:
+        found = watched.invoke(state)
+        return {"told": [(found["decision_id"], found["decision"])]}
+
+    host = StateGraph(Batch)
+    host.add_node("check", check)
+    host.add_conditional_edges(START, lambda state: [Send("check", p) for p in state["payments"]])
+    graph = host.compile(checkpointer=InMemorySaver())
+    result = graph.invoke({"payments": [{**GIVEN, "decision_id": i} for i in "xyz"]}, THREAD)
+    answers = {
+        i.id: {"who": "ann", "verdict": "DECLINE", "why": "all of them"}
+        for i in result["__interrupt__"]
+    }
+    result = graph.invoke(Command(resume=answers), THREAD)
+    assert result["told"] == [(i, "DECLINE") for i in "xyz"]
+
+
+@pytest.mark.parametrize("word", ["yes", "no", "true", "fraud", "legit", "1", "", True, 1, 0, None])
+def test_a_persons_verdict_is_one_of_two_words(word: Any) -> None:
+    graph = graph_on(BulletPlaybook(), InMemorySaver())
+    graph.invoke(GIVEN, THREAD)
+    question = asked(graph.invoke(verdict("ann", word), THREAD))
+    assert question["error"] == f"verdict: APPROVE or DECLINE wanted, not {word!r}"
+    assert graph.invoke(verdict("ann", " Declined "), THREAD)["decision"] == "DECLINE"
+
+
+def test_a_verdict_in_other_words_is_an_error_of_one_line(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        graph_on(playbook, InMemorySaver()).invoke(GIVEN, THREAD)
+        answer = ("d", "--verdict", "yes", "--who", "ann", "--why", "fine")
+        words = (sys.executable, "-m", "acegraph.graph.cli", "review", *answer, "--playbook", url)
+        done = subprocess.run(words, capture_output=True, text=True, check=False)
+        assert (done.returncode, labels(playbook)) == (2, [])
+    assert done.stderr == "acegraph: verdict: APPROVE or DECLINE wanted, not 'yes'\n"
+
+
+def test_a_question_says_what_becomes_of_the_reason() -> None:
+    playbook = BulletPlaybook()
+    graph = graph_on(playbook, InMemorySaver())
+    question = asked(graph.invoke(GIVEN, THREAD))
+    assert "the ledger keeps none" in question["answer"]["why"]
+    question = asked(graph.invoke(verdict("ann", "APPROVE", "an old friend"), THREAD))
+    assert "kept in the history" in question["answer"]["why"]
+    result = graph.invoke(approval("bob", True, "read it twice"), THREAD)
+    assert result["reasons"][-1] == "analyst:ann: an old friend"
+    assert playbook.history()[-1]["reason"] == "approved: read it twice"
+
+
+def switch(url: str, word: str) -> str:
+    """What `acegraph playbook retire` or `restore` says of b1."""
+    done = CliRunner().invoke(app, ["playbook", word, "b1", "--playbook", url])
+    assert done.exit_code == 0, done.exception
+    return done.output
+
+
+def test_what_nobody_approved_does_not_become_active_by_being_restored(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        graph = graph_on(playbook, InMemorySaver())
+        graph.invoke(GIVEN, THREAD)
+        graph.invoke(verdict("ann", "APPROVE"), THREAD)
+        signed = ("--who", "bob", "--why", "read it")
+        for _ in range(2):
+            switch(url, "retire")
+            assert "waits again: 'acegraph review b1'" in switch(url, "restore")
+            assert playbook.get_bullet("b1").status == "candidate"
+        run_cli(url, "b1", "--reject", *signed)
+        switch(url, "restore")
+        assert [w.id for w in waiting(playbook)] == ["b1"]
+        assert "cannot approve" in run_cli(url, "b1", "--approve", "--who", "ann", "--why", "x")[1]
+        run_cli(url, "b1", "--approve", *signed)
+        switch(url, "retire")
+        assert switch(url, "restore") == "b1 is active\n"
+        assert verify(playbook) == []
+
+
+def test_who_corrects_himself_is_told_that_his_first_word_stands(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as playbook:
+        graph_on(playbook, InMemorySaver()).invoke(GIVEN, THREAD)
+        signed = ("--who", "Bob B", "--why", "x")
+        run_cli(url, "d", "--verdict", "DECLINE", *signed)
+        told = run_cli(url, "d", "--verdict", "APPROVE", *signed)[1]
+        assert "d: analyst:Bob B said DECLINE before; that stands" in told
+        assert "feedback d APPROVE --source 'analyst:Bob B'" in " ".join(told.split())
+        told = json.loads(run_cli(url, "d", "--verdict", "APPROVE", *signed, "--json")[1])
+        assert (told["verdict"], told["by"]) == ("DECLINE", "analyst:Bob B")
+        assert labels(playbook) == [("DECLINE", "analyst:Bob B")]
+
+
+def test_a_band_in_which_nobody_is_asked_is_refused() -> None:
+    said = "settings 'review_from' to 'review_to': nobody would be asked; found 0.8 to 0.1"
+    with pytest.raises(InvalidSettings, match=f"^{said}$"):
+        AceContext(review_from=0.8, review_to=0.1)
+    with pytest.raises(InvalidSettings, match=f"^{said}$"):
+        AceContext(review_from=0.8).with_changes(review_to=0.1)
+    assert AceContext(review_from=0.5, review_to=0.5).review_to == 0.5
+    # Half a band: what the graph was made with is the other half.
+    result = graph_on(BulletPlaybook()).invoke(GIVEN, context=AceContext(review_from=0.9))
+    assert (result["decision"], result["review"]) == ("DECLINE", None)

@@ -2,11 +2,14 @@
 
 import pickle
 import sqlite3
+from datetime import date, datetime
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
 import ormsgpack
 import pytest
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, Interrupt
@@ -115,3 +118,12 @@ def test_a_paused_run_with_a_tampered_checkpoint_is_not_resumed(tmp_path: Path) 
         connection.execute("UPDATE checkpoints SET checkpoint = ? WHERE rowid = ?", (content, row))
     assert graph.invoke(Command(resume=ANSWER), THREAD)["decision"] == "DECLINE"
     connection.close()
+
+
+def test_values_that_a_transaction_may_come_with_are_read_back() -> None:
+    given = {"amount": Decimal("12.50"), "at": datetime(2026, 3, 1, 12, 0), "due": date(2026, 4, 1)}
+    saver = InMemorySaver(serde=strict_serializer())
+    graph = create_ace_graph().compile(checkpointer=saver)
+    graph.invoke({"transaction": given}, THREAD)
+    found = [s.values for s in graph.get_state_history(THREAD) if "transaction" in s.values]
+    assert found[-1]["transaction"] == given

@@ -6,7 +6,6 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -98,11 +97,11 @@ def test_everybody_has_the_evidence_in_one_order(
 
 def test_a_case_of_another_node_is_read_anew(playbook: BulletPlaybook) -> None:
     given = record("x2")
-    playbook.remember([Case("x1", {"amount": 1}, "APPROVE")], "login")
-    playbook.record(replace(given, node="login"))
-    assert len(playbook.cases("login")) == 1
+    past = [Case("x1", {"amount": 1}, "APPROVE"), Case("x2", {}, "APPROVE", digest=given.digest)]
+    playbook.remember(past, "login")
+    assert [case.label for case in playbook.cases("login")] == ["APPROVE", "APPROVE"]
     playbook.record(given, Label("DECLINE"))
-    assert [case.id for case in playbook.cases("login")] == ["x1", "x2"]
+    assert [case.label for case in playbook.cases("login")] == ["APPROVE", "DECLINE"]
 
 
 _OPENED_AT_ONCE = """

@@ -1,0 +1,181 @@
+"""Pictures and tables, looked at as they are drawn: also of nothing and of hostile text."""
+
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from acegraph.graph import Run, ranking
+from acegraph.graph.experiment import Experiment
+from acegraph.graph.pictures import (
+    draw_all,
+    draw_bullets,
+    draw_learning_curves,
+    draw_precision_recall,
+    draw_reliability,
+)
+from acegraph.graph.report import bullet_table, money_table
+from acegraph.state import Bullet
+
+MODES = ("vanilla", "offline", "offline_online", "online")
+BACKTEST = {
+    "fires": 10,
+    "right": 9,
+    "precision": 0.9,
+    "precision_low": 0.6,
+    "precision_high": 0.98,
+}
+NO_LABELS, NO_SCORES = np.empty(0, bool), np.empty(0)
+
+
+def some_run(seed: int, levels: int = 10) -> Run:
+    """Risks on so many levels, each about as true as it says."""
+    rng = np.random.default_rng(seed)
+    run = Run()
+    for _ in range(200):
+        risk = float(rng.integers(levels) + 0.5) / levels
+        truth = "DECLINE" if rng.random() < risk else "APPROVE"
+        run.add(truth, "DECLINE" if risk > 0.5 else "APPROVE", risk)
+    return run
+
+
+def undecided() -> Run:
+    return Run(["APPROVE", "DECLINE"], ["UNDECIDED", "UNDECIDED"], [None, None])
+
+
+def everywhere(run: Run) -> Experiment:
+    return Experiment(modes={name: [run] for name in MODES})
+
+
+def bullet(content: str = "DECLINE when amount >= 9", **evidence: Any) -> Bullet:
+    return Bullet("b7", content, "fraud_detection", evidence=evidence or BACKTEST)
+
+
+def line_of(figure: Any, label: str) -> Any:
+    return next(line for line in figure.axes[0].lines if line.get_label() == label)
+
+
+def named_lines(figure: Any) -> list[str]:
+    """What the legend names, but for the line of whoever declines everything."""
+    names = figure.axes[0].get_legend_handles_labels()[1]
+    return [name for name in names if not name.startswith("declining")]
+
+
+def cells(table: Any, column: int) -> list[str]:
+    return list(table.columns[column].cells)
+
+
+@pytest.mark.parametrize("levels", [1, 2, 10])
+def test_the_area_under_the_drawn_curve_is_the_average_precision(levels: int) -> None:
+    runs = [some_run(1, levels), some_run(2, levels)]
+    figure = draw_precision_recall(Experiment(modes={"vanilla": runs}))
+    drawn: NDArray[np.float64] = line_of(figure, "vanilla (learns nothing)").get_path().vertices
+    recall, precision = drawn.T
+    assert (recall[0], recall[-1]) == (0, 1)
+    fraud, scores = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "scores"))
+    assert np.trapezoid(precision, recall) == pytest.approx(
+        ranking.average_precision(fraud, scores)
+    )
+
+
+@pytest.mark.parametrize(("right", "lowest"), [(100, 0.4), (30, 0.27), (0, 0.0)])
+def test_a_learning_curve_is_never_below_the_picture(right: int, lowest: float) -> None:
+    run = Run(["DECLINE"] * 100, ["DECLINE"] * right + ["APPROVE"] * (100 - right), [None] * 100)
+    figure = draw_learning_curves({"vanilla": [run]})
+    assert figure.axes[0].get_ylim() == pytest.approx((lowest, 1.01))
+    assert line_of(figure, "vanilla (learns nothing)").get_ydata().tolist() == [right / 100]
+
+
+@pytest.mark.parametrize("run", [Run(), undecided()], ids=["no cases", "nothing decided"])
+def test_a_run_without_decisions_has_no_line_in_any_picture(run: Run, tmp_path: Path) -> None:
+    found = everywhere(run)
+    for figure in (
+        draw_learning_curves(found.modes),
+        draw_precision_recall(found),
+        draw_reliability(found),
+    ):
+        assert named_lines(figure) == []
+    draw_all(found, tmp_path)
+    assert len(list(tmp_path.glob("*.png"))) == 4
+
+
+def test_a_mode_that_decided_is_drawn_beside_one_that_did_not() -> None:
+    found = Experiment(modes={"vanilla": [undecided()], "online": [some_run(1)]})
+    for figure in (
+        draw_learning_curves(found.modes),
+        draw_precision_recall(found),
+        draw_reliability(found),
+    ):
+        assert named_lines(figure) == ["online only"]
+
+
+@pytest.mark.parametrize("content", ["$100-$200", "$x_{$", r"\$5 and $\frac"])
+def test_a_dollar_in_a_bullet_is_a_dollar(content: str, tmp_path: Path) -> None:
+    figure = draw_bullets([bullet(content)], tmp_path / "bullets.png")
+    [label] = figure.axes[0].get_yticklabels()
+    assert label.get_text() == f"{content}  [b7]"
+    assert not label.get_parse_math()
+
+
+@pytest.mark.parametrize("word", ["gift cards ", "W", "unbroken"])
+def test_the_longest_texts_are_drawn_whole_and_apart(word: str) -> None:
+    bullets = [bullet((word * 1000)[:length].strip()) for length in (1000, 200, 20, 1000)]
+    figure = draw_bullets(bullets)
+    figure.draw_without_rendering()
+    axes = figure.axes[0]
+    boxes = [label.get_window_extent() for label in axes.get_yticklabels()]
+    assert all(box.x0 >= 0 and figure.bbox.y0 <= box.y0 for box in boxes)
+    assert all(upper.y0 > lower.y1 for upper, lower in pairwise(boxes))
+    assert axes.get_window_extent().y1 >= boxes[0].y1
+    assert axes.get_window_extent().width > 0.2 * figure.bbox.width
+    for label, given in zip(axes.get_yticklabels(), bullets, strict=True):
+        drawn, wanted = label.get_text(), f"{given.content}[b7]"
+        assert "".join(drawn.split()) == "".join(wanted.split())
+
+
+def test_letters_that_the_font_lacks_are_no_warning(tmp_path: Path) -> None:
+    draw_bullets([bullet("拒绝当金额大于 100")], tmp_path / "bullets.png")
+
+
+def test_bullets_whose_evidence_is_no_backtest_are_left_out_of_the_picture() -> None:
+    lacking = [bullet(fires=3, precision=0.75), bullet(**{**BACKTEST, "precision_low": None})]
+    figure = draw_bullets([*lacking, bullet("kept")])
+    assert [label.get_text() for label in figure.axes[0].get_yticklabels()] == ["kept  [b7]"]
+    assert draw_bullets(lacking).axes[0].get_yticklabels() == []
+
+
+def test_measures_of_no_cases_are_none_or_chance() -> None:
+    assert ranking.average_precision(NO_LABELS, NO_SCORES) == 0
+    assert ranking.roc_auc(NO_LABELS, NO_SCORES) == 0.5
+    assert ranking.recall_at(NO_LABELS, NO_SCORES, 0.05) == 0
+    assert [part.tolist() for part in ranking.precision_recall(NO_LABELS, NO_SCORES)] == [[], []]
+    assert ranking.reliability(NO_LABELS, NO_SCORES) == []
+    assert ranking.calibration_error(NO_LABELS, NO_SCORES) == 0
+
+
+ONLY_FRAUD = Run(["DECLINE"] * 4, ["DECLINE", "APPROVE"] * 2, [None] * 4)
+ONLY_HONEST = Run(["APPROVE"] * 4, ["DECLINE", "APPROVE"] * 2, [None] * 4)
+
+
+@pytest.mark.parametrize("run", [undecided(), ONLY_FRAUD, ONLY_HONEST])
+def test_scores_that_rank_nothing_are_strokes_in_the_table(run: Run) -> None:
+    table = money_table(Experiment(modes={"vanilla": [some_run(1), run], "online": [some_run(1)]}))
+    for column in range(1, 6):
+        void, known = cells(table, column)
+        assert void == "-"
+        assert known != "-"
+
+
+def test_the_cost_of_approving_everything_is_left_out_where_nothing_was_decided() -> None:
+    caption = str(money_table(everywhere(undecided())).caption)
+    assert caption.startswith("No amount was found, so each case counts 1. Calibration:")
+    assert str(money_table(everywhere(some_run(1))).caption).startswith("Approving everything")
+
+
+def test_a_bullet_without_a_backtest_is_listed_by_its_proof() -> None:
+    old = bullet(fires=3, precision=0.75)  # as in tests/data/ledger_v1.sql
+    table = bullet_table([old, bullet(), bullet(right="[/b]", fires=2)], "bullets")
+    assert cells(table, 7) == ["unproven", "9/10", r"\[/b]/2"]

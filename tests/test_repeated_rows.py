@@ -1,0 +1,143 @@
+"""Several seeds test the same rows: that makes no figure surer than the rows are."""
+
+import math
+
+import numpy as np
+import pytest
+
+from acegraph.graph import Run, estimate, mcnemar
+from acegraph.graph.evaluation import gain, paired_difference
+from acegraph.graph.experiment import Experiment, run_demonstration, run_experiment
+from acegraph.graph.report import experiment_table
+from acegraph.graph.splits import Split, random_splits, temporal_splits
+from acegraph.state import AceContext, InvalidDataset
+
+OTHER = {"DECLINE": "APPROVE", "APPROVE": "DECLINE"}
+
+
+def file_of(rows: int) -> list[dict[str, object]]:
+    return [
+        {
+            "id": f"r{i}",
+            "query": {"x": i % 17, "y": i % 5, "at": f"2026-03-{1 + i % 28:02d}"},
+            "answer": "DECLINE" if i % 2 else "APPROVE",
+        }
+        for i in range(rows)
+    ]
+
+
+def seeds_of_chance(world: int, seeds: int, rows: int = 200) -> tuple[list[Run], list[Run]]:
+    """Two ways of deciding that know nothing, each row decided alike in every seed."""
+    rng = np.random.default_rng(world)
+    truth = rng.permutation(["DECLINE", "APPROVE"] * (rows // 2))
+    ours, theirs = rng.choice(["DECLINE", "APPROVE"], (2, rows))
+    runs: tuple[list[Run], list[Run]] = ([], [])
+    for _ in range(seeds):
+        tested = rng.permutation(rows)[: rows * 3 // 5]
+        for said, found in zip((ours, theirs), runs, strict=True):
+            run = Run()
+            for row in tested:
+                run.add(str(truth[row]), str(said[row]), None, f"r{row}")
+            found.append(run)
+    return runs
+
+
+def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -> None:
+    significant = covered = unlike_nothing = 0
+    for world in range(100):
+        ours, theirs = seeds_of_chance(world, 10)
+        significant += mcnemar(ours, theirs).p_value < 0.05
+        found = estimate("balanced_accuracy", ours, np.random.default_rng(world))
+        covered += found.low <= 0.5 <= found.high
+        found = paired_difference(ours, theirs)
+        unlike_nothing += not found.low <= 0 <= found.high
+    assert significant <= 10
+    assert covered >= 90
+    assert unlike_nothing <= 10
+
+
+def test_the_same_run_twice_is_no_more_than_once() -> None:
+    (run,), (rival,) = seeds_of_chance(1, 1)
+    once, twice = mcnemar([run], [rival]), mcnemar([run, run], [rival, rival])
+    assert once == twice
+    widths = [
+        found.high - found.low
+        for found in (estimate("accuracy", [run]), estimate("accuracy", [run] * 5))
+    ]
+    assert widths[1] == pytest.approx(widths[0], rel=0.1)
+    ranked = [
+        found.high - found.low
+        for found in (estimate("roc_auc", [run]), estimate("roc_auc", [run] * 5))
+    ]
+    assert ranked[1] == pytest.approx(ranked[0], rel=0.35)
+
+
+def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
+    truth = ["DECLINE", "APPROVE"] * 50
+    shy = Run(truth, [*truth[:30], *["UNDECIDED"] * 70], [None] * 100)
+    plain = Run(truth, [*truth[:60], *(OTHER[t] for t in truth[60:])], [None] * 100)
+    test = mcnemar([shy], [plain])
+    assert (test.gained, test.lost) == (0, 30)
+    assert gain([shy], [plain]) == pytest.approx(-0.3)
+    table = experiment_table(Experiment(modes={"vanilla": [plain], "offline": [shy]}))
+    cell = table.renderables[0].columns[5]._cells[1]  # type: ignore[attr-defined]
+    assert cell == "-30.0, p < .0001"
+
+
+def test_without_a_class_there_is_no_difference_to_tell() -> None:
+    honest = Run(["APPROVE"] * 10, ["APPROVE"] * 10, [None] * 10)
+    found = paired_difference([honest], [honest])
+    assert all(math.isnan(figure) for figure in (found.mean, found.low, found.high))
+
+
+def test_two_right_answers_are_no_certainty() -> None:
+    run = Run(["APPROVE", "DECLINE"], ["APPROVE", "DECLINE"], [None, None])
+    found = estimate("balanced_accuracy", [run])
+    assert found.low < 0.7
+
+
+def test_seeds_that_would_test_the_same_rows_in_time_order_are_refused() -> None:
+    with pytest.raises(InvalidDataset, match="--seeds 1"):
+        list(temporal_splits(file_of(100), None, None, 5, "at"))
+    assert len(list(temporal_splits(file_of(100), 40, 50, 5, "at"))) == 5
+
+
+def test_rounding_leaves_no_row_out() -> None:
+    (split,) = random_splits(file_of(10), 5, 5, 1)
+    assert (len(split.train), len(split.test)) == (5, 5)
+
+
+def test_a_number_is_the_same_however_it_is_written() -> None:
+    past = [
+        {"id": f"a{i}", "query": {"x": i * i, "y": 2 * i}, "answer": "APPROVE"} for i in range(9)
+    ]
+    stream = [
+        {"id": f"b{i}", "query": {"x": float(i * i), "y": 2 * i}, "answer": "APPROVE"}
+        for i in range(4, 14)
+    ]
+    assert Split(past, stream).without_duplicates().duplicates == 5
+
+
+def test_a_test_on_training_rows_says_so() -> None:
+    rows = file_of(60)
+    found = run_experiment([Split(rows, rows)], baselines=False)
+    assert (found.copies, found.to_json()["duplicates_kept"]) == (60, 60)
+    assert "CAUTION: 60 test rows" in str(experiment_table(found).renderables[1])
+
+
+def test_rows_tested_by_several_seeds_are_counted_once() -> None:
+    rows = [
+        {"id": f"r{i}", "query": {"x": i * 7919 % 1009, "y": i * 31 % 97}, "answer": answer}
+        for i, answer in enumerate(["DECLINE", "APPROVE"] * 15)
+    ]
+    found = run_experiment(random_splits(rows, 12, 18, 3), baselines=False)
+    assert found.to_json()["test_cases"] == 54
+    assert found.to_json()["distinct_test_cases"] <= 30
+    assert "54 test cases of " in str(experiment_table(found).renderables[1])
+
+
+def test_who_knows_the_causes_is_weighed_by_the_same_amounts() -> None:
+    found, _ = run_demonstration(1, 40, 60, shuffle_labels=False, context=AceContext())
+    (best,), (vanilla,) = found.challengers["best_attainable"], found.modes["vanilla"]
+    assert best.amounts == vanilla.amounts
+    assert None not in best.amounts

@@ -1,0 +1,100 @@
+"""Training again with what an earlier acegraph was trained with: nothing counts twice."""
+
+from pathlib import Path
+from typing import Any, Literal
+
+import pytest
+from ledger_cases import NODE
+
+from acegraph.graph import TrainingPipeline, TrainingReport, load_dataset
+from acegraph.state import AceContext, BulletPlaybook, prune, verify
+
+Way = Literal["train_offline", "train_online"]
+WAYS: list[Way] = ["train_offline", "train_online"]
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """Rows without ids, of which some are the same."""
+    file = tmp_path / "jan.csv"
+    rows = [f"{amount},{int(amount >= 15)}" for amount in [*range(1, 26), 3, 3, 20]]
+    file.write_text("\n".join(["amount,fraud", *rows]))
+    return file
+
+
+def _items(file: Path) -> list[dict[str, Any]]:
+    return load_dataset(file, query=None, answer="fraud")
+
+
+def _train(playbook: BulletPlaybook, items: list[dict[str, Any]], way: Way) -> TrainingReport:
+    report: TrainingReport = getattr(TrainingPipeline(playbook), way)(items)
+    return report
+
+
+def _as_before(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same rows as an earlier acegraph took them: the name of its place was a row's id."""
+    return [{name: item[name] for name in ("query", "answer", "id")} for item in items]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_a_file_that_an_earlier_acegraph_learned_from_counts_once(
+    playbook: BulletPlaybook, file: Path, way: Way
+) -> None:
+    first = _train(playbook, _as_before(_items(file)), way)
+    bullets, version = len(playbook), playbook.version
+    again = _train(playbook, _items(file), way)
+    assert (first.repeated, again.repeated, again.mistakes) == (0, 28, first.mistakes)
+    assert len(playbook.cases(NODE)) == 28
+    assert (len(playbook), playbook.version) == (bullets, version)
+    assert verify(playbook) == []
+
+
+def test_rows_that_were_added_to_it_since_are_new(playbook: BulletPlaybook, file: Path) -> None:
+    _train(playbook, _as_before(_items(file)), "train_offline")
+    file.write_text(file.read_text() + "\n3,0\n99,1")
+    for repeated in (28, 30):
+        assert _train(playbook, _items(file), "train_offline").repeated == repeated
+    assert len(playbook.cases(NODE)) == 30
+
+
+def test_what_was_pruned_since_is_not_taken_in_again(playbook: BulletPlaybook, file: Path) -> None:
+    _train(playbook, _as_before(_items(file)), "train_offline")
+    prune(playbook, decisions_before="2999-01-01")
+    assert _train(playbook, _items(file), "train_offline").repeated == 28
+    assert len(playbook.cases(NODE)) == 0
+
+
+def test_rows_with_ids_of_their_own_are_told_apart_by_them(
+    playbook: BulletPlaybook, file: Path
+) -> None:
+    rows = _as_before(_items(file))
+    _train(playbook, rows, "train_offline")
+    others = [{**row, "id": f"other {row['id']}"} for row in rows]
+    assert _train(playbook, others, "train_offline").repeated == 0
+    assert len(playbook.cases(NODE)) == 56
+
+
+@pytest.mark.parametrize(("first", "then"), [WAYS, WAYS[::-1]])
+def test_the_same_rows_by_the_other_road_count_once(
+    playbook: BulletPlaybook, file: Path, first: Way, then: Way
+) -> None:
+    _train(playbook, _items(file), first)
+    bullets = len(playbook)
+    assert _train(playbook, _items(file), then).repeated == 28
+    assert (len(playbook.cases(NODE)), len(playbook)) == (28, bullets)
+    with_ids = [{**item, "id": f"own-{i}"} for i, item in enumerate(_as_before(_items(file)))]
+    assert _train(playbook, with_ids, first).repeated == 0
+    assert _train(playbook, with_ids, then).repeated == 28
+    assert verify(playbook) == []
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_rows_that_differ_in_what_is_redacted_all_count(
+    playbook: BulletPlaybook, tmp_path: Path, way: Way
+) -> None:
+    file = tmp_path / "cards.csv"
+    file.write_text("\n".join(["card,amount,fraud", *(f"c{i},5,{i % 2}" for i in range(10))]))
+    pipeline = TrainingPipeline(playbook, context=AceContext(redact=["card"]))
+    for repeated in (0, 10):
+        assert getattr(pipeline, way)(_items(file)).repeated == repeated
+        assert len(playbook.cases(NODE)) == 10
