@@ -245,16 +245,14 @@ def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
     """Intervals of the plain rates over all rows together (Wilson 1927); a row that several seeds
     tested counts once, by its mean.
     """
-    (rows, size), fraud, declined = numbered(runs), [], []
-    for run in runs:
-        fraud.append(run.fraud)
-        declined.append(run.declined)
+    rows, size = numbered(runs)
     own = np.concatenate([r[run.is_decided] for r, run in zip(rows, runs, strict=True)])
-    is_fraud, is_declined = np.concatenate(fraud), np.concatenate(declined)
+    fraud = np.concatenate([run.fraud for run in runs])
+    declined = np.concatenate([run.declined for run in runs])
     counts = {
-        "accuracy": (is_fraud == is_declined, np.ones(len(own), bool)),
-        "false_decline_rate": (is_declined & ~is_fraud, ~is_fraud),
-        "missed_fraud_rate": (is_fraud & ~is_declined, is_fraud),
+        "accuracy": (fraud == declined, np.ones(len(own), bool)),
+        "false_decline_rate": (declined & ~fraud, ~fraud),
+        "missed_fraud_rate": (fraud & ~declined, fraud),
     }
     found = {}
     for name, (some, everyone) in counts.items():
