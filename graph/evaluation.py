@@ -194,7 +194,7 @@ def _between(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Es
         return Estimate(math.nan, math.nan, math.nan)
     low, high = np.quantile(draws, [0.025, 0.975])
     mean = float(np.mean([METRICS[metric](run) for run in runs]))
-    return Estimate(mean, float(low), float(high))
+    return Estimate(mean, min(float(low), mean), max(float(high), mean))
 
 
 def numbered(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:

@@ -171,18 +171,18 @@ class Parts:
         # What stands is the first decision given under this id, and the strongest label.
         stands = recorded.label
         is_correct = None if stands is None else recorded.decision == stands.value
-        let_through, before = settings.get("let_through"), None
+        before = None
         if not recorded.first:
             before = await wait.work(self._decided_before, case["id"])
-            let_through = before is not None and before.pop("let_through")
+            settings = {**settings, "let_through": bool(before and before.pop("let_through"))}
         right_number = None
         if is_correct and settings["learn"] and settings["learn_every"]:
             right_number = await wait.work(self.playbook.right_number, case["id"], settings["node"])
         return {
-            **(before or {}),
+            **({**before, "settings": settings} if before else {}),
             "decision_id": case["id"],
             # What the ledger keeps is the agent's own; let through, the payment goes ahead.
-            "decision": APPROVE if let_through else recorded.decision,
+            "decision": APPROVE if settings.get("let_through") else recorded.decision,
             "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
             "confidence": judged.confidence,

@@ -5,41 +5,36 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 (lookahead.py); a budget ends a pass cleanly.
 """
 
-from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from acegraph.graph.ace import gather_parts
 from acegraph.graph.dataset import Item, as_items, row_name
 from acegraph.graph.evaluation import Run
 from acegraph.graph.generator import Example
+from acegraph.graph.known_rows import known_rows
 from acegraph.graph.lookahead import Lookahead, turns
 from acegraph.graph.modes import MODES
 from acegraph.graph.spending import Spending
 from acegraph.graph.steps import UNDECIDED
 from acegraph.nodes import providers
 from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
-from acegraph.nodes.reader import read_fields
 from acegraph.nodes.usage import Budget, Prices, metered
 from acegraph.nodes.waiting import run_to_end
 from acegraph.state import (
     AceContext,
     BudgetSpent,
     BulletPlaybook,
-    Case,
     InvalidSettings,
     Mode,
     PrunedDecision,
     Source,
-    Transaction,
     UnknownDecision,
 )
-from acegraph.state.formats import chunks, is_storable
-from acegraph.state.redaction import Redaction
-from acegraph.state.statements import KNOWN_CASES, PRUNED_CASES
+from acegraph.state.ledger import ERASED
 
 Dataset = Iterable[Mapping[str, Any] | Example]
 Progress = Callable[[str, int, int], None]
@@ -114,7 +109,7 @@ class TrainingPipeline:
         the mistakes.
         """
         items = as_items(dataset)
-        past = self._cases_of(items, "history")
+        past = known_rows(items, self.playbook, self.context, "history")
         self.playbook.remember(past, self.context.node)
         settings = {"mode": "offline_online", "source": "offline", "learn_as": "offline"}
         return self._train(items, [case.id for case in past], "learning offline", settings)
@@ -126,8 +121,10 @@ class TrainingPipeline:
         does what was history before.
         """
         items = as_items(stream)
-        ids = [case.id for case in self._cases_of(items, "stream")]
-        return self._train(items, ids, "learning online", {"mode": "online"})
+        cases = known_rows(items, self.playbook, self.context, "stream")
+        return self._train(
+            items, [case.id for case in cases], "learning online", {"mode": "online"}
+        )
 
     def evaluate(
         self,
@@ -171,25 +168,6 @@ class TrainingPipeline:
             "offline_online": self.evaluate(items, "offline_online", what="offline + online"),
             "online": fresh.evaluate(items, "online", what="online only"),
         }
-
-    def _cases_of(self, items: Sequence[Item], road: str) -> list[Case]:
-        """The items as cases, each under the id by which it is stored already, if it is: whichever
-        road it came by, and whatever an earlier acegraph called it.
-        """
-        node, redact = self.context.node, self.context.redact
-        cases = [_as_case(item, redact) for item in items]
-        roads = (road, *({"history", "stream"} - {road}))
-        names = [
-            [f"{way}:{node}:{name}:{case.digest[:12]}" for way in roads for name in called]
-            for case, called in zip(cases, _names(items, cases, bool(redact)), strict=True)
-        ]
-        known: set[str] = set()
-        with self.playbook.database.reading() as connection:
-            for some in chunks([name for one in names for name in one if is_storable(name)]):
-                for statement in (KNOWN_CASES, PRUNED_CASES):
-                    known.update(connection.scalars(statement, {"ids": some}))
-        ids = [next((name for name in one if name in known), one[0]) for one in names]
-        return [replace(case, id=i) for case, i in zip(cases, ids, strict=True)]
 
     def _train(
         self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
@@ -244,11 +222,13 @@ class TrainingPipeline:
             raise
         except UnknownDecision:
             return None
-        if told["decision"] is None or told["label"] != item["answer"]:
-            return None
-        if told["decision"] == item["answer"]:
+        if told["decision"] == item["answer"] == told["label"]:
             return {**told, "verdict": "right"}
-        return {**told, "verdict": "wrong"} if told["lesson"] is not None else None
+        if told["decision"] and told["label"] == item["answer"] and told["lesson"] is not None:
+            return {**told, "verdict": "wrong"}
+        if told["digest"] == ERASED:
+            raise PrunedDecision(f"what decision {case_id!r} was about was erased")
+        return None
 
     def _decide(
         self,
@@ -321,30 +301,3 @@ class TrainingPipeline:
         if self._remembering is None or self._remembering.embeddings is not model.embeddings:
             self._remembering = model.remembering()
         return self._remembering
-
-
-def _names(
-    items: Sequence[Item], cases: Sequence[Case], is_redacted: bool
-) -> Iterator[tuple[str, ...]]:
-    """What each row may be called: by its own id; or, without one, as the how-many-eth of its
-    content it is, so that the same export under another name is the same.
-
-    Earlier such a row was called by its place. Equal content would not do to find those: rows with
-    ids may have it too, and of what was erased or pruned the id alone is left.
-    """
-    copies: Counter[str] = Counter()
-    for item, case in zip(items, cases, strict=True):
-        own = item["id"][:100]
-        if "copy" not in item:
-            yield (own,)
-            continue
-        copies[case.digest] += 1
-        # What is redacted told some rows apart that are now the same.
-        yield f"copy-{copies[case.digest] if is_redacted else item['copy']}", own
-
-
-def _as_case(item: Item, redact: Sequence[str] = ()) -> Case:
-    """A labelled item as a case, still without an id."""
-    given = Transaction.of(item["query"])
-    case = Case("", read_fields(given), item["answer"], given.text, given.digest())
-    return Redaction.of(case.fields, redact).content(case) if redact else case

@@ -216,8 +216,10 @@ class AceContext(BaseModel):
         if not isinstance(given, cls):
             own = given.get("ace") if isinstance(given, Mapping) else getattr(given, "ace", None)
         if isinstance(own, cls):
-            is_all = not default.model_fields_set
-            return own if is_all else default.with_changes(**own.model_dump(exclude_unset=True))
+            if not default.model_fields_set:
+                return own
+            given_here = own.model_dump(exclude_unset=True, include=set(cls.model_fields))
+            return default.with_changes(**given_here)
         return default.with_changes(**own) if isinstance(own, Mapping) else default
 
     def with_changes(self, **changes: Any) -> "AceContext":

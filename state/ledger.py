@@ -45,6 +45,8 @@ class _Standing:
     label: Label | None
     revision: int
     lesson: Mapping[str, Any] | None = None
+    decided_by: str | None = None
+    """The node that decided it; the case may have been another's before."""
 
 
 class Ledger:
@@ -117,10 +119,10 @@ class Ledger:
                 "(each payment wants an id of its own, or none)"
             )
         standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
-        if standing.decision is not None and standing.node != record.node:
+        if standing.decided_by not in (None, record.node):
             raise DecisionConflict(
-                f"decision id {record.id!r} was decided by node {standing.node!r}; nothing was "
-                f"changed (node {record.node!r} wants an id of its own, or none)"
+                f"decision id {record.id!r} was decided by node {standing.decided_by!r}; nothing "
+                f"was changed (node {record.node!r} wants an id of its own, or none)"
             )
         if standing.decision is not None:
             if label and is_repeated(page, record.id, label):
@@ -328,6 +330,7 @@ def _standing(row: Any) -> _Standing:
         Label(row.label, row.label_source, row.label_known_at) if row.label else None,
         row.revision or 0,
         json.loads(row.lesson) if row.lesson is not None else None,
+        row.decided_by,
     )
 
 

@@ -43,6 +43,7 @@ _standing = (
         cases.c.digest,
         cases.c.node,
         decisions.c.decision,
+        decisions.c.node.label("decided_by"),
         decisions.c.counted,
         lessons.c.lesson,
         _newest.c.label,

@@ -19,6 +19,7 @@ from acegraph.state import (
     InvalidInput,
     InvalidSettings,
     ModelUnavailable,
+    Transaction,
 )
 
 NODE = "fraud_detection"
@@ -509,3 +510,27 @@ def test_a_run_changes_only_the_settings_that_it_brings() -> None:
         assert "zz" not in str(stored)
     graph.invoke({**given, "decision_id": "open"}, context={"redact": []})
     assert playbook.decision("open")["fields"]["customer_id"] == "zz"
+
+
+def test_a_case_that_was_another_nodes_history_is_the_deciders() -> None:
+    playbook, given = BulletPlaybook(), {"transaction": {"amount": 5}, "decision_id": "order-1"}
+    fraud, cards = (
+        create_ace_graph(playbook=playbook, context=AceContext(node=node)).compile()
+        for node in ("fraud", "cards")
+    )
+    digest = Transaction.of(given["transaction"]).digest()
+    playbook.remember([Case("order-1", {"amount": 5}, "APPROVE", "amount: 5", digest)], "history")
+    assert cards.invoke(given)["decision"] == cards.invoke(given)["decision"]
+    with pytest.raises(DecisionConflict, match=r"decided by node 'cards'"):
+        fraud.invoke(given)
+
+
+def test_a_hosts_own_settings_may_be_an_extension_of_ours() -> None:
+    class Host(AceContext):
+        tenant: str = ""
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, context=AceContext(node="cards")).compile()
+    graph.invoke({"transaction": CALM, "decision_id": "d"}, context=Host(tenant="x", seed=3))
+    stored = playbook.decision("d")
+    assert (stored["node"], stored["settings"]["seed"]) == ("cards", 3)

@@ -94,6 +94,7 @@ def test_two_right_answers_are_no_certainty() -> None:
     run = Run(["APPROVE", "DECLINE"], ["APPROVE", "DECLINE"], [None, None])
     found = estimate("balanced_accuracy", [run])
     assert found.low < 0.7
+    assert found.mean == found.high == 1
 
 
 def test_seeds_that_would_test_the_same_rows_in_time_order_are_refused() -> None:
