@@ -77,11 +77,16 @@ def test_a_playbook_is_carried_elsewhere(trained: Path, tmp_path: Path) -> None:
     assert again.startswith("0 bullet(s) added")
 
 
-def test_compare_prints_one_object_with_all_figures(trained: Path) -> None:
-    done = run(
-        trained, "compare", "cases.json", "--train", "60", "--test", "40", "--seeds", "2", "--json"
-    )
-    found = from_json(done)
+@pytest.fixture(scope="module")
+def compared(trained: Path) -> Any:
+    """What a comparison on that file prints for machines."""
+    words = ["compare", "cases.json", "--train", "60", "--test", "40", "--seeds", "2", "--json"]
+    elsewhere = "sqlite:///typo.db"  # a setting for other commands does no harm
+    return from_json(run(trained, *words, ACE_PLAYBOOK_URL=elsewhere))
+
+
+def test_compare_prints_one_object_with_all_figures(compared: Any) -> None:
+    found = compared
     assert set(found["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
     for mode in found["modes"].values():
         for metric in ("accuracy", "balanced_accuracy", "average_precision"):
@@ -334,12 +339,9 @@ def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -
     assert "challenger  version 1" in run(trained, *words).stdout
 
 
-def test_the_figures_of_compare_are_named_in_the_readme(trained: Path) -> None:
+def test_the_figures_of_compare_are_named_in_the_readme(compared: Any) -> None:
     readme = (Path(__file__).parent.parent / "README.md").read_text()
-    words = ["--train", "60", "--test", "40", "--no-baselines", "--json"]
-    elsewhere = "sqlite:///typo.db"  # a setting for other commands does no harm
-    found = from_json(run(trained, "compare", "cases.json", *words, ACE_PLAYBOOK_URL=elsewhere))
-    assert [name for name in found if f"`{name}`" not in readme] == []
+    assert [name for name in compared if f"`{name}`" not in readme] == []
 
 
 def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:
