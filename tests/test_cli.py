@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from acegraph.graph import generate_transactions
+from acegraph.graph.cli import main
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
@@ -150,7 +151,6 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["playbook", "list"], "no playbook"),
         (["playbook", "import", "nowhere.json"], "no such file"),
         (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
-        (["demo", "--seeds", "0"], "(see acegraph demo --help)"),
         (["fly"], "No such command 'fly'"),
         (["prune"], "--decisions-before"),
         (["doctor", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
@@ -160,11 +160,32 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["compare", "x.csv", "--pictures", "/dev/null"], "/dev/null: File exists"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
-    done = run(tmp_path, *words, code=2)
-    assert why in done.stderr
-    assert "secret" not in done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    words: list[str],
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: so many starts of another would take a minute."""
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "ACE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["acegraph", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert why in said
+    assert "secret" not in said
+    assert len(said.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_usage_says_where_to_read_on(tmp_path: Path) -> None:
+    assert "(see acegraph demo --help)" in run(tmp_path, "demo", "--seeds", "0", code=2).stderr
+    done = run(tmp_path, "decide", "pays $1", "--truth", "perhaps", code=2)
+    assert "unknown label" in done.stderr
     assert list(tmp_path.iterdir()) == []
 
 
