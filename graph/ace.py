@@ -113,13 +113,13 @@ def add_review(
     builder.add_edge("curator", "approval")
 
 
-class Judged(TypedDict):
+class LearningFlag(TypedDict):
     """What the edge after the judge reads: LangGraph hands it no more than that."""
 
     learning: bool
 
 
-def after_judge(state: Judged) -> Literal["reflector", "__end__"]:
+def after_judge(state: LearningFlag) -> Literal["reflector", "__end__"]:
     """Into the learning branch after a wrong decision, and every k-th right one when asked."""
     return "reflector" if state["learning"] else "__end__"
 

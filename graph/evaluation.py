@@ -178,7 +178,7 @@ def estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
     }
 
 
-def _is_void(metric: str, run: Run) -> bool:
+def is_void(metric: str, run: Run) -> bool:
     """Whether nothing was decided that a figure could be of."""
     has_fraud, has_honest = bool(run.fraud.any()), bool((~run.fraud).any())
     wanted = {
@@ -190,14 +190,14 @@ def _is_void(metric: str, run: Run) -> bool:
 
 
 def _between(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
-    if any(_is_void(metric, run) for run in runs):
+    if any(is_void(metric, run) for run in runs):
         return Estimate(math.nan, math.nan, math.nan)
     low, high = np.quantile(draws, [0.025, 0.975])
     mean = float(np.mean([METRICS[metric](run) for run in runs]))
     return Estimate(mean, min(float(low), mean), max(float(high), mean))
 
 
-def numbered(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
+def row_numbers(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
     """Per run and case the number of its row, counted from 0 over all runs; and how many rows."""
     numbers: dict[object, int] = {}
     found = []
@@ -211,7 +211,7 @@ def numbered(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
 def _ranking_draws(
     metrics: Sequence[str], runs: Sequence[Run], rng: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
-    rows, size = numbered(runs)
+    rows, size = row_numbers(runs)
     known = [
         (run.fraud, run.scores, own[run.is_decided]) for run, own in zip(runs, rows, strict=True)
     ]
@@ -261,7 +261,7 @@ def _resampled(
     Rows by the Bayesian bootstrap (Rubin 1981), and runs besides: resampling both errs on the side
     of too wide an interval, never of too narrow a one (Owen 2007).
     """
-    (rows, size), width = numbered(runs), len(columns[0])
+    (rows, size), width = row_numbers(runs), len(columns[0])
     table = np.zeros((size, len(runs) * width), np.float32)
     for i, (own, found) in enumerate(zip(rows, columns, strict=True)):
         np.add.at(table[:, i * width : (i + 1) * width], own, found.T)
@@ -301,14 +301,14 @@ def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     """
     from scipy.stats import binomtest  # a second to import: only a report pays for it
 
-    rows = np.concatenate(numbered(ours)[0])
+    rows = np.concatenate(row_numbers(ours)[0])
     balance = np.bincount(rows, np.concatenate(_differences(ours, theirs)))
     gained, lost = int((balance > 0).sum()), int((balance < 0).sum())
     p = binomtest(gained, gained + lost, 0.5).pvalue if gained + lost else 1.0
     return PairedTest(gained, lost, float(p))
 
 
-def gain(ours: Sequence[Run], theirs: Sequence[Run]) -> float:
+def accuracy_gained(ours: Sequence[Run], theirs: Sequence[Run]) -> float:
     """Accuracy gained over all cases; an undecided one is not right."""
     means = [found.mean() for found in _differences(ours, theirs) if len(found)]
     return float(np.mean(means)) if means else math.nan

@@ -19,9 +19,9 @@ from acegraph.graph.evaluation import (
     accuracy,
     estimates,
     mcnemar,
-    numbered,
     paired_difference,
     rounded,
+    row_numbers,
 )
 from acegraph.graph.generator import generate_transactions
 from acegraph.graph.splits import Split, moments_of
@@ -104,7 +104,7 @@ class Experiment:
         return {
             "seeds": len(first),
             "test_cases": sum(len(run.truths) for run in first),
-            "distinct_test_cases": numbered(first)[1],
+            "distinct_test_cases": row_numbers(first)[1],
             "duplicates_left_out": self.duplicates,
             "duplicates_kept": self.copies,
             "fraud_rate": round(self.fraud_rate, 4),
@@ -245,7 +245,7 @@ def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
     """Intervals of the plain rates over all rows together (Wilson 1927); a row that several seeds
     tested counts once, by its mean.
     """
-    rows, size = numbered(runs)
+    rows, size = row_numbers(runs)
     own = np.concatenate([r[run.is_decided] for r, run in zip(rows, runs, strict=True)])
     fraud = np.concatenate([run.fraud for run in runs])
     declined = np.concatenate([run.declined for run in runs])

@@ -45,7 +45,7 @@ def known_rows(
     cases = [_as_case(item, redact) for item in items]
     names = [
         [f"{node}:{name}:{case.digest[:12]}" for name in called]
-        for case, called in zip(cases, _names(items, cases), strict=True)
+        for case, called in zip(cases, _names(items, cases, bool(redact)), strict=True)
     ]
     here = _stored(playbook, [[f"{road}:{name}" for name in one] for one in names], KNOWN_CASES)
     there = _stored(playbook, [[f"{other}:{name}" for name in one] for one in names], _EVIDENCE)
@@ -79,7 +79,7 @@ def _count(playbook: BulletPlaybook, beginning: str) -> int:
         return int(connection.scalar(statement) or 0)
 
 
-def _names(items: Sequence[Item], cases: Sequence[Case]) -> list[list[str]]:
+def _names(items: Sequence[Item], cases: Sequence[Case], is_redacted: bool) -> list[list[str]]:
     """What each row may be called: by its own id; or, without one, as the how-many-eth of its
     content it is, so that the same export under another name is the same.
 
@@ -87,7 +87,7 @@ def _names(items: Sequence[Item], cases: Sequence[Case]) -> list[list[str]]:
     ids may have it too, and of what was erased or pruned the id alone is left.
     """
     own = {item["id"] for item in items if "copy" not in item}
-    numbers = _copies(items, cases)
+    numbers = _copies(items, cases) if is_redacted else [item.get("copy", 0) for item in items]
     return [
         [item["id"][:100]]
         if "copy" not in item

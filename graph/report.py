@@ -20,11 +20,12 @@ from acegraph.graph.evaluation import (
     RANKINGS,
     Run,
     accuracy,
+    accuracy_gained,
     estimate,
-    gain,
+    is_void,
     mcnemar,
-    numbered,
     p_words,
+    row_numbers,
 )
 from acegraph.graph.reading import Readings
 from acegraph.nodes.evidence import wilson_interval
@@ -104,7 +105,7 @@ def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
     if runs is rival:
         return ""
     test = mcnemar(runs, rival)
-    points = 100 * gain(runs, rival)
+    points = 100 * accuracy_gained(runs, rival)
     return "" if math.isnan(points) else f"{points:+.1f}, {p_words(test.p_value)}"
 
 
@@ -143,10 +144,13 @@ def money_table(found: "Experiment") -> Table:
 
 
 def _ranking_cells(runs: Sequence[Run]) -> list[str]:
-    """Strokes where a run decided no fraud or nothing else: there is nothing to rank."""
-    if any(run.fraud.all() or not run.fraud.any() for run in runs):
-        return ["-"] * len(RANKINGS)
-    return [_share(float(np.mean([METRICS[name](run) for run in runs]))) for name in RANKINGS]
+    """The mean of each; a stroke where a run decided nothing that could be ranked."""
+    return [
+        "-"
+        if any(is_void(name, run) for run in runs)
+        else _share(float(np.mean([METRICS[name](run) for run in runs])))
+        for name in RANKINGS
+    ]
 
 
 def _unit_of_cost(found: "Experiment") -> str:
@@ -195,7 +199,7 @@ def reading_table(found: Readings) -> Table:
 
 def _footnote(found: "Experiment", expected: bool) -> str:
     first, fraud = found.modes["vanilla"], found.fraud_rate
-    cases, rows = sum(len(run.truths) for run in first), numbered(first)[1]
+    cases, rows = sum(len(run.truths) for run in first), row_numbers(first)[1]
     again = f" of {rows} rows" if rows < cases else ""
     lines = [
         f"{cases} test cases{again} over {len(first)} seed(s), {100 * fraud:.1f} % fraud; "

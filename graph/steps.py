@@ -149,19 +149,7 @@ class Parts:
                 return {"decision_id": case["id"], "verdict": "undecided"}
             # This time the agent failed; what it said once stands.
             state = cast(AceState, {**state, **before})
-        undecided = None
-        try:
-            judged = await self.judge.settle(
-                case["text"],
-                state["decision"],
-                case["ground_truth"],
-                wait,
-                settings["judge_model"],
-                case["id"],
-            )
-        except ModelError as error:
-            undecided = f"judge: {error}"
-            judged = Judgement(None, None, undecided)
+        judged, undecided = await self._judge(state, wait)
         label = (
             Label(judged.correct_answer, judged.source)
             if judged.correct_answer is not None
@@ -193,6 +181,23 @@ class Parts:
             "learning": worth_learning(is_correct, recorded, right_number, settings),
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
+
+    async def _judge(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
+        """The judge's word on the decision, or why there is none."""
+        case = state["case"]
+        try:
+            judged = await self.judge.settle(
+                case["text"],
+                state["decision"],
+                case["ground_truth"],
+                wait,
+                state["settings"]["judge_model"],
+                case["id"],
+            )
+        except ModelError as error:
+            undecided = f"judge: {error}"
+            return Judgement(None, None, undecided), undecided
+        return judged, None
 
     async def reflect(self, state: AceState, wait: Wait) -> Update:
         """Write a heuristic from the judged decision, or nothing."""

@@ -19,10 +19,10 @@ from acegraph.state.cases import Case
 from acegraph.state.errors import DecisionConflict, InvalidAnswer, PrunedDecision
 from acegraph.state.formats import now
 from acegraph.state.ledger import ERASED
-from acegraph.state.page import Statement
 from acegraph.state.playbook import BulletPlaybook
 from acegraph.state.records import Label, Recorded
 from acegraph.state.rows import case_row
+from acegraph.state.sayings import sayings
 from acegraph.state.tables import cases, decisions, outcomes
 from acegraph.state.tally import stands
 from acegraph.state.transaction import clean_text
@@ -171,22 +171,12 @@ def ruling(playbook: BulletPlaybook, decision_id: str) -> Ruled | None:
     return Ruled(said.value, said.source, recorded)
 
 
-_SAYINGS: Final = Statement(
-    sa.select(outcomes.c.label, outcomes.c.source)
-    .where(outcomes.c.case == sa.bindparam("id"))
-    .order_by(outcomes.c.revision)
-)
-
-
 def _first_word(playbook: BulletPlaybook, decision_id: str) -> Label | None:
     """The first label of a case that a person gave, since its labels were last withdrawn."""
-    first = None
-    for label, source in playbook.database.fetch(_SAYINGS, decision_id):
-        if label is None:
-            first = None
-        elif first is None and source.startswith(ANALYST):
-            first = Label(label, source)
-    return first
+    with playbook.database.reading() as connection:
+        said = sayings(connection, [decision_id])
+    persons = (Label(row.label, row.source) for row in said if row.source.startswith(ANALYST))
+    return next(persons, None)
 
 
 def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> Ruled:

@@ -6,6 +6,8 @@ Requests and files are sent again; what comes a second time must not undo what w
 from collections.abc import Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
 from acegraph.state import statements as sql
 from acegraph.state.formats import as_utc
 from acegraph.state.page import Page
@@ -29,7 +31,7 @@ def confirms(known: Label | None, label: Label | None) -> bool:
 
 def is_repeated(page: Page, case_id: str, label: Label) -> bool:
     """Whether the label that comes with a decision was said before, whatever stands now."""
-    return any(_is_same(row, label) for row in _sayings(page, [case_id]))
+    return any(_is_same(row, label) for row in sayings(page.connection, [case_id]))
 
 
 def repeated(
@@ -46,7 +48,7 @@ def repeated(
     }
     return [
         row.case
-        for row in _sayings(page, list(others))
+        for row in sayings(page.connection, list(others))
         if _is_same(row, label := others[row.case])
         and (_is_of_same_time(row, label) or confirms(known[row.case], label))
     ]
@@ -60,10 +62,10 @@ def _is_of_same_time(row: Any, label: Label) -> bool:
     return bool(label.known_at) and bool(row.known_at == as_utc(label.known_at))
 
 
-def _sayings(page: Page, case_ids: list[str]) -> list[Any]:
+def sayings(connection: sa.Connection, case_ids: list[str]) -> list[Any]:
     """Every label of some cases, since they were last withdrawn."""
     found: dict[str, list[Any]] = {}
-    for row in page.connection.execute(sql.SAYINGS, {"ids": case_ids}) if case_ids else ():
+    for row in connection.execute(sql.SAYINGS, {"ids": case_ids}) if case_ids else ():
         if row.label is None:
             found.pop(row.case, None)
         else:

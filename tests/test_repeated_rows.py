@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acegraph.graph import Run, estimate, mcnemar
-from acegraph.graph.evaluation import gain, paired_difference
+from acegraph.graph.evaluation import accuracy_gained, paired_difference
 from acegraph.graph.experiment import Experiment, run_demonstration, run_experiment
 from acegraph.graph.report import experiment_table
 from acegraph.graph.splits import Split, random_splits, temporal_splits
@@ -78,7 +78,7 @@ def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
     plain = Run(truth, [*truth[:60], *(OTHER[t] for t in truth[60:])], [None] * 100)
     test = mcnemar([shy], [plain])
     assert (test.gained, test.lost) == (0, 30)
-    assert gain([shy], [plain]) == pytest.approx(-0.3)
+    assert accuracy_gained([shy], [plain]) == pytest.approx(-0.3)
     table = experiment_table(Experiment(modes={"vanilla": [plain], "offline": [shy]}))
     cell = table.renderables[0].columns[5]._cells[1]  # type: ignore[attr-defined]
     assert cell == "-30.0, p < .0001"
