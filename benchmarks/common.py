@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.embeddings import EmbeddingModel, named_embeddings
+from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.matrix import Vector
+from acegraph.state.playbook.vector_matrix import Vector
 
 NODE = "bench"
 DIMENSIONS = 1536

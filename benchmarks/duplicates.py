@@ -7,7 +7,7 @@ from typing import Any
 from common import NODE, REPEATS, compare, table
 
 from acegraph.nodes import Curator
-from acegraph.nodes.duplicates import alike
+from acegraph.nodes.curator.duplicates import alike
 from acegraph.state import Bullet, BulletPlaybook
 
 SIZES = (100, 1_000, 5_000)

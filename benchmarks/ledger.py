@@ -29,7 +29,7 @@ from acegraph.state import (
     Transaction,
     verify,
 )
-from acegraph.state.page import hash_values
+from acegraph.state.database.writer import hash_values
 
 NODE = "fraud_detection"
 BATCH = 50

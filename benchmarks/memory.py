@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from common import DIMENSIONS, Embedded, bullets_of, table
 
-from acegraph.state.index import Roster
+from acegraph.state.playbook.index import Roster
 
 SIZE = 100_000
 MORE = 10_000

@@ -14,13 +14,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.challengers import run_challengers
-from acegraph.graph.evaluation import Run, balanced_accuracy
+from acegraph.graph.experiments.baselines import run_challengers
+from acegraph.graph.metrics.rates import balanced_accuracy
+from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator
-from acegraph.nodes.analyst import analyse, log_odds_over
-from acegraph.nodes.gate import GATES, gate_of
-from acegraph.nodes.reader import read_fields
-from acegraph.nodes.reflector import induce_bullet
+from acegraph.nodes.agent.analyst import analyse
+from acegraph.nodes.evidence.proof_levels import GATES, gate_of
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.reflector.reflector import induce_bullet
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, Transaction
 
 NODE = "fraud_detection"

@@ -6,35 +6,63 @@ LangGraph.
 
 from typing import TYPE_CHECKING
 
-from acegraph.state.later import later
+from acegraph.state.lazy import later
 
 if TYPE_CHECKING:
-    from acegraph.graph.ace import create_ace_graph
-    from acegraph.graph.dataset import load_dataset
-    from acegraph.graph.evaluation import Estimate, PairedTest, Run, estimate, mcnemar
-    from acegraph.graph.generator import Example, generate_transactions
-    from acegraph.graph.late_labels import (
+    from acegraph.graph.build import create_ace_graph
+    from acegraph.graph.data.files import load_dataset
+    from acegraph.graph.data.synthetic import Example, generate_transactions
+    from acegraph.graph.metrics.intervals import Estimate, estimate
+    from acegraph.graph.metrics.paired import PairedTest, mcnemar
+    from acegraph.graph.metrics.run import Run
+    from acegraph.graph.operations.feedback import (
         Feedback,
         FeedbackReport,
         feedback,
         feedback_many,
         read_labels,
     )
-    from acegraph.graph.modes import MODES, ModePlan
-    from acegraph.graph.reembedding import reembed
-    from acegraph.graph.replaying import Replay, replay
-    from acegraph.graph.training import TrainingPipeline, TrainingReport
+    from acegraph.graph.operations.reembed import reembed
+    from acegraph.graph.operations.replay import Replay, replay
+    from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
+    from acegraph.state.run.modes import MODES, ModePlan
 
 _HOME = {
-    "ace": ("create_ace_graph",),
-    "dataset": ("load_dataset",),
-    "evaluation": ("Estimate", "PairedTest", "Run", "estimate", "mcnemar"),
-    "generator": ("Example", "generate_transactions"),
-    "late_labels": ("Feedback", "FeedbackReport", "feedback", "feedback_many", "read_labels"),
-    "modes": ("MODES", "ModePlan"),
-    "reembedding": ("reembed",),
-    "replaying": ("Replay", "replay"),
-    "training": ("TrainingPipeline", "TrainingReport"),
+    "build": ("create_ace_graph",),
+    "data.files": ("load_dataset",),
+    "metrics.intervals": (
+        "Estimate",
+        "estimate",
+    ),
+    "metrics.paired": (
+        "PairedTest",
+        "mcnemar",
+    ),
+    "metrics.run": ("Run",),
+    "data.synthetic": (
+        "Example",
+        "generate_transactions",
+    ),
+    "operations.feedback": (
+        "Feedback",
+        "FeedbackReport",
+        "feedback",
+        "feedback_many",
+        "read_labels",
+    ),
+    "acegraph.state.run.modes": (
+        "MODES",
+        "ModePlan",
+    ),
+    "operations.reembed": ("reembed",),
+    "operations.replay": (
+        "Replay",
+        "replay",
+    ),
+    "training.pipeline": (
+        "TrainingPipeline",
+        "TrainingReport",
+    ),
 }
 __getattr__ = later(__name__, _HOME)
 

@@ -8,19 +8,20 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from acegraph.graph.collaborators import Reflecting
-from acegraph.nodes import prompts
-from acegraph.nodes.analyst import NO_LANGUAGE_MODEL
-from acegraph.nodes.curator import Curation, Curator
-from acegraph.nodes.drift import since_change
-from acegraph.nodes.reader import read_fields
-from acegraph.nodes.reflector import Judged, Reflection
-from acegraph.nodes.waiting import Wait
+from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.reflector import prompt as prompts
+from acegraph.nodes.reflector.custom import Reflecting
+from acegraph.nodes.reflector.reflector import Judged, Reflection
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Condition, Transaction, Verdict
-from acegraph.state.redaction import Redaction
+from acegraph.state.ledger.redaction import Redaction
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
+
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
 

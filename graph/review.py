@@ -12,11 +12,11 @@ from typing import Any
 from langgraph.config import get_config
 from langgraph.types import interrupt
 
-from acegraph.graph.late_labels import feedback
-from acegraph.graph.step import Update
+from acegraph.graph.operations.feedback import feedback
 from acegraph.graph.steps import UNDECIDED, Parts, verdict_word, worth_learning
-from acegraph.nodes.curator import Curation, Curator
-from acegraph.nodes.waiting import Wait
+from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.runtime.step import Update
+from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
     APPROVE,
     DECLINE,
@@ -27,19 +27,15 @@ from acegraph.state import (
     InvalidAnswer,
     Status,
 )
-from acegraph.state.redaction import Redaction
-from acegraph.state.review import (
+from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.playbook.review_queue import Ruled, give_verdict, open_case, ruling, unsure
+from acegraph.state.run.review_answers import (
     ANALYST,
     AnyAnswer,
     ApprovalAnswer,
-    Ruled,
     VerdictAnswer,
     check_four_eyes,
-    give_verdict,
-    open_case,
     read_answer,
-    ruling,
-    unsure,
 )
 
 

@@ -9,17 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from acegraph.nodes.evidence import can_prove
-from acegraph.nodes.waiting import Wait
-from acegraph.nodes.worth import fitted_weights
-from acegraph.state import (
-    AceState,
-    Bullet,
-    CaseTable,
-    ModelError,
-    Transaction,
-)
-from acegraph.state.rows import to_row
+from acegraph.nodes.evidence.backtest import can_prove
+from acegraph.nodes.evidence.weights import fitted_weights
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import AceState, Bullet, CaseTable, ModelError, Transaction
+from acegraph.state.ledger.row_mapping import to_row
 
 if TYPE_CHECKING:
     from acegraph.graph.steps import Parts

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, Final, cast
 
 from langgraph.runtime import get_runtime
 
-from acegraph.graph.collaborators import Agent, Reflecting, Selecting
 from acegraph.graph.lesson import Lesson
-from acegraph.graph.modes import settle_settings
 from acegraph.graph.shadow import decide_in_shadow
-from acegraph.graph.step import Update
-from acegraph.nodes.curator import Curation, Curator
-from acegraph.nodes.exploration import lets_through
-from acegraph.nodes.judge import Judgement, SimpleJudge
-from acegraph.nodes.reader import read_fields
-from acegraph.nodes.stages import Selection
-from acegraph.nodes.waiting import Wait
+from acegraph.nodes.agent.custom import Agent
+from acegraph.nodes.agent.exploration import lets_through
+from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.judge.judge import Judgement, SimpleJudge
+from acegraph.nodes.reflector.custom import Reflecting
+from acegraph.nodes.runtime.step import Update
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.selector.factory import Selecting
+from acegraph.nodes.selector.stages import Selection
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,
     DECLINE,
@@ -43,12 +44,16 @@ from acegraph.state import (
     other,
     parse_verdict,
 )
+from acegraph.state.run.modes import settle_settings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
+
 UNDECIDED: Final = "UNDECIDED"
+
 _MAX_ID: Final = 200
+
 NO_BULLETS: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )

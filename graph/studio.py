@@ -6,9 +6,11 @@ example sqlite:///ace.db), or one in memory that ends with the server.
 
 import os
 
-from acegraph.graph.ace import create_ace_graph
+from acegraph.graph.build import create_ace_graph
 from acegraph.state import BulletPlaybook
 
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
+
 graph = create_ace_graph(playbook=_playbook).compile(name="ace")
+
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")

@@ -5,33 +5,53 @@ Imports the state room, never the graph; each part when it is first asked for.
 
 from typing import TYPE_CHECKING
 
-from acegraph.state.later import later
+from acegraph.state.lazy import later
 
 if TYPE_CHECKING:
-    from acegraph.nodes.agent import Decision, SimpleFraudAgent
-    from acegraph.nodes.curator import Curation, Curator
-    from acegraph.nodes.embedder import ConceptEmbeddings
-    from acegraph.nodes.evidence import Backtest, backtest, wilson_interval
-    from acegraph.nodes.judge import Judgement, LLMJudge, SimpleJudge
-    from acegraph.nodes.models import LanguageModel
-    from acegraph.nodes.providers import recording, replaying
-    from acegraph.nodes.reader import read_fields
-    from acegraph.nodes.reflector import Reflection, Reflector
-    from acegraph.nodes.selector import HybridSelector
-    from acegraph.nodes.stages import Selection
+    from acegraph.nodes.agent.agent import Decision, SimpleFraudAgent
+    from acegraph.nodes.curator.curator import Curation, Curator
+    from acegraph.nodes.evidence.backtest import Backtest, backtest, wilson_interval
+    from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
+    from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
+    from acegraph.nodes.models.language_model import LanguageModel
+    from acegraph.nodes.models.providers import recording, replaying
+    from acegraph.nodes.reflector.reflector import Reflection, Reflector
+    from acegraph.nodes.selector.selector import HybridSelector
+    from acegraph.nodes.selector.stages import Selection
+    from acegraph.nodes.text.reader import read_fields
 
 _HOME = {
-    "agent": ("Decision", "SimpleFraudAgent"),
-    "curator": ("Curation", "Curator"),
-    "embedder": ("ConceptEmbeddings",),
-    "evidence": ("Backtest", "backtest", "wilson_interval"),
-    "judge": ("Judgement", "LLMJudge", "SimpleJudge"),
-    "models": ("LanguageModel",),
-    "providers": ("recording", "replaying"),
-    "reader": ("read_fields",),
-    "reflector": ("Reflection", "Reflector"),
-    "selector": ("HybridSelector",),
-    "stages": ("Selection",),
+    "agent.agent": (
+        "Decision",
+        "SimpleFraudAgent",
+    ),
+    "curator.curator": (
+        "Curation",
+        "Curator",
+    ),
+    "models.concept_embeddings": ("ConceptEmbeddings",),
+    "evidence.backtest": (
+        "Backtest",
+        "backtest",
+        "wilson_interval",
+    ),
+    "judge.judge": (
+        "Judgement",
+        "LLMJudge",
+        "SimpleJudge",
+    ),
+    "models.language_model": ("LanguageModel",),
+    "models.providers": (
+        "recording",
+        "replaying",
+    ),
+    "text.reader": ("read_fields",),
+    "reflector.reflector": (
+        "Reflection",
+        "Reflector",
+    ),
+    "selector.selector": ("HybridSelector",),
+    "selector.stages": ("Selection",),
 }
 __getattr__ = later(__name__, _HOME)
 

@@ -6,9 +6,6 @@ imported when it is first asked for: who has no use for it need not wait.
 
 from typing import TYPE_CHECKING
 
-from acegraph.state.bullet import Bullet, Source, Status
-from acegraph.state.cases import Case, CaseTable
-from acegraph.state.condition import Comparison, Condition, parse_condition
 from acegraph.state.errors import (
     AceError,
     BudgetSpent,
@@ -30,36 +27,74 @@ from acegraph.state.errors import (
     UnknownDecision,
     WriteConflict,
 )
-from acegraph.state.formats import as_utc
-from acegraph.state.index import View
-from acegraph.state.later import later
-from acegraph.state.records import Clock, DecisionRecord, Label, Recorded, Shown
-from acegraph.state.transaction import Fields, Scalar, Transaction, clean_text
-from acegraph.state.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
+from acegraph.state.lazy import later
+from acegraph.state.playbook.index import View
+from acegraph.state.values.bullet import Bullet, Source, Status
+from acegraph.state.values.cases import Case, CaseTable
+from acegraph.state.values.condition import Comparison, Condition, parse_condition
+from acegraph.state.values.decision import Clock, DecisionRecord, Label, Recorded, Shown
+from acegraph.state.values.times import as_utc
+from acegraph.state.values.transaction import Fields, Scalar, Transaction, clean_text
+from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict, other, parse_verdict
 
 if TYPE_CHECKING:
-    from acegraph.state.audit import verify
-    from acegraph.state.copying import back_up
-    from acegraph.state.database import Durability
-    from acegraph.state.erasure import Erased, erase
-    from acegraph.state.flow import AceContext, AceInput, AceOutput, AceState, Mode, Weights
-    from acegraph.state.forms import ConditionForm, DecisionForm, Form, ReflectionForm, VerdictForm
-    from acegraph.state.past import as_of
-    from acegraph.state.playbook import BulletPlaybook
-    from acegraph.state.retention import prune
-    from acegraph.state.versions import Difference, Purged, bullets_at, diff, purge, rollback
+    from acegraph.state.database.base import Durability
+    from acegraph.state.maintenance.as_of import as_of
+    from acegraph.state.maintenance.backup import back_up
+    from acegraph.state.maintenance.erase import Erased, erase
+    from acegraph.state.maintenance.label_withdrawal import Purged, purge
+    from acegraph.state.maintenance.prune import prune
+    from acegraph.state.maintenance.verify import verify
+    from acegraph.state.maintenance.versions import Difference, bullets_at, diff, rollback
+    from acegraph.state.playbook.playbook import BulletPlaybook
+    from acegraph.state.run.context import AceContext, Mode, Weights
+    from acegraph.state.run.model_forms import (
+        ConditionForm,
+        DecisionForm,
+        Form,
+        ReflectionForm,
+        VerdictForm,
+    )
+    from acegraph.state.run.schema import AceInput, AceOutput, AceState
 
 _HOME = {
-    "forms": ("ConditionForm", "DecisionForm", "Form", "ReflectionForm", "VerdictForm"),
-    "flow": ("AceContext", "AceInput", "AceOutput", "AceState", "Mode", "Weights"),
-    "audit": ("verify",),
-    "copying": ("back_up",),
-    "database": ("Durability",),
-    "erasure": ("Erased", "erase"),
-    "past": ("as_of",),
-    "playbook": ("BulletPlaybook",),
-    "retention": ("prune",),
-    "versions": ("Difference", "Purged", "bullets_at", "diff", "purge", "rollback"),
+    "run.model_forms": (
+        "ConditionForm",
+        "DecisionForm",
+        "Form",
+        "ReflectionForm",
+        "VerdictForm",
+    ),
+    "run.context": (
+        "AceContext",
+        "Mode",
+        "Weights",
+    ),
+    "run.schema": (
+        "AceInput",
+        "AceOutput",
+        "AceState",
+    ),
+    "maintenance.verify": ("verify",),
+    "maintenance.backup": ("back_up",),
+    "database.base": ("Durability",),
+    "maintenance.erase": (
+        "Erased",
+        "erase",
+    ),
+    "maintenance.as_of": ("as_of",),
+    "playbook.playbook": ("BulletPlaybook",),
+    "maintenance.prune": ("prune",),
+    "maintenance.versions": (
+        "Difference",
+        "bullets_at",
+        "diff",
+        "rollback",
+    ),
+    "maintenance.label_withdrawal": (
+        "Purged",
+        "purge",
+    ),
 }
 __getattr__ = later(__name__, _HOME)
 

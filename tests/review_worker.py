@@ -14,7 +14,7 @@ from langgraph.graph.state import CompiledStateGraph
 from psycopg.rows import dict_row
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.serde import strict_serializer
+from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import AceContext, BulletPlaybook
 
 PROCESSES = multiprocessing.get_context("forkserver")

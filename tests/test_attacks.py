@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
-from acegraph.graph.purging import purge
+from acegraph.graph.operations.purge import purge
 from acegraph.nodes import Curator
-from acegraph.nodes.skeleton import skeleton
+from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -23,7 +23,7 @@ from acegraph.state import (
     rollback,
     verify,
 )
-from acegraph.state.stream import stream
+from acegraph.state.ledger.events import stream
 from tests.openai_server import OpenAIServer
 
 NODE = "fraud_detection"

@@ -13,12 +13,12 @@ from langgraph_sdk import Auth
 from langgraph_sdk.errors import APIStatusError
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.auth import own_runs, read_users
-from acegraph.graph.guard import Guard
 from acegraph.graph.review import give_approval
+from acegraph.graph.server.auth import own_runs, read_users
+from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
-from acegraph.state.review import ApprovalAnswer
+from acegraph.state.run.review_answers import ApprovalAnswer
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"

@@ -9,8 +9,8 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph import Run, TrainingPipeline, create_ace_graph, feedback
-from acegraph.graph.champion import Costs, Duel, duel, live_duel
-from acegraph.graph.cli import app
+from acegraph.graph.cli.main import app
+from acegraph.graph.experiments.duel import Costs, Duel, duel, live_duel
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from acegraph.graph import generate_transactions
-from acegraph.graph.cli import main
+from acegraph.graph.cli.main import main
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"

@@ -129,7 +129,7 @@ def test_a_project_with_its_own_graph_nodes_and_state_packages_works(tmp_path: P
 
 def test_our_rooms_are_never_imported_by_their_bare_names() -> None:
     code = (
-        "import sys, acegraph.graph.cli, acegraph.graph.studio\n"
+        "import sys, acegraph.graph.cli.main, acegraph.graph.studio\n"
         "print([n for n in ('graph', 'nodes', 'state') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from acegraph.nodes import Curator
-from acegraph.nodes.difference import difference
+from acegraph.nodes.text.difference import difference
 from acegraph.state import BulletPlaybook, Case, Condition
 
 NODE = "fraud_detection"

@@ -16,7 +16,7 @@ import pytest
 from ledger_cases import NODE, record
 
 from acegraph.state import BulletPlaybook, Case, Label, PlaybookError, Shown, verify
-from acegraph.state.database import open_database
+from acegraph.state.database.open import open_database
 
 FLIPS = 100
 TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"

@@ -6,9 +6,9 @@ from pathlib import Path
 import pytest
 
 from acegraph.graph import TrainingPipeline, load_dataset
-from acegraph.graph.challengers import run_challengers
-from acegraph.graph.dataset import as_items
-from acegraph.graph.evaluation import balanced_accuracy
+from acegraph.graph.data.files import as_items
+from acegraph.graph.experiments.baselines import run_challengers
+from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.state import BulletPlaybook, InvalidDataset, Transaction
 
 ROWS = [

@@ -3,8 +3,8 @@
 import numpy as np
 
 from acegraph.graph import TrainingPipeline
-from acegraph.graph.proofs import flipping_stream
-from acegraph.nodes.drift import change_point, since_change
+from acegraph.graph.experiments.proofs import flipping_stream
+from acegraph.nodes.evidence.drift import change_point, since_change
 from acegraph.state import Bullet, Case, CaseTable, Condition
 
 RULE = Condition.parse("DECLINE when size >= 100")

@@ -10,8 +10,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from acegraph.nodes import Curator
-from acegraph.nodes.difference import difference
-from acegraph.nodes.duplicates import alike
+from acegraph.nodes.curator.duplicates import alike
+from acegraph.nodes.text.difference import difference
 from acegraph.state import BulletPlaybook
 
 NODE = "fraud_detection"

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acegraph.nodes import ConceptEmbeddings
-from acegraph.nodes.embedder import embed
+from acegraph.nodes.models.concept_embeddings import embed
 
 
 def cosine(left: str, right: str) -> float:

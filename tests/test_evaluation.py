@@ -6,11 +6,12 @@ from scipy import stats
 from sklearn import metrics
 
 from acegraph.graph import Run, estimate, mcnemar
-from acegraph.graph.costs import CostMatrix, money
-from acegraph.graph.evaluation import METRICS, paired_difference, rolling_accuracy
-from acegraph.graph.experiment import Experiment
-from acegraph.graph.ranking import calibration_error, precision_recall
-from acegraph.nodes.analyst import amount_of
+from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.metrics.costs import CostMatrix, money
+from acegraph.graph.metrics.paired import paired_difference
+from acegraph.graph.metrics.ranking import calibration_error, precision_recall
+from acegraph.graph.metrics.rates import METRICS, rolling_accuracy
+from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.state import InvalidSettings
 
 

@@ -9,11 +9,11 @@ from langgraph.types import Command
 from typer.testing import CliRunner
 
 from acegraph.graph import create_ace_graph, feedback, feedback_many
-from acegraph.graph.cli import app
-from acegraph.nodes.exploration import is_let_through
+from acegraph.graph.cli.main import app
+from acegraph.nodes.agent.exploration import is_let_through
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, Label, verify
-from acegraph.state.blocks import label_coverage
-from acegraph.state.review import waiting
+from acegraph.state.maintenance.label_coverage import label_coverage
+from acegraph.state.playbook.review_queue import waiting
 
 ASSUMED = "no_chargeback"
 

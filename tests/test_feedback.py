@@ -17,7 +17,7 @@ from acegraph.graph import (
     read_labels,
     replay,
 )
-from acegraph.graph.cli import app
+from acegraph.graph.cli.main import app
 from acegraph.state import (
     BulletPlaybook,
     Case,

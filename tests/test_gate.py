@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from acegraph.nodes import Curator, SimpleFraudAgent
-from acegraph.nodes.analyst import scorecard_over
-from acegraph.nodes.evidence import residuals
-from acegraph.nodes.gate import GateLevel, gate_of
-from acegraph.nodes.induction import induce
+from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
+from acegraph.nodes.evidence.residuals import residuals
+from acegraph.nodes.evidence.scorecard import scorecard_over
+from acegraph.nodes.reflector.induction import induce
 from acegraph.state import BulletPlaybook, Case, CaseTable, Fields, InvalidSettings
 
 NODE = "fraud_detection"

@@ -3,7 +3,7 @@
 import numpy as np
 from sklearn.tree import DecisionTreeClassifier
 
-from acegraph.graph.generator import NATURAL_FRAUD_RATE, generate_transactions
+from acegraph.graph.data.synthetic import NATURAL_FRAUD_RATE, generate_transactions
 
 
 def test_the_same_seed_gives_the_same_transactions() -> None:

@@ -30,7 +30,7 @@ def test_importing_the_graph_loads_nothing_heavy() -> None:
 
 
 def test_the_command_line_is_there_before_langgraph_is() -> None:
-    assert loaded("import acegraph.graph.cli", "langgraph", "langchain_core", *HEAVY) == "[]"
+    assert loaded("import acegraph.graph.cli.main", "langgraph", "langchain_core", *HEAVY) == "[]"
 
 
 @pytest.mark.parametrize("room", ["state", "nodes", "graph"])

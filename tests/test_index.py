@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.diversity import pick_diverse
-from acegraph.nodes.selection import Candidates, cosines, pass_semantic
+from acegraph.nodes.selector.diversity import pick_diverse
+from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic
 from acegraph.state import Bullet, BulletPlaybook, Comparison, Condition, InvalidSettings
-from acegraph.state.index import Shelf
-from acegraph.state.matrix import VectorMatrix, unit
-from acegraph.state.rules import CANNOT_SAY, FAILS, HOLDS, RuleTable
+from acegraph.state.playbook.index import Shelf
+from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
+from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
 
 NODE = "fraud_detection"
 

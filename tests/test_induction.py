@@ -4,10 +4,12 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from acegraph.nodes.analyst import scorecard_over
-from acegraph.nodes.evidence import chance, fit_weights, wilson_interval
-from acegraph.nodes.induction import Induced, induce
-from acegraph.nodes.marks import cut_points, is_identifier
+from acegraph.nodes.evidence.backtest import chance, wilson_interval
+from acegraph.nodes.evidence.cut_points import cut_points
+from acegraph.nodes.evidence.learnable_fields import is_identifier
+from acegraph.nodes.evidence.scorecard import scorecard_over
+from acegraph.nodes.evidence.weights import fit_weights
+from acegraph.nodes.reflector.induction import Induced, induce
 from acegraph.state import Case, CaseTable, Fields, Verdict
 
 

@@ -5,7 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from acegraph.graph.delay import decide_delayed
+from acegraph.graph.experiments.delayed_labels import decide_delayed
 from acegraph.state import AceContext, BulletPlaybook
 
 NODE = "fraud_detection"

@@ -12,8 +12,8 @@ from postgres import Server
 
 from acegraph.graph import replay
 from acegraph.state import BulletPlaybook, Label, PlaybookError, as_of, verify
-from acegraph.state.matrix import text_hash
-from acegraph.state.tables import SCHEMA_VERSION
+from acegraph.state.database.encoding import text_hash
+from acegraph.state.database.tables import SCHEMA_VERSION
 
 OLD = Path(__file__).parent / "data" / "ledger_v1.sql"
 

@@ -15,9 +15,10 @@ import acegraph.state
 ROOT = Path(__file__).parent.parent
 ROOMS = (acegraph.state, acegraph.nodes, acegraph.graph)
 MODULES = [
-    f"{room.__name__}.{found.name}"
+    found.name
     for room in ROOMS
-    for found in pkgutil.iter_modules(room.__path__)
+    for found in pkgutil.walk_packages(room.__path__, f"{room.__name__}.")
+    if not found.name.endswith("__main__")
 ]
 
 
@@ -37,6 +38,11 @@ def test_every_public_name_exists() -> None:
 
 def test_every_module_is_in_a_declared_package() -> None:
     declared = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]
-    assert declared["packages"] == ["acegraph.graph", "acegraph.nodes", "acegraph.state"]
+    folders = [
+        init.parent.relative_to(ROOT)
+        for room in declared["package-dir"].values()
+        for init in (ROOT / room).rglob("__init__.py")
+    ]
+    assert sorted(declared["packages"]) == sorted("acegraph." + ".".join(f.parts) for f in folders)
     for folder in declared["package-dir"].values():
         assert (ROOT / folder / "py.typed").exists()

@@ -8,16 +8,17 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from acegraph.graph import Run, ranking
-from acegraph.graph.experiment import Experiment
-from acegraph.graph.pictures import (
+from acegraph.graph import Run
+from acegraph.graph.cli.tables import bullet_table, money_table
+from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.experiments.pictures import (
     draw_all,
     draw_bullets,
     draw_learning_curves,
     draw_precision_recall,
     draw_reliability,
 )
-from acegraph.graph.report import bullet_table, money_table
+from acegraph.graph.metrics import ranking
 from acegraph.state import Bullet
 
 MODES = ("vanilla", "offline", "offline_online", "online")

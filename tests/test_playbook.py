@@ -23,7 +23,7 @@ from acegraph.state import (
     prune,
     verify,
 )
-from acegraph.state.formats import now
+from acegraph.state.values.times import now
 
 
 def test_a_bullet_comes_back_as_it_went_in(playbook: BulletPlaybook) -> None:

@@ -8,7 +8,7 @@ from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
-from acegraph.graph.console import visible
+from acegraph.graph.cli.console import visible
 from acegraph.nodes import HybridSelector
 from acegraph.state import (
     AceContext,

@@ -4,7 +4,7 @@ import pytest
 
 from acegraph.graph import generate_transactions
 from acegraph.nodes import read_fields
-from acegraph.nodes.lexicon import mentions
+from acegraph.nodes.text.lexicon import mentions
 from acegraph.state import Fields, Transaction
 
 

@@ -1,7 +1,7 @@
 """What was read, what was ignored, and what each bullet did."""
 
-from acegraph.graph.bullet_report import report_bullets
-from acegraph.graph.reading import explain, explain_file
+from acegraph.graph.data.explain import explain, explain_file
+from acegraph.graph.experiments.bullet_report import report_bullets
 from acegraph.state import Bullet, Condition, Transaction
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from acegraph.graph.cli import app
+from acegraph.graph.cli.main import app
 
 ROOT = Path(__file__).parent.parent
 TEXT = (ROOT / "README.md").read_text()

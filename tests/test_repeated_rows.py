@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from acegraph.graph import Run, estimate, mcnemar
-from acegraph.graph.evaluation import accuracy_gained, paired_difference
-from acegraph.graph.experiment import Experiment, run_demonstration, run_experiment
-from acegraph.graph.report import experiment_table
-from acegraph.graph.splits import Split, random_splits, temporal_splits
+from acegraph.graph.cli.tables import experiment_table
+from acegraph.graph.data.splits import Split, random_splits, temporal_splits
+from acegraph.graph.experiments.experiment import Experiment, run_demonstration, run_experiment
+from acegraph.graph.metrics.paired import accuracy_gained, paired_difference
 from acegraph.state import AceContext, InvalidDataset
 
 OTHER = {"DECLINE": "APPROVE", "APPROVE": "DECLINE"}

@@ -22,9 +22,9 @@ from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback
-from acegraph.graph.cli import app
+from acegraph.graph.cli.main import app
 from acegraph.graph.review import rule
-from acegraph.graph.serde import strict_serializer
+from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import (
     AceContext,
     AceError,
@@ -35,7 +35,8 @@ from acegraph.state import (
     purge,
     verify,
 )
-from acegraph.state.review import VerdictAnswer, waiting
+from acegraph.state.playbook.review_queue import waiting
+from acegraph.state.run.review_answers import VerdictAnswer
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
 WRONG: list[Any] = [

@@ -11,7 +11,8 @@ import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent, read_fields
-from acegraph.nodes.marks import common_values, grid_of, is_identifier
+from acegraph.nodes.evidence.cut_points import common_values, grid_of
+from acegraph.nodes.evidence.learnable_fields import is_identifier
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -26,7 +27,7 @@ from acegraph.state import (
     prune,
     verify,
 )
-from acegraph.state.remarks import facts_text, without_remarks
+from acegraph.state.values.memos import facts_text, without_remarks
 
 NODE = "fraud_detection"
 WEIGHTS = ("quality", "semantic", "thompson")

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from acegraph.nodes import Curator
-from acegraph.nodes.screening import Proposal, Screening
+from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.state import BulletPlaybook, Case, CaseTable, Transaction, parse_condition
 
 NODE = "fraud_detection"

@@ -10,11 +10,11 @@ from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selection import decision_rng
-from acegraph.nodes.stages import Asked, Pool, Settings, choose
+from acegraph.nodes.selector.scoring import decision_rng
+from acegraph.nodes.selector.stages import Asked, Pool, Settings, choose
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
-from acegraph.state.index import Shelf, View
-from acegraph.state.matrix import unit
+from acegraph.state.playbook.index import Shelf, View
+from acegraph.state.playbook.vector_matrix import unit
 
 NODE = "fraud_detection"
 QUERY = "the query"

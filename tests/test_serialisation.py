@@ -15,7 +15,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command, Interrupt
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.serde import strict_serializer
+from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import AceContext, BulletPlaybook, CheckpointRefused
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}

@@ -13,7 +13,7 @@ from ledger_cases import NODE, record
 
 from acegraph.nodes import Curator, HybridSelector
 from acegraph.state import BulletPlaybook, Case, Label, erase, prune, purge
-from acegraph.state.verdict import JUDGE
+from acegraph.state.values.verdict import JUDGE
 
 
 @pytest.fixture

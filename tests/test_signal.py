@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
-from acegraph.nodes.gate import gate_of
-from acegraph.nodes.induction import Induced, induce
-from acegraph.nodes.marks import grid_of
-from acegraph.nodes.signal import unexplained
+from acegraph.nodes.evidence.cut_points import grid_of
+from acegraph.nodes.evidence.proof_levels import gate_of
+from acegraph.nodes.reflector.induction import Induced, induce
+from acegraph.nodes.reflector.signal_check import unexplained
 from acegraph.state import Case, CaseTable
 
 

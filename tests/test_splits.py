@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acegraph.graph.cli import app
-from acegraph.graph.experiment import run_experiment
-from acegraph.graph.splits import Split, moments_of, random_splits, temporal_splits
+from acegraph.graph.cli.main import app
+from acegraph.graph.data.splits import Split, moments_of, random_splits, temporal_splits
+from acegraph.graph.experiments.experiment import run_experiment
 from acegraph.state import AceError, InvalidDataset
 
 

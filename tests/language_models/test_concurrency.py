@@ -11,10 +11,10 @@ import pytest
 from langchain_core.embeddings import Embeddings
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.graph.ace import gather_parts
-from acegraph.graph.lookahead import Lookahead, turns
-from acegraph.nodes.embeddings import EmbeddingModel
-from acegraph.nodes.waiting import AWAITING
+from acegraph.graph.build import gather_parts
+from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.nodes.models.embedding_models import EmbeddingModel
+from acegraph.nodes.runtime.sync_async import AWAITING
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from tests.language_models.samples import (
     APPROVAL,

@@ -9,7 +9,7 @@ from langchain_core.language_models import GenericFakeChatModel
 from langchain_core.messages import AIMessage
 
 from acegraph.graph import TrainingPipeline, create_ace_graph
-from acegraph.nodes.usage import Prices, Usage
+from acegraph.nodes.runtime.usage import Prices, Usage
 from acegraph.state import AceContext, BudgetSpent, BulletPlaybook, InvalidSettings
 from tests.language_models.samples import (
     APPROVAL,

@@ -10,9 +10,9 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph import reembed
-from acegraph.graph.cli import app
-from acegraph.graph.doctor import Finding, model_findings
-from acegraph.nodes.tape import Recorder
+from acegraph.graph.cli.main import app
+from acegraph.graph.operations.doctor import Finding, model_findings
+from acegraph.nodes.models.recordings import Recorder
 from acegraph.state import AceContext, BulletPlaybook
 from tests.language_models.samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
 from tests.openai_server import OpenAIServer, embedded, failed, filled

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, reembed
-from acegraph.graph.cli import app, main
+from acegraph.graph.cli.main import app, main
 from acegraph.nodes import ConceptEmbeddings, HybridSelector
 from acegraph.state import BulletPlaybook, InvalidSettings, ModelError
 from tests.language_models.samples import (

@@ -8,11 +8,7 @@ import pytest
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent
-from acegraph.state import (
-    BulletPlaybook,
-    InvalidInput,
-    ModelAnswerInvalid,
-)
+from acegraph.state import BulletPlaybook, InvalidInput, ModelAnswerInvalid
 from tests.language_models.samples import (
     APPROVAL,
     DENIAL,

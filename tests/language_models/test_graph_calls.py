@@ -7,9 +7,7 @@ import pytest
 from langchain_openai import ChatOpenAI
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import (
-    BulletPlaybook,
-)
+from acegraph.state import BulletPlaybook
 from tests.language_models.samples import (
     AGREEMENT,
     APPROVAL,

@@ -10,10 +10,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import HybridSelector, SimpleFraudAgent
-from acegraph.state import (
-    BulletPlaybook,
-    InvalidSettings,
-)
+from acegraph.state import BulletPlaybook, InvalidSettings
 from tests.language_models.samples import (
     APPROVAL,
     CANARY,

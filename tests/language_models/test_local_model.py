@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.graph.doctor import model_findings
+from acegraph.graph.operations.doctor import model_findings
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent
 from acegraph.state import ModelAnswerInvalid
 from tests.language_models.samples import NODE, RULE, SUSPICIOUS

@@ -10,9 +10,7 @@ from langchain_core.messages import AIMessage
 from langchain_openai import ChatOpenAI, OpenAIEmbeddings
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import (
-    BulletPlaybook,
-)
+from acegraph.state import BulletPlaybook
 from tests.language_models.samples import (
     DENIAL,
     NODE,

@@ -9,8 +9,10 @@ import pytest
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LLMJudge, SimpleFraudAgent
-from acegraph.nodes.fence import Fence
-from acegraph.nodes.prompts import Mistake, agent_messages, judge_messages, reflector_messages
+from acegraph.nodes.agent.prompt import agent_messages
+from acegraph.nodes.judge.prompt import judge_messages
+from acegraph.nodes.models.fence import Fence
+from acegraph.nodes.reflector.prompt import Mistake, reflector_messages
 from acegraph.state import Bullet, BulletPlaybook, Case
 from tests.language_models.samples import (
     AGREEMENT,

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from acegraph.nodes import SimpleFraudAgent
-from acegraph.nodes.retries import Retry, retry_after
+from acegraph.nodes.models.retries import Retry, retry_after
 from acegraph.state import InvalidSettings, ModelUnavailable
 from tests.language_models.samples import APPROVAL, DENIAL, SUSPICIOUS
 from tests.openai_server import (

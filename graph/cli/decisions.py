@@ -1,0 +1,178 @@
+"""`acegraph decide`, `feedback` and `labels`: decide a transaction, and say what was right."""
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    given_transaction,
+    lasting,
+    print_json,
+    progress_bar,
+    say,
+    say_curation,
+)
+from acegraph.state import InvalidSettings, Transaction, parse_verdict
+
+if TYPE_CHECKING:
+    from acegraph.state import Mode
+
+
+def decide(
+    transaction: Annotated[
+        str,
+        typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
+    ],
+    truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
+    decision_id: Annotated[
+        str | None, typer.Option("--id", help="Your id for the decision.")
+    ] = None,
+    mode: Annotated[
+        str, typer.Option(help="vanilla, offline_online or online.")
+    ] = "offline_online",
+    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Decide on one transaction with the bullets of a playbook."""
+    from acegraph.graph.build import create_ace_graph
+    from acegraph.state import AceContext
+
+    context = AceContext(mode=_mode(mode), learn=learn and None)
+    given = given_transaction(sys.stdin.read() if transaction == "-" else transaction)
+    Transaction.of(given)  # bad input must not even make a database
+    if truth is not None:
+        parse_verdict(truth)
+    with lasting(playbook) as book:
+        result = (
+            create_ace_graph(playbook=book)
+            .compile()
+            .invoke(
+                {"transaction": given, "ground_truth": truth, "decision_id": decision_id},
+                context=context,
+            )
+        )
+    if as_json:
+        print_json(dict(result))
+        return
+    risk = result["risk_score"]
+    say(result["decision"] + (f"  risk {risk:.2f}" if risk is not None else ""))
+    for reason in result["reasons"]:
+        say(f"  - {reason}")
+    if result["undecided"]:
+        say(f"  undecided: {result['undecided']}")
+    say(f"verdict: {result['verdict']}   decision id: {result['decision_id']}")
+    if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
+        say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
+
+
+def feedback(
+    decision_id: Annotated[
+        str | None, typer.Argument(help="The id of a stored decision.", show_default=False)
+    ] = None,
+    label: Annotated[
+        str | None, typer.Argument(help="Its right answer: APPROVE or DECLINE.", show_default=False)
+    ] = None,
+    file: Annotated[
+        Path | None,
+        typer.Option(help="A CSV instead: decision_id, label and, if you like, source and at."),
+    ] = None,
+    source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
+    at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
+    learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Say, or correct, the right answer of past decisions; mistakes are learned from.
+
+    Example: acegraph feedback --file chargebacks.csv --source chargeback
+    """
+    match decision_id, label, file:
+        case str(), str(), None:
+            give_one(decision_id, label, source, at, playbook, as_json=as_json)
+        case None, None, Path():
+            give_file(file, source, at, playbook, learn=learn, as_json=as_json)
+        case _:
+            raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
+
+
+def _mode(word: str) -> "Mode":
+    from acegraph.state import AceContext
+
+    return AceContext().with_changes(mode=word).mode
+
+
+_FEW = 5
+
+
+def give_one(
+    decision_id: str, label: str, source: str, at: str, playbook: str, *, as_json: bool
+) -> None:
+    """Judge one stored decision."""
+    from acegraph.graph.operations.feedback import feedback
+
+    with lasting(playbook, must_exist=True) as book:
+        found = feedback(book, decision_id, label, source=source, at=at)
+    learned = found.curation.to_json() if found.curation else None
+    if as_json:
+        print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
+        return
+    word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
+    say(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
+    if found.curation:
+        say_curation(found.curation)
+
+
+def give_file(
+    file: Path, source: str, at: str, playbook: str, *, learn: bool, as_json: bool
+) -> None:
+    """Judge the stored decisions that a CSV names."""
+    from acegraph.graph.operations.feedback import feedback_many, read_labels
+
+    labels = read_labels(file, source, at)
+    with lasting(playbook, must_exist=True) as book, progress_bar() as told:
+        tell = told(None)
+        found = feedback_many(
+            book,
+            labels,
+            learn=learn,
+            progress=lambda done: tell("labels", done, len(labels)),
+        )
+    if as_json:
+        print_json(vars(found))
+        return
+    say(
+        f"{found.labels} label(s): {found.changed} new, {found.wrong} decision(s) wrong, "
+        f"{len(found.bullets_added)} bullet(s) learned"
+    )
+    if found.missing:
+        say(
+            f"{found.missing} declined without a chargeback: no label, the decline hides the answer"
+        )
+    if found.unknown:
+        some = ", ".join(found.unknown[:_FEW]) + (", ..." if len(found.unknown) > _FEW else "")
+        say(f"{len(found.unknown)} unknown decision id(s), left out: {some}")
+
+
+def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Say how many labels are missing because of blocks, and what those let through tell."""
+    from acegraph.state.maintenance.label_coverage import label_coverage
+
+    with lasting(playbook, must_exist=True) as book:
+        found = label_coverage(book)
+    if as_json:
+        print_json(found.to_json())
+        return
+    say(f"{found.decided} decision(s): {found.labelled} labelled, {found.pending} pending")
+    say(f"{found.blocked} label(s) missing because the payment was declined")
+    if found.let_through:
+        told = f"{found.let_through_labelled} labelled, {found.let_through_honest} of them honest"
+        about = f": about {found.expected_honest:.0f} honest among all would-be declines"
+        if not found.let_through_labelled:
+            about = ""
+        say(f"{found.let_through} would-be decline(s) let through, {told}{about}")

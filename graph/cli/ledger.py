@@ -1,0 +1,146 @@
+"""`acegraph verify`, `replay`, `prune`, `erase`, `backup`, `restore`: what keeps a ledger sound."""
+
+from contextlib import closing
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    existing,
+    field_and_value,
+    lasting,
+    print_json,
+    say,
+)
+from acegraph.state import InvalidInput
+
+
+def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """Check every row against its hash and every counter against the ledger.
+
+    Exits with 1 and says what is wrong when the database was damaged or changed from outside.
+    """
+    findings = _damage(existing(playbook))
+    if as_json:
+        print_json({"clean": not findings, "findings": findings})
+    elif findings:
+        for finding in findings:
+            say(finding)
+        say(f"{len(findings)} finding(s) in {playbook}")
+    else:
+        say(f"clean: every row and every counter of {playbook} is as the ledger says")
+    if findings:
+        raise typer.Exit(1)
+
+
+def replay(
+    decision_id: Annotated[str, typer.Argument(help="The id of a stored decision.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Select again as a past decision did, and say what would be decided today."""
+    from acegraph.graph.operations.replay import replay as run_replay
+
+    with lasting(playbook, must_exist=True) as book:
+        found = run_replay(book, decision_id)
+    if as_json:
+        print_json(found.to_json())
+        return
+    same = "the same bullets came out" if found.is_reproduced else "OTHER bullets came out"
+    say(f"{decision_id}: {found.decision} under version {found.playbook_version}")
+    say(f"  shown then: {', '.join(found.shown) or 'none'}")
+    say(f"  replayed:   {', '.join(found.replayed) or 'none'}  ({same})")
+    say(f"  today:      {found.decision_today}, shown {', '.join(found.shown_today) or 'none'}")
+    say(f"  label:      {found.label or 'not known yet'}")
+
+
+def prune(
+    decisions_before: Annotated[
+        str, typer.Option(help="Remove decisions made before this time (ISO 8601).")
+    ],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Remove old decisions with their cases and labels; what they counted for stays.
+
+    A removed decision can be neither judged nor replayed any more.
+    """
+    from acegraph.state import prune as remove
+    from acegraph.state.values.times import as_past
+
+    before = as_past(decisions_before)
+    with lasting(playbook, must_exist=True) as book:
+        count = remove(book, before)
+    say(f"{count} decision(s) removed from {playbook}; the bullets keep their counters")
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The SQLite file to write; it must not exist.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Write everything to a new SQLite file while others go on working, and verify the copy.
+
+    The file is a playbook itself: --playbook sqlite:///FILE opens it.
+    """
+    from acegraph.state import back_up
+
+    with lasting(playbook, must_exist=True) as book:
+        back_up(book, file)
+    findings = _damage(f"sqlite:///{file}")
+    more = f", and {len(findings) - 1} more: see 'acegraph verify'" if len(findings) > 1 else ""
+    say(f"{playbook} written to {file}: {findings[0] + more if findings else 'clean'}")
+    if findings:
+        raise typer.Exit(1)
+
+
+def restore(
+    file: Annotated[Path, typer.Argument(help="A SQLite file written by backup.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Bring a backup into a new, empty database: SQLite or PostgreSQL."""
+    from acegraph.state.database.copy import copy_ledger
+    from acegraph.state.database.open import open_database
+
+    if not file.is_file():
+        raise InvalidInput(f"{file}: no such file")
+    with closing(open_database(f"sqlite:///{file}")) as source, lasting(playbook) as book:
+        copy_ledger(source, book.database)
+    say(f"{file} restored into {playbook}")
+
+
+def _damage(url: str) -> list[str]:
+    from acegraph.state import verify as find_damage
+    from acegraph.state.database.open import open_database
+
+    with closing(open_database(url)) as database:
+        return find_damage(database)
+
+
+def erase(
+    decision: Annotated[
+        list[str] | None, typer.Option(help="The id of a decision; may be given several times.")
+    ] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="FIELD=VALUE: all transactions whose field has this value.")
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Erase text and fields of transactions; counters and labels stay, and verify is clean.
+
+    What only they said is taken out of bullets, lessons and history as well. No byte is left in a
+    SQLite file or its log; backups, exports and your checkpoints are yours to clean.
+    """
+    from acegraph.state import erase as remove
+
+    with lasting(playbook, must_exist=True) as book:
+        found = remove(book, decision or (), field_and_value(entity) if entity else None)
+    if as_json:
+        print_json({"cases": found.cases, "texts": found.texts})
+        return
+    say(f"{len(found.cases)} transaction(s) erased from {playbook}; counters and labels stay")
+    if found.texts:
+        say(f"{found.texts} bullet(s), lesson(s) or entries of the history repeated them: cleaned")

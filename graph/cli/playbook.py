@@ -1,0 +1,267 @@
+"""`acegraph playbook ...` and `reembed`: look at a playbook and its versions, and change them."""
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    lasting,
+    print_json,
+    print_table,
+    progress_bar,
+    say,
+)
+from acegraph.state import InvalidSettings, Status
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook, Difference
+
+
+def reembed(
+    model: Annotated[
+        str | None, typer.Option(help="The embedding model; not given: the configured one.")
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Give the bullets of a playbook the vectors of another embedding model."""
+    from acegraph.graph.operations.reembed import reembed as give_vectors
+
+    with lasting(playbook, must_exist=True) as book:
+        count = give_vectors(book, model)
+        say(f"{count} bullet(s) in {playbook} have vectors of {book.embedding_model} now")
+
+
+playbook_app = typer.Typer(
+    help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
+)
+
+
+@playbook_app.command("list")
+def list_bullets(
+    playbook: PlaybookUrl = DEFAULT_URL,
+    everything: Annotated[bool, typer.Option("--all", help="Retired bullets too.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    """List the bullets with their records."""
+    from acegraph.graph.cli.tables import bullet_table
+    from acegraph.graph.experiments.bullet_report import bullet_json
+
+    with lasting(playbook, must_exist=True) as book:
+        bullets = [b for b in book if everything or b.status == "active"]
+        version = book.version
+    if as_json:
+        print_json({"version": version, "bullets": [bullet_json(b) for b in bullets]})
+    elif bullets:
+        print_table(bullet_table(bullets, f"{playbook}, version {version}"))
+    else:
+        told = "yet; 'acegraph train FILE' learns some"
+        if version:
+            told = "in use; 'acegraph playbook history' tells what became of them"
+        say(f"no bullets in {playbook} {told}")
+
+
+@playbook_app.command("show")
+def show_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Show one bullet: what it says, where it came from, its evidence, its history."""
+    from acegraph.graph.operations.transfer import bullet_to_json
+
+    with lasting(playbook, must_exist=True) as book:
+        bullet = book.get_bullet(bullet_id)
+        history = [h for h in book.history() if h["bullet"] == bullet_id]
+    print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
+
+
+@playbook_app.command("export")
+def export_playbook(
+    file: Annotated[Path, typer.Argument(help="The JSON file to write.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Write all bullets to a JSON file."""
+    from acegraph.graph.operations.transfer import export_bullets
+
+    with lasting(playbook, must_exist=True) as book:
+        count = export_bullets(book, file)
+    say(f"{count} bullet(s) written to {file}")
+
+
+@playbook_app.command("import")
+def import_playbook(
+    file: Annotated[Path, typer.Argument(help="A JSON file written by export.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Merge exported bullets into a playbook; duplicates are refused, counters start at zero."""
+    from acegraph.graph.operations.transfer import merge_bullets, read_bullets
+
+    entries = read_bullets(file)
+    with lasting(playbook) as book:
+        fates = merge_bullets(book, entries)
+    waiting = f", {fates['held']} waiting for 'acegraph review'" if fates["held"] else ""
+    say(
+        f"{fates['added'] + fates['revived']} bullet(s) added, {fates['duplicate']} duplicates "
+        f"and {fates['refused']} others refused{waiting}"
+    )
+
+
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")]
+
+
+@playbook_app.command("retire")
+def retire_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    reason: Reason = "retired by hand",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Switch a bullet off; it stays in the playbook and can be restored."""
+    _switch(bullet_id, "retired", reason, playbook)
+
+
+@playbook_app.command("restore")
+def restore_bullet(
+    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    reason: Reason = "restored by hand",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Switch a retired bullet on again; one that waited for approval waits again."""
+    with lasting(playbook, must_exist=True) as book:
+        if book.get_bullet(bullet_id).status == "candidate":
+            raise InvalidSettings(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
+        status = _status_in_use(book, bullet_id)
+    _switch(bullet_id, status, reason, playbook)
+    if status == "candidate":
+        say(f"it waited for approval before, and waits again: 'acegraph review {bullet_id}'")
+
+
+def _status_in_use(book: "BulletPlaybook", bullet_id: str) -> Status:
+    """What a bullet was before it was switched off."""
+    known: list[Status] = [h["status"] for h in book.history() if h["bullet"] == bullet_id]
+    return next((s for s in reversed(known) if s in ("active", "candidate")), "active")
+
+
+def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
+    with lasting(playbook, must_exist=True) as book:
+        if book.get_bullet(bullet_id).status == status:
+            say(f"{bullet_id} is {status} already; nothing was changed")
+            return
+        book.set_status(bullet_id, status, reason)
+    say(f"{bullet_id} is {status}")
+
+
+@playbook_app.command("history")
+def show_history(
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Every change to the playbook: its version, when, what, why and who."""
+    from acegraph.graph.cli.tables import history_table
+
+    with lasting(playbook, must_exist=True) as book:
+        entries = book.history()
+    if as_json:
+        print_json(entries)
+    elif entries:
+        print_table(history_table(entries, playbook))
+    else:
+        say(f"{playbook} has not changed yet")
+
+
+@playbook_app.command("diff")
+def show_difference(
+    before: Annotated[int, typer.Argument(help="A version number.")],
+    after: Annotated[
+        int | None, typer.Argument(help="Another one; the newest if not given.")
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """What differs between two versions: bullets added, removed, reworded, retired."""
+    from acegraph.graph.cli.tables import difference_table
+    from acegraph.state import diff
+
+    with lasting(playbook, must_exist=True) as book:
+        newest = book.version if after is None else after
+        found = diff(book, before, newest)
+    if as_json:
+        print_json([_difference_json(d) for d in found])
+    elif found:
+        print_table(difference_table(found, f"version {before} -> version {newest}"))
+    else:
+        say(f"versions {before} and {newest} hold the same bullets")
+
+
+@playbook_app.command("rollback")
+def roll_back(
+    version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
+    reason: Reason = "",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Make the bullets those of an earlier version; counters stay. Can be rolled back itself."""
+    from acegraph.graph.cli.tables import difference_table
+    from acegraph.state import rollback
+
+    with lasting(playbook, must_exist=True) as book:
+        changes = rollback(book, version, reason)
+        now = book.version
+    if as_json:
+        print_json({"version": now, "changes": [_difference_json(d) for d in changes]})
+        return
+    if changes:
+        print_table(difference_table(changes, f"rolled back to version {version}"))
+    say(f"the playbook holds the bullets of version {version}; it is now at version {now}")
+
+
+@playbook_app.command("purge")
+def purge_suspect(
+    source: Annotated[
+        str | None,
+        typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name."),
+    ] = None,
+    entity: Annotated[
+        str | None, typer.Option(help="FIELD=VALUE: the labels of one customer or merchant.")
+    ] = None,
+    since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
+    until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Take back labels, what they moved and the bullets from them; fit the rest anew.
+
+    By source, entity, time, or several of them together.
+    """
+    from acegraph.graph.cli.console import field_and_value
+    from acegraph.graph.operations.purge import purge
+
+    of = field_and_value(entity) if entity else None
+    with lasting(playbook, must_exist=True) as book:
+        before = book.version
+        with progress_bar() as told:
+            found = purge(book, source, entity=of, since=since, until=until, progress=told(None))
+    if as_json:
+        print_json(asdict(found))
+        return
+    say(
+        f"{found.labels} label(s) taken back; retired: {', '.join(found.bullets) or 'none'}; "
+        f"restored: {', '.join(found.restored) or 'none'}; "
+        f"learned without it: {', '.join(found.learned) or 'none'}"
+    )
+    if found.note:
+        say(found.note)
+    if found.bullets:
+        say(f"'acegraph playbook rollback {before}' brings the bullets back")
+
+
+def _difference_json(found: "Difference") -> dict[str, object]:
+    return {
+        "bullet": found.bullet_id,
+        "change": found.change,
+        "before": found.before and {"content": found.before.content, "status": found.before.status},
+        "after": found.after and {"content": found.after.content, "status": found.after.status},
+    }

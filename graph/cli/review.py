@@ -1,0 +1,136 @@
+"""`acegraph review`: what waits for a person, and the answer to it, from the ledger.
+
+A run that is still paused finds the answer there when it is resumed.
+"""
+
+import shlex
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    lasting,
+    print_json,
+    say,
+    say_curation,
+)
+from acegraph.state import InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.playbook.review_queue import Ruled
+    from acegraph.state.run.review_answers import VerdictAnswer
+
+
+_WIDTH = 96
+
+
+def review(
+    item: Annotated[
+        str | None,
+        typer.Argument(help="A decision id or a bullet id to answer.", show_default=False),
+    ] = None,
+    who: Annotated[str, typer.Option(help="Who answers: the answer is signed with it.")] = "",
+    verdict: Annotated[str | None, typer.Option(help="On a decision: APPROVE or DECLINE.")] = None,
+    approve: Annotated[
+        bool | None,
+        typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
+    ] = None,
+    why: Annotated[
+        str, typer.Option(help="The reason; for a bullet it is kept in the history.")
+    ] = "",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """List what waits for a person, or answer one of it.
+
+    Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
+    acegraph review b7 --approve --who bob --why "checked against last month".
+    """
+    with lasting(playbook, must_exist=True) as book:
+        match item, verdict, approve:
+            case None, None, None:
+                _list(book, as_json=as_json)
+            case str(), str(), None:
+                given = {"who": who, "verdict": verdict, "why": why}
+                _rule(book, item, given, as_json=as_json)
+            case str(), None, bool():
+                signed: dict[str, str | bool] = {"who": who, "approve": approve, "why": why}
+                _approve(book, item, signed, as_json=as_json)
+            case _:
+                raise InvalidSettings(
+                    "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
+                    "review BULLET --approve or --reject, with --who and --why"
+                )
+
+
+def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
+    from acegraph.state.playbook.review_queue import waiting
+
+    found = waiting(book)
+    if as_json:
+        print_json({"waiting": [asdict(one) for one in found]})
+        return
+    for one in found:
+        about = " ".join(one.about.split())
+        say(f"{one.kind:<9} {one.id}  since {one.since[:16]}: {one.why}")
+        say(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
+    say(f"{len(found)} waiting" if found else "nothing waits for a person")
+
+
+def _rule(
+    book: "BulletPlaybook", decision_id: str, given: dict[str, str], *, as_json: bool
+) -> None:
+    from acegraph.graph.review import rule
+    from acegraph.state.run.review_answers import VerdictAnswer, read_answer
+
+    answer = read_answer(VerdictAnswer, given)
+    found = rule(book, decision_id, answer)
+    label = found.ruled.recorded.label
+    if as_json:
+        learned = found.learned.to_json() if found.learned else None
+        stands = {"label": label.value, "source": label.source} if label else None
+        told = {"verdict": found.ruled.verdict, "by": found.ruled.by}
+        print_json({**told, "stands": stands, "curation": learned})
+        return
+    if not found.ruled.is_by(answer):
+        _say_first_stands(decision_id, found.ruled, answer)
+        return
+    if label is not None and label.source != answer.source:
+        say(f"{decision_id}: {label.source} said {label.value} before; that stands")
+        return
+    say(f"{decision_id}: {found.ruled.verdict}, signed {answer.source}")
+    if found.learned:
+        say_curation(found.learned)
+    if found.learned and found.learned.bullet_id:
+        bullet = book.get_bullet(found.learned.bullet_id)
+        waits = bullet.status == "candidate"
+        say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
+
+
+def _say_first_stands(decision_id: str, ruled: "Ruled", answer: "VerdictAnswer") -> None:
+    say(f"{decision_id}: {ruled.by} said {ruled.verdict} before; that stands")
+    if ruled.by == answer.source:
+        given = shlex.join([decision_id, answer.verdict, "--source", answer.source])
+        say(f"'acegraph feedback {given}' corrects the label; what was answered stays answered")
+
+
+def _approve(
+    book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool], *, as_json: bool
+) -> None:
+    from acegraph.graph.review import give_approval
+    from acegraph.nodes.curator.curator import Curator
+    from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
+
+    answer = read_answer(ApprovalAnswer, given)
+    waited = book.get_bullet(bullet_id).status == "candidate"
+    bullet = give_approval(book, bullet_id, answer, Curator())
+    if as_json:
+        print_json({"bullet": bullet_id, "status": bullet.status, "changed": waited})
+        return
+    signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
+    say(f"{bullet_id} is {bullet.status}{signed}")

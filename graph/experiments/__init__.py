@@ -1,0 +1,1 @@
+"""Experiments on learning: every way of deciding on the same cases, baselines, duels, pictures."""

@@ -1,0 +1,99 @@
+"""The rivals: plain learners fitted on the same training cases and scored on the same test cases.
+
+They need scikit-learn (`pip install acegraph[report]`). They see the fields that the reader reads,
+without identifiers, as the playbook does.
+"""
+
+from collections.abc import Sequence
+from importlib.util import find_spec
+from typing import Any, Final
+
+import numpy as np
+
+from acegraph.graph.data.files import Item, row_name
+from acegraph.graph.metrics.run import Run
+from acegraph.nodes.evidence.learnable_fields import learnable_fields
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import (
+    APPROVE,
+    DECLINE,
+    Case,
+    CaseTable,
+    InvalidDataset,
+    InvalidSettings,
+    Transaction,
+)
+
+_RARE: Final = 0.04
+
+
+def check_challengers() -> None:
+    """Say before the work, not after it, that the rivals are not installed."""
+    if find_spec("sklearn") is None:
+        raise InvalidSettings(
+            "the rivals need scikit-learn, the extra `report`: pip install '.[report]' (compare "
+            "does without by --no-baselines)"
+        )
+
+
+def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
+    """Logistic regression, a depth-3 tree and gradient boosting on the same cases."""
+    check_challengers()
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    learners: dict[str, Any] = {
+        "logistic_regression": make_pipeline(
+            StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced")
+        ),
+        "depth_3_tree": DecisionTreeClassifier(
+            max_depth=3, class_weight="balanced", random_state=seed
+        ),
+        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
+    }
+    seen, unseen = _matrices(train, test)
+    labels = np.array([item["answer"] == DECLINE for item in train])
+    if labels.all() or not labels.any():
+        raise InvalidDataset("the training rows are all fraud or all honest")
+    runs = {}
+    for name, learner in learners.items():
+        run = Run()
+        risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
+        for item, risk in zip(test, risks, strict=True):
+            said = DECLINE if risk > 0.5 else APPROVE
+            run.add(item["answer"], said, float(risk), row_name(item))
+        runs[name] = run
+    return runs
+
+
+def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
+    """One column per number, flag and frequent category; missing numbers become the median."""
+    from sklearn.feature_extraction import DictVectorizer
+    from sklearn.impute import SimpleImputer
+
+    rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
+    table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
+    names = learnable_fields(table)
+    if not names:  # nothing to go by: one column that says nothing
+        return np.zeros((len(train), 1)), np.zeros((len(test), 1))
+    numeric = {n for n in names if (column := table.column(n)) and column.is_numeric}
+    flat = [
+        {
+            name: float("nan") if value is None else value
+            for name in names
+            if (value := row.get(name)) is not None or name in numeric
+        }
+        for row in rows
+    ]
+    vectorizer = DictVectorizer(sparse=False)
+    vectorizer.fit(flat[: len(train)])
+    imputer = SimpleImputer(strategy="median", keep_empty_features=True)
+    seen = imputer.fit_transform(vectorizer.transform(flat[: len(train)]))
+    unseen = imputer.transform(vectorizer.transform(flat[len(train) :]))
+    # Rare categories only add noise to a small training set: without them the rivals do better.
+    varied = np.mean(seen != np.median(seen, axis=0), axis=0) >= _RARE
+    varied[0] |= not varied.any()
+    return seen[:, varied], unseen[:, varied]

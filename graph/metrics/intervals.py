@@ -1,0 +1,124 @@
+"""Bootstrap intervals of rates and rankings."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.graph.metrics.rates import (
+    _BOOTSTRAPS,
+    METRICS,
+    RANKINGS,
+    RATES,
+    _resampled,
+    is_void,
+)
+from acegraph.graph.metrics.run import Run
+
+_RANKING_BOOTSTRAPS: Final = 100
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval."""
+
+    mean: float
+    low: float
+    high: float
+
+    def to_json(self) -> dict[str, float | None]:
+        """Rounded for reading; None where there is no such figure."""
+        return {name: rounded(value) for name, value in vars(self).items()}
+
+
+def rounded(figure: float) -> float | None:
+    """A figure as JSON holds it."""
+    return None if math.isnan(figure) else round(figure, 4)
+
+
+def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None = None) -> Estimate:
+    """A metric's mean over runs, with an interval by resampling the runs and the rows of the data.
+
+    A row that several runs have tested is drawn for all of them or for none: testing it again adds
+    no evidence.
+    """
+    rng = rng or np.random.default_rng(0)
+    if metric in RANKINGS:
+        draws = _ranking_draws([metric], runs, rng)[metric]
+    else:
+        draws = _rate_draws(metric, runs, rng)
+    return _between(metric, runs, draws)
+
+
+def estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
+    """Every metric; the rankings share their draws."""
+    ranked = _ranking_draws(list(RANKINGS), runs, np.random.default_rng(0))
+    return {name: estimate(name, runs) for name in RATES} | {
+        name: _between(name, runs, draws) for name, draws in ranked.items()
+    }
+
+
+def _between(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
+    if any(is_void(metric, run) for run in runs):
+        return Estimate(math.nan, math.nan, math.nan)
+    low, high = np.quantile(draws, [0.025, 0.975])
+    mean = float(np.mean([METRICS[metric](run) for run in runs]))
+    return Estimate(mean, min(float(low), mean), max(float(high), mean))
+
+
+def row_numbers(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
+    """Per run and case the number of its row, counted from 0 over all runs; and how many rows."""
+    numbers: dict[object, int] = {}
+    found = []
+    for i, run in enumerate(runs):
+        names: Sequence[object] = run.rows or [(i, n) for n in range(len(run.truths))]
+        own = [numbers.setdefault(name, len(numbers)) for name in names]
+        found.append(np.array(own, dtype=np.intp))
+    return found, len(numbers)
+
+
+def _ranking_draws(
+    metrics: Sequence[str], runs: Sequence[Run], rng: np.random.Generator
+) -> dict[str, NDArray[np.float64]]:
+    rows, size = row_numbers(runs)
+    known = [
+        (run.fraud, run.scores, own[run.is_decided]) for run, own in zip(runs, rows, strict=True)
+    ]
+    draws = {name: np.zeros(_RANKING_BOOTSTRAPS) for name in metrics}
+    for draw in range(_RANKING_BOOTSTRAPS):
+        times = np.bincount(rng.integers(0, max(size, 1), size), minlength=size)
+        for run in rng.integers(0, len(runs), len(runs)):
+            fraud, scores, own = known[run]
+            drawn = np.repeat(np.arange(len(own)), times[own])
+            for name in metrics:
+                draws[name][draw] += RANKINGS[name](fraud[drawn], scores[drawn]) / len(runs)
+    return draws
+
+
+def _rate_draws(metric: str, runs: Sequence[Run], rng: np.random.Generator) -> NDArray[np.float64]:
+    columns = []
+    for run in runs:
+        fraud, declined = np.zeros((2, len(run.truths)))
+        fraud[run.is_decided], declined[run.is_decided] = run.fraud, run.declined
+        honest = run.is_decided - fraud
+        columns.append(np.stack([fraud, fraud * (1 - declined), honest, honest * declined]))
+    sums, weights = _resampled(runs, columns, rng)
+    for i, found in enumerate(columns):
+        for whole, part in ((0, 1), (2, 3)):
+            if found[part].sum() in (0, found[whole].sum()):
+                # All or none: half a case more says otherwise, or there would be no doubt left.
+                doubt = rng.standard_exponential(_BOOTSTRAPS)
+                sums[:, i, whole] += doubt
+                sums[:, i, part] += doubt / 2
+    frauds, missed, honests, false = np.moveaxis(sums, 2, 0)
+    miss_rate, false_rate = missed / frauds, false / honests
+    draws = {
+        "accuracy": 1 - (missed + false) / (frauds + honests),
+        "balanced_accuracy": 1 - (miss_rate + false_rate) / 2,
+        "false_decline_rate": false_rate,
+        "missed_fraud_rate": miss_rate,
+    }[metric]
+    return np.asarray((draws * weights).sum(axis=1))

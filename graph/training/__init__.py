@@ -1,0 +1,1 @@
+"""The training pipeline: learn from history, learn from a stream, measure, compare."""

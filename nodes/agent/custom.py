@@ -1,0 +1,87 @@
+"""A custom agent: a chat model, a runnable or a function, brought to the form the node calls."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any, Protocol
+
+from acegraph.nodes.agent.agent import Decision, SimpleFraudAgent
+from acegraph.nodes.models.custom_calls import _Call, _unit
+from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import (
+    Bullet,
+    InvalidSettings,
+    ModelAnswerInvalid,
+    Transaction,
+    Verdict,
+    clean_text,
+    parse_verdict,
+)
+from acegraph.state.errors import InvalidInput
+
+
+class Agent(Protocol):
+    """What the agent node calls."""
+
+    async def settle(
+        self,
+        transaction: Transaction,
+        bullets: Iterable[Bullet],
+        wait: Wait,
+        name: str | None = None,
+        decision_id: str = "",
+    ) -> Decision:
+        """Decide."""
+        ...
+
+
+def as_agent(given: Any) -> Agent:
+    """Bring an agent to the form the node calls."""
+    if isinstance(given, SimpleFraudAgent):
+        if given.bullets:
+            raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
+        return given
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
+        return SimpleFraudAgent(model=given)
+    return _ForeignAgent(_Call(given, "agent"))
+
+
+class _ForeignAgent:
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+
+    async def settle(
+        self,
+        transaction: Transaction,
+        bullets: Iterable[Bullet],
+        wait: Wait,
+        name: str | None = None,
+        decision_id: str = "",
+    ) -> Decision:
+        answer = await self._call(
+            {
+                "transaction": transaction.text,
+                "fields": dict(transaction.fields),
+                "bullets": [{"id": b.id, "content": b.content} for b in bullets],
+            },
+            wait,
+        )
+        if not isinstance(answer, Mapping):
+            answer = {"decision": getattr(answer, "content", answer)}
+        risk, used = answer.get("risk_score"), answer.get("bullets_used")
+        return Decision(
+            decision=_verdict(answer.get("decision")),
+            risk_score=None if risk is None else _unit(risk, "risk_score"),
+            reasons=_texts(answer.get("reasons") or ()),
+            bullets_used=None if used is None else _texts(used),
+        )
+
+
+def _texts(given: Any) -> tuple[str, ...]:
+    return tuple(clean_text(str(text)) for text in ([given] if isinstance(given, str) else given))
+
+
+def _verdict(answer: object) -> Verdict:
+    try:
+        return parse_verdict(answer)
+    except InvalidInput:
+        raise ModelAnswerInvalid(f"APPROVE or DECLINE wanted, found {answer!r}") from None

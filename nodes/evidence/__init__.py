@@ -1,0 +1,1 @@
+"""What labelled cases prove about rules: pure mathematics over columns, without I/O."""

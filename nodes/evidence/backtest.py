@@ -1,0 +1,116 @@
+"""What labelled cases say about a condition: backtests, intervals, chances."""
+
+import math
+from dataclasses import asdict, dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.nodes.evidence.residuals import Numbers, marginal_gain
+from acegraph.state import DECLINE, CaseTable, Condition
+
+_MIN_CASES: Final = 12
+
+
+@dataclass(frozen=True)
+class Backtest:
+    """How a condition would have done on labelled cases."""
+
+    cases: int
+    fires: int
+    right: int
+    """Of the fires, those where its verdict was the label."""
+    precision: float
+    precision_low: float
+    precision_high: float
+    recall: float
+    """Share of all cases with its verdict as label on which it fires."""
+    false_positive_rate: float
+    p_chance: float
+    """How likely a condition that knows nothing does as well, by the hypergeometric law."""
+    gain: float
+    """Standard errors by which it improves on what the playbook already says."""
+
+    def to_json(self) -> dict[str, Any]:
+        """Rounded for reading."""
+        return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
+
+
+def can_prove(table: CaseTable) -> bool:
+    """Whether there are cases enough, of both labels, to prove anything."""
+    return len(table) >= _MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
+
+
+def backtest(
+    condition: Condition, table: CaseTable, log_odds: Numbers, without: int | None = None
+) -> Backtest:
+    """Replay a condition over labelled cases, beside what the playbook says of them now.
+
+    `without` is the row of the case it was drawn from, which proves nothing.
+    """
+    fired, fraud = condition.holds_over(table), table.fraud
+    if without is not None:
+        fired, fraud = np.delete(fired, without), np.delete(fraud, without)
+        log_odds = np.delete(log_odds, without)
+    wanted = fraud if condition.verdict == DECLINE else ~fraud
+    fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
+    low, high = wilson_interval(right, fires)
+    others = len(fraud) - total
+    sign = 1.0 if condition.verdict == DECLINE else -1.0
+    return Backtest(
+        cases=len(fraud),
+        fires=fires,
+        right=right,
+        precision=right / fires if fires else 0.0,
+        precision_low=low,
+        precision_high=high,
+        recall=right / total if total else 0.0,
+        false_positive_rate=(fires - right) / others if others else 0.0,
+        p_chance=chance(right, fires, total, len(fraud)),
+        gain=sign * marginal_gain(fired, fraud, log_odds),
+    )
+
+
+def wilson_interval(right: float, n: int, z: float = 1.96) -> tuple[float, float]:
+    """The Wilson score interval of a proportion (Wilson 1927).
+
+    >>> [round(x, 3) for x in wilson_interval(8, 10)]
+    [0.49, 0.943]
+    """
+    if n == 0:
+        return 0.0, 1.0
+    p, z2 = right / n, z * z
+    centre = (p + z2 / (2 * n)) / (1 + z2 / n)
+    half = z * math.sqrt(p * (1 - p) / n + z2 / (4 * n * n)) / (1 + z2 / n)
+    return max(0.0, centre - half), min(1.0, centre + half)
+
+
+def chance(right: int, fires: int, wanted: int, cases: int) -> float:
+    """P(at least `right` of `fires` cases drawn blindly out of `cases` are among the `wanted`).
+
+    >>> round(chance(6, 6, 6, 12), 6) == round(1 / 924, 6)
+    True
+    """
+    if right <= max(0, fires + wanted - cases):
+        return 1.0
+    k = np.arange(right, min(fires, wanted) + 1)
+    logs = _log_choose(wanted, k) + _log_choose(cases - wanted, fires - k)
+    return float(min(1.0, np.exp(logs - _log_choose(cases, np.array([fires]))).sum()))
+
+
+def _log_choose(n: int, k: NDArray[np.int64]) -> Numbers:
+    factorial = _log_factorials(n)
+    valid = (k >= 0) & (k <= n)
+    inside = np.where(valid, k, 0)
+    return np.where(valid, factorial[n] - factorial[inside] - factorial[n - inside], -np.inf)
+
+
+def _log_factorials(n: int) -> Numbers:
+    global _FACTORIALS
+    if n >= len(_FACTORIALS):
+        _FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 * n + 1)))])
+    return _FACTORIALS
+
+
+_FACTORIALS: Numbers = np.zeros(1)

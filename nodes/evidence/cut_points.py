@@ -1,0 +1,68 @@
+"""Where the values of a field may be cut into a condition."""
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.nodes.evidence.learnable_fields import _SAMPLE, learnable_fields
+from acegraph.state import CaseTable, Scalar
+from acegraph.state.values.cases import Column
+
+MAX_WORD: Final = 60
+
+_CUTS: Final = 12
+
+
+Grid = dict[str, list[Scalar]]
+"""Per field the marks it offers to comparisons: cut points of a number, values of a category."""
+
+
+def grid_of(table: CaseTable) -> Grid:
+    """The marks of every field that a rule may use."""
+    grid: Grid = {}
+    for name in learnable_fields(table):
+        column = table.column(name)
+        assert column is not None
+        if column.is_numeric:
+            grid[name] = list(cut_points(column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]))
+        else:
+            grid[name] = [v for v in column.counts() if len(str(v)) <= MAX_WORD]
+    return grid
+
+
+def cut_points(known: NDArray[np.float64]) -> list[float | int]:
+    """Where a number may be cut: between values, at quantiles, at the roundest number in the gap.
+
+    >>> cut_points(np.array([1.0, 2.0, 3.0, 4.0]))
+    [2, 3, 4]
+    """
+    values = np.unique(known)
+    if len(values) > _CUTS + 1:
+        quantiles = np.quantile(known, np.linspace(0, 1, _CUTS + 2)[1:-1], method="nearest")
+        upper = np.unique(np.searchsorted(values, quantiles))
+        upper = upper[upper > 0]
+    else:
+        upper = np.arange(1, len(values))
+    return list(dict.fromkeys(roundest(values[i - 1], values[i]) for i in upper))
+
+
+def roundest(low: float, high: float) -> float | int:
+    """The number in (low, high] with the fewest digits."""
+    step = 10.0 ** np.floor(np.log10(max(abs(high), abs(low), 1e-12)))
+    for _ in range(20):
+        for fraction in (1.0, 0.5):
+            cut = round(float(np.floor(high / (step * fraction)) * step * fraction), 12)
+            if low < cut <= high:
+                return int(cut) if cut.is_integer() else cut
+        step /= 10
+    return float(high)
+
+
+def common_values(column: Column) -> list[Scalar]:
+    """The categories frequent enough for an exception ("is not") to make sense; not for flags."""
+    counts = column.counts()
+    if len(counts) <= 2:
+        return []
+    enough = 0.04 * len(column.codes)
+    return [v for v, n in counts.items() if n >= enough and len(str(v)) <= MAX_WORD]

@@ -1,0 +1,135 @@
+"""Which fields describe a case, and which only name an individual."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.state import CaseTable
+from acegraph.state.values.cases import Column
+
+_SAMPLE: Final = 2_000
+"""How many of the newest values say where a number may be cut."""
+
+_MAX_CATEGORIES: Final = 60
+
+_NAMES_AN_ENTITY: Final = frozenset(
+    "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
+)
+
+_NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
+
+_KINDS: Final = frozenset(
+    "type category class group segment tier level status brand channel country region state city "
+    "currency".split()
+)
+
+_OPEN_KINDS: Final = frozenset("network domain provider".split())
+"""Kinds of which somebody may have one alone: their values tell."""
+
+PROPERTIES: Final = _KINDS | frozenset(
+    "age days hours minutes seconds count rating score ratio mismatch changed change verified "
+    "match matches distance km limit amount avg average known new flag risk pop length".split()
+)
+
+_STATES_A_FACT: Final = frozenset("is has was per since count".split())
+
+_LABELS: Final = _NAMES_A_NUMBER | {"name", "code"}
+
+_NAMES_A_QUANTITY: Final = frozenset(
+    "amount amt price value balance income sum total cost pop population salary".split()
+)
+
+_ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
+
+_DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
+
+CAN_TELL: Final = 20
+"""From how many values on they tell what a field is."""
+
+_LONG: Final = 1e8
+"""Numbers of nine digits and more count nothing: they are cards, accounts, phones or moments."""
+
+_REPEATS: Final = 8.0
+"""Where chance would repeat so many values and none is, they are numbered one by one."""
+
+
+def learnable_fields(table: CaseTable) -> list[str]:
+    """The fields that a rule may use: no identifiers."""
+    return [name for name in table.field_names if not is_identifier(name, table)]
+
+
+@lru_cache(maxsize=4096)
+def words_of_name(name: str) -> tuple[str, ...]:
+    """The words of a field's name.
+
+    >>> words_of_name("isFirst_purchase24h")
+    ('is', 'first', 'purchase', 'h')
+    """
+    return tuple(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
+
+
+def describes(name: str) -> bool:
+    """Whether a field is a kind, a measure or a flag by its name, whoever it is about.
+
+    >>> [describes(name) for name in ("ip_country", "card_network_name", "cards_per_email")]
+    [True, True, True]
+    >>> [describes(name) for name in ("email", "new_account_number", "country_customer_id")]
+    [False, False, False]
+    """
+    *before, last = words_of_name(name) or ("",)
+    if last in PROPERTIES | _OPEN_KINDS or _STATES_A_FACT & {*before, last}:
+        return True
+    return last in _LABELS and bool(set(before[-1:]) & (_KINDS | _OPEN_KINDS))
+
+
+def is_flag(column: Column) -> bool:
+    """Whether a field says no more than yes or no."""
+    numbers, values = column.numbers[~np.isnan(column.numbers)], column.counts()
+    if not len(numbers) and values and all(isinstance(value, bool) for value in values):
+        return True
+    is_told = len(numbers) + sum(values.values()) >= CAN_TELL
+    is_binary = bool(np.isin(numbers, (0, 1)).all())
+    return is_told and is_binary and _ANSWERS.issuperset(str(v).casefold() for v in values)
+
+
+def is_identifier(name: str, table: CaseTable) -> bool:
+    """Whether a field names an individual rather than describing a case: by name or by values."""
+    column = table.column(name)
+    if column is None:
+        return True
+    if is_flag(column):
+        return False
+    if column.is_numeric:
+        return _numbers_individuals(name, column.numbers[~np.isnan(column.numbers)][-_SAMPLE:])
+    counts = column.counts()
+    distinct, n = len(counts), sum(counts.values())
+    if distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
+        return True
+    dates = [value for value in counts if _DATE.match(str(value))]
+    return 2 * len(dates) > distinct or _is_named(name)
+
+
+def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
+    """Whether numbers are those of cards, customers, rows or moments rather than quantities."""
+    if _NAMES_A_QUANTITY & set(words_of_name(name)):
+        return False
+    above = known[known > 0]
+    if len(above) and np.quantile(above, 0.1) >= _LONG and not describes(name):
+        return True
+    if not np.all(known == np.floor(known)):
+        return False
+    n, distinct = len(known), len(np.unique(known))
+    if n < CAN_TELL or distinct <= 0.5 * n:
+        return _is_named(name) and words_of_name(name)[-1] == "id"
+    repeats = n**2 / 2 / (known.max() - known.min() + 1)  # of n numbers dealt out at random
+    is_row = distinct == n and repeats > _REPEATS and not describes(name)
+    return is_row or bool(known.max() > 1e7) or _is_named(name)
+
+
+def _is_named(name: str) -> bool:
+    words = words_of_name(name)
+    named = _NAMES_AN_ENTITY & set(words) or _NAMES_A_NUMBER & set(words[-1:])
+    return bool(named) and not describes(name)

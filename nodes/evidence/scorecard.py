@@ -1,0 +1,117 @@
+"""The fixed scorecard, and the log-odds that scorecard and bullets give to many cases at once."""
+
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
+
+NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
+
+UNFITTED_WEIGHT: Final = 2.0
+"""Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary
+case."""
+
+_START: Final = -0.8
+
+
+@dataclass(frozen=True)
+class Signal:
+    """One line of the scorecard: what is looked for, what it adds to the log-odds of fraud."""
+
+    test: Comparison
+    points: float
+
+
+_ALIASES: Final[dict[str, tuple[str, ...]]] = {
+    "amount": ("amt", "transaction_amount", "transactionamount", "purchase_amount"),
+    "hour": ("hour_of_day", "time.hour", "timestamp.hour", "datetime.hour", "date.hour"),
+    "tx_last_hour": ("velocity_1h", "transactions_last_hour"),
+    "distance_km": ("distance", "distance_from_home"),
+}
+"""Other names under which the scorecard finds its fields."""
+
+
+SCORECARD: Final = (
+    Signal(Comparison("amount", ">=", 500), 0.5),
+    Signal(Comparison("amount", ">=", 2000), 0.4),
+    Signal(Comparison("amount_ratio", ">=", 4), 0.4),
+    Signal(Comparison("hour", "<", 6), 0.4),
+    Signal(Comparison("account_age_days", "<", 30), 0.8),
+    Signal(Comparison("new_account", "is", True), 0.6),
+    Signal(Comparison("vpn", "is", True), 0.6),
+    Signal(Comparison("new_device", "is", True), 0.6),
+    Signal(Comparison("country_changed", "is", True), 0.7),
+    Signal(Comparison("address_mismatch", "is", True), 0.4),
+    Signal(Comparison("failed_check", "is", True), 0.8),
+    Signal(Comparison("disposable_email", "is", True), 0.7),
+    Signal(Comparison("tx_last_hour", ">=", 6), 0.6),
+    Signal(Comparison("failed_attempts", ">=", 3), 0.6),
+    Signal(Comparison("past_disputes", ">=", 1), 0.6),
+    Signal(Comparison("merchant_rating", "<", 2.5), 0.6),
+    Signal(Comparison("distance_km", ">=", 1000), 0.3),
+    Signal(Comparison("merchant_category", "is", "crypto"), 0.4),
+    Signal(Comparison("merchant_category", "is", "gift_cards"), 0.4),
+    Signal(Comparison("merchant_category", "is", "money_transfer"), 0.4),
+    Signal(Comparison("verified", "is", True), -0.5),
+    Signal(Comparison("travel_notice", "is", True), -0.4),
+    Signal(Comparison("recurring", "is", True), -0.5),
+    Signal(Comparison("account_age_days", ">=", 1000), -0.3),
+)
+
+
+def amount_of(fields: Mapping[str, Scalar]) -> float | None:
+    """The amount of a transaction, under whatever name the scorecard finds it."""
+    known = {name.lower(): value for name, value in fields.items()}
+    for name in ("amount", *_ALIASES["amount"]):
+        value = known.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return float(value)
+    return None
+
+
+def weight_of(bullet: Bullet) -> float:
+    """What a bullet adds to the log-odds of fraud when it fires; negative for APPROVE.
+
+    Fitted on labelled cases where there are any; otherwise from its record, so that an APPROVE
+    bullet with the better record overrules a DECLINE bullet.
+    """
+    if bullet.weight is not None:
+        return bullet.weight
+    sign = 1.0 if bullet.verdict == DECLINE else -1.0
+    helpful, harmful = bullet.helpful_count, bullet.harmful_count
+    prior = math.exp(UNFITTED_WEIGHT)  # worth of one harmless and e^w helpful firings
+    strength = math.log((helpful + prior) / (harmful + 1.0))
+    return sign * max(strength, 0.0)
+
+
+def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
+    """The scorecard's log-odds of every case of a table."""
+    score = np.full(len(table), _START)
+    names = dict.fromkeys(table.field_names)
+    for signal in SCORECARD:
+        score += signal.points * _resolved(signal.test, names).holds_over(table)
+    return score
+
+
+def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.float64]:
+    """What scorecard and bullets together say of every case of a table."""
+    log_odds = scorecard_over(table)
+    for bullet in bullets:
+        if bullet.condition is not None:
+            log_odds += weight_of(bullet) * bullet.condition.holds_over(table)
+    return log_odds
+
+
+def _resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
+    """The test under the name that the field has here."""
+    if test.field in fields:
+        return test
+    for alias in _ALIASES.get(test.field, ()):
+        if alias in fields:
+            return Comparison(alias, test.op, test.value)
+    return test

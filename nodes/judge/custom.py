@@ -1,0 +1,49 @@
+"""A custom judge: a chat model, a runnable or a function, brought to the form the node calls."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
+from acegraph.nodes.models.custom_calls import _Call, _unit
+from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import ModelAnswerInvalid, clean_text, other, parse_verdict
+from acegraph.state.values.verdict import JUDGE
+
+
+def as_judge(given: Any) -> SimpleJudge:
+    """Bring a judge to the form the node calls."""
+    if isinstance(given, SimpleJudge):
+        return given
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
+        return LLMJudge(given, model_is_optional=True)
+    return _ForeignJudge(_Call(given, "judge"))
+
+
+class _ForeignJudge(SimpleJudge):
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+
+    async def _opinion(
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+    ) -> Judgement:
+        answer = await self._call({"transaction": input_text, "decision": output}, wait)
+        if isinstance(answer, tuple) and len(answer) == 2:
+            answer = {"is_correct": answer[0], "confidence": answer[1]}
+        elif not isinstance(answer, Mapping):
+            answer = {"is_correct": answer}
+        is_correct = answer.get("is_correct")
+        if isinstance(is_correct, np.bool_):
+            is_correct = bool(is_correct)
+        if not isinstance(is_correct, bool):
+            raise ModelAnswerInvalid(f"is_correct is true or false, not {is_correct!r}")
+        decided = parse_verdict(output)
+        return Judgement(
+            is_correct,
+            _unit(answer.get("confidence", 1.0), "confidence"),
+            clean_text(str(answer.get("reasoning", ""))),
+            decided if is_correct else other(decided),
+            JUDGE,
+        )

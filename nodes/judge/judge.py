@@ -1,0 +1,133 @@
+"""The judges say whether a decision was right.
+
+With ground truth the answer is a comparison and no model is asked. Without it a language model
+gives its opinion, or the verdict stays pending. A judge knows the transaction and the decision, not
+the bullets.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.judge.prompt import judge_messages
+from acegraph.nodes.models.language_model import LanguageModel
+from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.runtime.sync_async import AWAITING, Wait
+from acegraph.state import (
+    InvalidInput,
+    InvalidSettings,
+    Verdict,
+    VerdictForm,
+    clean_text,
+    other,
+    parse_verdict,
+)
+from acegraph.state.database.encoding import text_hash
+from acegraph.state.values.verdict import JUDGE
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """The whole verdict on a decision."""
+
+    is_correct: bool | None
+    """None: pending, nobody knows yet."""
+    confidence: float | None
+    reasoning: str
+    correct_answer: Verdict | None = None
+    source: str = "label"
+    """`label` for ground truth, `judge` for a model's opinion."""
+
+
+PENDING = Judgement(
+    None, None, "no ground truth and no model judge: the verdict waits for feedback"
+)
+
+
+class SimpleJudge:
+    """Compares with ground truth; without it the verdict is pending."""
+
+    async def judge(
+        self, input_text: str, output: str, ground_truth: str | None = None
+    ) -> tuple[bool | None, float | None]:
+        """Whether the output is right, and how sure that is."""
+        verdict = await self.evaluate(input_text, output, ground_truth)
+        return verdict.is_correct, verdict.confidence
+
+    async def evaluate(
+        self, input_text: str, output: str, ground_truth: str | None = None
+    ) -> Judgement:
+        """The whole verdict."""
+        return await self.settle(input_text, output, ground_truth, AWAITING)
+
+    async def settle(
+        self,
+        input_text: str,
+        output: str,
+        ground_truth: str | None,
+        wait: Wait,
+        name: str | None = None,
+        decision_id: str = "",
+    ) -> Judgement:
+        """Compare, or ask whoever can be asked; `name` asks for a model other than the default
+        one.
+        """
+        if ground_truth is not None and str(ground_truth).strip():
+            return compare(output, str(ground_truth))
+        return await self._opinion(input_text, output, wait, name, decision_id)
+
+    async def _opinion(
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+    ) -> Judgement:
+        return PENDING
+
+
+class LLMJudge(SimpleJudge):
+    """Compares with ground truth; without it a language model gives its opinion."""
+
+    def __init__(
+        self,
+        model: "BaseChatModel | LanguageModel | str | None" = None,
+        *,
+        model_is_optional: bool = False,
+    ) -> None:
+        self._model = model
+        self._optional = model_is_optional
+
+    async def _opinion(
+        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+    ) -> Judgement:
+        model = resolve_model("judge", self._model, name)
+        if model is None:
+            if self._optional:
+                return PENDING
+            raise InvalidSettings(
+                "LLMJudge without ground truth needs a model: set OPENAI_API_KEY or pass one"
+            )
+        decided = parse_verdict(output)
+        fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
+        form = await model.fill(VerdictForm, judge_messages(input_text, output, fence), wait)
+        right = decided if form.is_correct else other(decided)
+        reasoning = clean_text(form.reasoning)
+        return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE)
+
+
+def _verdict_or_none(word: str) -> Verdict | None:
+    try:
+        return parse_verdict(word)
+    except InvalidInput:
+        return None
+
+
+def compare(output: str, ground_truth: str) -> Judgement:
+    """Equality up to case and space; the other words for APPROVE and DECLINE count as well.
+
+    >>> compare(" Approve", "APPROVE ").is_correct
+    True
+    """
+    correct = parse_verdict(ground_truth)
+    given = output.strip().lower()
+    is_correct = given == ground_truth.strip().lower() or _verdict_or_none(given) == correct
+    return Judgement(is_correct, 1.0, f"the label says {correct}", correct)

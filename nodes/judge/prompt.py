@@ -1,0 +1,20 @@
+"""What the judge's language model is told: a constant, and the function that fills it in."""
+
+from typing import Final
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from acegraph.nodes.models.fence import _FENCED, Fence
+
+JUDGE: Final = f"""\
+You are an expert judge of fraud decisions. Say whether the decision on the transaction was right.
+Give your reasoning first, then is_correct, then your confidence between 0 and 1.
+{_FENCED}"""
+
+
+def judge_messages(text: str, decision: str, fence: Fence) -> list[BaseMessage]:
+    """The judge's prompt: the transaction and what was decided."""
+    return [
+        SystemMessage(JUDGE),
+        HumanMessage(f"Transaction:\n{fence(text)}\n\nDecision: {decision}\nWas it right?"),
+    ]

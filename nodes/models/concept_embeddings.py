@@ -1,0 +1,129 @@
+"""The embedded embedder: vectors without a model, a network or a key.
+
+A text becomes the sum of fixed pseudo-random directions, one for each concept it mentions and, more
+quietly, one for each word. "VPN" and "proxy" are one concept, and so are "2-day-old account" and
+"new user". It knows the vocabulary of lexicon.py and nothing of the world beyond it.
+"""
+
+import hashlib
+import re
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+from langchain_core.embeddings import Embeddings
+from numpy.typing import NDArray
+
+from acegraph.nodes.text.lexicon import mentions
+from acegraph.nodes.text.reader import read_text
+from acegraph.state import Fields, parse_condition
+
+EMBEDDED_MODEL: Final = "acegraph-concepts-1"
+
+DIMENSIONS: Final = 384
+
+
+_WORD_WEIGHT: Final = 0.3
+
+_RAW_THRESHOLD: Final = 0.25
+"""The cosine of directions above which two texts are about the same thing, measured on pairs of
+transactions and heuristics (tests/test_embedder.py)."""
+
+# A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2
+# moves the raw threshold to 0.5, the threshold the rest of the system speaks of.
+_SHARED: Final = 1 - 2 * _RAW_THRESHOLD
+
+_STOP_WORDS: Final = frozenset(
+    "a an and are as at be been but by can decline declined approve approved fraud fraudulent for "
+    "from has have if in into is it its legit legitimate more of on or over per risk than that the "
+    "then this to transaction transactions true false under user using via was when which while "
+    "with within".split()
+)
+
+_SUFFIX = re.compile(r"(?:ing|ed|es|s|ly)$")
+
+_WORD = re.compile(r"[a-z][a-z'-]+")
+
+
+class ConceptEmbeddings(Embeddings):
+    """Deterministic vectors in which texts about the same things are close."""
+
+    def embed_query(self, text: str) -> list[float]:
+        """The vector of one text."""
+        return [float(x) for x in embed(text)]
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        """The vectors of several texts."""
+        return [self.embed_query(text) for text in texts]
+
+
+@lru_cache(maxsize=4096)
+def embed(text: str) -> NDArray[np.float32]:
+    """The unit vector of a text, scaled so that a cosine of 0.5 means "about the same thing"."""
+    total = np.zeros(DIMENSIONS - 1)
+    for feature, weight in features(text).items():
+        total += weight * _direction(feature)
+    length = np.linalg.norm(total)
+    own = total / length if length > 0 else total
+    vector = np.append(own, np.sqrt(_SHARED))
+    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+
+
+def features(text: str) -> dict[str, float]:
+    """What a text mentions: concepts weigh 1, words less.
+
+    >>> sorted(name for name, weight in features("via proxy at 3 AM").items() if weight == 1)
+    ['night', 'vpn']
+    """
+    found: dict[str, float] = {}
+    for mention in mentions(text):
+        found[f"no {mention.concept}" if mention.negated else mention.concept] = 1.0
+    for concept in _concepts_of(_stated_fields(text)):
+        found[concept] = 1.0
+    for word in _WORD.findall(text.lower()):
+        if word not in _STOP_WORDS:
+            found.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
+    return found
+
+
+def _stated_fields(text: str) -> Fields:
+    """The fields a text states; those of a condition at the bounds it sets."""
+    condition = parse_condition(text)
+    if condition is None:
+        return read_text(text)
+    stated: Fields = {}
+    for c in condition.comparisons:
+        if isinstance(c.value, int | float) and not isinstance(c.value, bool):
+            stated[c.field] = c.value - 1e-9 if c.op == "<" else c.value
+    return stated
+
+
+def _concepts_of(fields: Fields) -> Iterator[str]:
+    """What numbers mean in words: a young account, a night hour, a large amount."""
+    for name, at_most, below, above in _BINS:
+        value = fields.get(name)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            concept = below if value <= at_most else above
+            if concept:
+                yield concept
+
+
+_BINS: Final = (
+    ("account_age_days", 60, "new_account", "established"),
+    ("hour", 5, "night", ""),
+    ("amount", 20, "small amount", ""),
+    ("amount", 400, "", "large amount"),
+    ("tx_last_hour", 3, "", "velocity"),
+    ("distance_km", 200, "", "distance"),
+    ("merchant_rating", 3, "rating", ""),
+    ("past_disputes", 0, "", "disputes"),
+    ("amount_ratio", 3, "", "usual"),
+)
+
+
+@lru_cache(maxsize=65536)
+def _direction(feature: str) -> NDArray[np.float64]:
+    seed = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "big")
+    direction = np.random.default_rng(seed).standard_normal(DIMENSIONS - 1)
+    return np.asarray(direction / np.linalg.norm(direction))

@@ -1,0 +1,300 @@
+"""The one seam to language models: a prompt in, a filled-in form out, or an error of one family.
+
+Any LangChain chat model fits. Structured output is asked for in the way the model has it: a JSON
+schema, a function call, or plain JSON in the answer. It knows nothing of fraud.
+"""
+
+import json
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar
+
+from langchain_core.exceptions import LangChainException, OutputParserException
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import ValidationError
+
+from acegraph.nodes.models.fence import Fence
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.runtime.usage import begin_call, end_call, innermost
+from acegraph.state import AceError, Form, ModelAnswerInvalid, ModelRefused, ModelUnavailable
+
+if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
+
+Method = Literal["json_schema", "function_calling", "prompt"]
+
+F = TypeVar("F", bound=Form)
+
+
+_JSON = re.compile(r"\{.*\}", re.DOTALL)
+
+_ERROR_CODE = re.compile(r"[a-z_]{1,40}")
+
+_BEFORE_SCHEMAS = re.compile(r"gpt-3\.5|gpt-4(?:-|$)")
+
+_ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
+"""How servers without structured output answer a request for it."""
+
+_FILTERED: Final = "content_filter"
+
+_NOT_THE_METHOD: Final = frozenset({_FILTERED, "context_length_exceeded", "model_not_found"})
+
+# What clients are known to raise when a server answers with something that is not the protocol.
+_NOT_THE_PROTOCOL: Final = (
+    AssertionError,
+    AttributeError,
+    IndexError,
+    KeyError,
+    TypeError,
+    ValueError,
+    RecursionError,
+)
+
+_CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
+
+
+class LanguageModel:
+    """A chat model that fills in forms."""
+
+    def __init__(
+        self,
+        model: "BaseChatModel",
+        method: Method | None = None,
+        *,
+        secret: str | None = None,
+        on_line: bool = False,
+    ) -> None:
+        """Structured output is asked for by `method`, or in the way that the model's name suggests
+        with plain JSON as the way out. A model `on_line` is counted by its HTTP client.
+        """
+        self.model = model
+        self.name = str(getattr(model, "model_name", None) or type(model).__name__)
+        self._chosen = method
+        self.method: Method = method or _method_of(model, self.name)
+        self._secret = secret
+        self._on_line = on_line
+        self._structured: dict[tuple[type[Form], Method], Any] = {}
+
+    def fence(self, role: str, decision_id: str) -> Fence:
+        """Marks for what strangers wrote; a recording brings its own secret."""
+        return Fence(f"{role} {decision_id}", self._secret)
+
+    async def fill(self, form: type[F], messages: Sequence[BaseMessage], wait: Wait) -> F:
+        """Ask, and give the form filled in; `ModelError` for anything else.
+
+        An answer that cannot be read is asked for once more, with what is wrong with it.
+        """
+        given = list(messages)
+        with as_model_errors(self.name):
+            answer, method = await self._ask_or_ask_plainly(form, given, wait)
+            try:
+                return self._read(form, answer)
+            except _Unreadable as error:
+                complaint = str(error).removeprefix(f"{self.name}: ")
+            said = _text(answer["raw"]) or "(nothing)"
+            given += [AIMessage(said), HumanMessage(REPAIR.format(complaint=complaint))]
+            again: Method = method if method == "json_schema" else "prompt"
+            return self._read(form, await self._ask(form, given, again, wait))
+
+    async def _ask_or_ask_plainly(
+        self, form: type[F], messages: list[BaseMessage], wait: Wait
+    ) -> tuple[dict[str, Any], Method]:
+        try:
+            return await self._ask(form, messages, self.method, wait), self.method
+        except _client_errors() as error:
+            if self._chosen or self.method == "prompt" or not _is_about_the_request(error):
+                raise
+        innermost().notes.append(
+            f"{self.name} refused {self.method}: asked in plain JSON instead; "
+            "ACE_METHOD=prompt saves the first call"
+        )
+        return await self._ask(form, messages, "prompt", wait), "prompt"
+
+    async def _ask(
+        self, form: type[F], messages: list[BaseMessage], method: Method, wait: Wait
+    ) -> dict[str, Any]:
+        runnable, prompt = self._prepared(form, messages, method)
+        if not self._on_line:
+            begin_call(self.name)
+        answer = await wait.either(
+            lambda: runnable.invoke(prompt), lambda: runnable.ainvoke(prompt)
+        )
+        found: dict[str, Any] = answer if isinstance(answer, dict) else {"raw": answer}
+        if not self._on_line:
+            used = getattr(found.get("raw"), "usage_metadata", None) or {}
+            end_call(self.name, used.get("input_tokens"), used.get("output_tokens"))
+        return found
+
+    def _prepared(
+        self, form: type[F], messages: list[BaseMessage], method: Method
+    ) -> tuple[Any, list[BaseMessage]]:
+        if method == "prompt":
+            schema = json.dumps(form.model_json_schema())
+            return self.model, [*messages, HumanMessage(PLAIN_JSON.format(schema=schema))]
+        if (form, method) not in self._structured:
+            self._structured[form, method] = (
+                self.model.bind(**_openai_options(form, method))
+                if self._on_line
+                else _structured(self.model, form, method)
+            )
+        return self._structured[form, method], messages
+
+    def _read(self, form: type[F], answer: dict[str, Any]) -> F:
+        raw = answer["raw"]
+        if isinstance(raw, AIMessage):
+            self._refuse_what_is_no_answer(raw)
+        try:
+            parsed: Any = answer.get("parsed")
+            if parsed is None and isinstance(raw, AIMessage) and raw.tool_calls:
+                parsed = form.model_validate(raw.tool_calls[0]["args"])
+            if isinstance(parsed, form):
+                parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
+                return parsed
+            if found := _JSON.search(_text(raw)):
+                return form.model_validate_json(found[0])
+            if isinstance(error := answer.get("parsing_error"), ValidationError):
+                raise error
+        except ValidationError as error:
+            raise _Unreadable(f"{self.name}: {_first_complaint(error)}") from error
+        except ValueError as error:
+            raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
+        raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
+
+    def _refuse_what_is_no_answer(self, message: AIMessage) -> None:
+        refusal = message.additional_kwargs.get("refusal")
+        reason = message.response_metadata.get("finish_reason")
+        if refusal or reason == "content_filter":
+            raise ModelRefused(f"{self.name} declined to answer")
+        if reason == "length":
+            raise ModelAnswerInvalid(f"{self.name}: the answer was cut off")
+        if len(message.tool_calls) > 1:
+            raise _Unreadable(f"{self.name} gave {len(message.tool_calls)} answers, not one")
+
+
+class _Unreadable(ModelAnswerInvalid):
+    """The model answered, and the form cannot be read from it: worth asking once more."""
+
+
+@contextmanager
+def as_client_errors(name: str) -> Iterator[None]:
+    """What a client raises because of the line or the server, as one family of errors."""
+    try:
+        yield
+    except (TimeoutError, ConnectionError) as error:
+        raise ModelUnavailable(f"{name}: {str(error) or type(error).__name__}") from error
+    except _client_errors() as error:
+        raise _translated(name, error) from error
+
+
+@contextmanager
+def as_model_errors(name: str) -> Iterator[None]:
+    """Whatever the client of this model raises, as one family of errors."""
+    try:
+        with as_client_errors(name):
+            yield
+    except AceError:
+        raise
+    except ValidationError as error:
+        raise ModelAnswerInvalid(f"{name}: {_first_complaint(error)}") from error
+    except _NOT_THE_PROTOCOL as error:
+        raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol") from error
+
+
+def is_chat_model(given: object) -> TypeGuard["BaseChatModel"]:
+    """Whether it is a LangChain chat model; if one exists its module is loaded, so none is
+    imported.
+    """
+    loaded = sys.modules.get("langchain_core.language_models.chat_models")
+    return loaded is not None and isinstance(given, loaded.BaseChatModel)
+
+
+def _method_of(model: "BaseChatModel", name: str) -> Method:
+    from langchain_core.language_models import BaseChatModel  # 40 ms, for those who have a model
+
+    if type(model).with_structured_output is BaseChatModel.with_structured_output and (
+        type(model).bind_tools is BaseChatModel.bind_tools
+    ):
+        return "prompt"
+    return "function_calling" if _BEFORE_SCHEMAS.search(name) else "json_schema"
+
+
+def _structured(model: "BaseChatModel", form: type[Form], method: Method) -> Any:
+    """A runnable that asks for the form, for any chat model."""
+    from langchain_core.language_models import BaseChatModel
+
+    # LangChain's own implementation knows one method, and refuses to be told which.
+    own = type(model).with_structured_output is BaseChatModel.with_structured_output
+    how = {} if own else {"method": method}
+    return model.with_structured_output(form, include_raw=True, **how)
+
+
+def _openai_options(form: type[Form], method: Method) -> dict[str, Any]:
+    """The options that ask for the form in OpenAI's protocol: what `with_structured_output` would
+    send, made once and not at every call.
+    """
+    import openai
+
+    name = form.__name__
+    if method == "function_calling":
+        tool = convert_to_openai_tool(form)
+        choice = {"type": "function", "function": {"name": name}}
+        return {"tools": [tool], "tool_choice": choice, "parallel_tool_calls": False}
+    strict = openai.pydantic_function_tool(form)["function"]["parameters"]
+    schema = {"name": name, "schema": strict, "strict": True}
+    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+
+
+def _is_about_the_request(error: BaseException) -> bool:
+    status = getattr(error, "status_code", None)
+    return status in _ABOUT_THE_REQUEST and getattr(error, "code", None) not in _NOT_THE_METHOD
+
+
+def _text(raw: Any) -> str:
+    """What the model wrote: as text, or as the arguments of a call that was no good."""
+    if not isinstance(raw, AIMessage):
+        return raw.text if isinstance(raw, BaseMessage) else str(raw)
+    calls = [json.dumps(call["args"]) for call in raw.tool_calls]
+    return raw.text or "\n".join([*calls, *(str(c["args"]) for c in raw.invalid_tool_calls)])
+
+
+def _client_errors() -> tuple[type[BaseException], ...]:
+    """The errors of the HTTP clients in use; one that has raised is loaded, so none is imported."""
+    loaded = ((sys.modules.get(module), error) for module, error in _CLIENT_ERRORS.items())
+    return (LangChainException, *(getattr(module, error) for module, error in loaded if module))
+
+
+def _translated(name: str, error: BaseException) -> AceError:
+    """What went wrong, without the server's own words: they may repeat the key or the prompt."""
+    import openai
+
+    if isinstance(error.__cause__, AceError):  # of our own making: a budget, a recording
+        return error.__cause__
+    if isinstance(error, OutputParserException):
+        return ModelAnswerInvalid(f"{name} gave an answer that cannot be read")
+    if isinstance(error, openai.ContentFilterFinishReasonError):
+        return ModelRefused(f"{name} declined to answer")
+    if isinstance(error, openai.LengthFinishReasonError):
+        return ModelAnswerInvalid(f"{name}: the answer was cut off")
+    if isinstance(error, openai.AuthenticationError):
+        return ModelUnavailable(f"{name}: the server refused the key (401)")
+    status, code = getattr(error, "status_code", None), str(getattr(error, "code", None) or "")
+    if code == _FILTERED:
+        return ModelRefused(f"{name}: the server's content filter declined to answer")
+    where = f" (HTTP {status})" if status else ""
+    what = f": {code}" if _ERROR_CODE.fullmatch(code) else ""
+    return ModelUnavailable(f"{name}: {type(error).__name__}{where}{what}")
+
+
+def _first_complaint(error: ValidationError) -> str:
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(str(part) for part in first["loc"])
+    return f"{where}: {first['msg']}" if where else first["msg"]
+
+
+REPAIR: Final = "That cannot be used: {complaint}. Give the whole answer again, corrected."
+
+PLAIN_JSON: Final = "Answer with one JSON object that fits this schema, and nothing else:\n{schema}"

@@ -1,0 +1,1 @@
+"""The reflector node: from one judged decision to one heuristic, or to nothing."""

@@ -1,0 +1,74 @@
+"""A custom reflector: a chat model, a runnable or a function in the form the node calls."""
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from pydantic import ValidationError
+
+from acegraph.nodes.models.custom_calls import _Call
+from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.reflector.reflector import Judged, Reflection, Reflector
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import Condition, InvalidCondition, ModelAnswerInvalid, ReflectionForm
+
+
+class Reflecting(Protocol):
+    """What the reflector node calls."""
+
+    async def settle(
+        self, judged: Judged, wait: Wait, name: str | None = None
+    ) -> Reflection | None:
+        """Reflect."""
+        ...
+
+
+def as_reflector(given: Any) -> Reflecting:
+    """Bring a reflector to the form the node calls."""
+    if isinstance(given, Reflector):
+        return given
+    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
+        return Reflector(given)
+    return _ForeignReflector(_Call(given, "reflector"))
+
+
+class _ForeignReflector:
+    def __init__(self, call: _Call) -> None:
+        self._call = call
+
+    async def settle(
+        self, judged: Judged, wait: Wait, name: str | None = None
+    ) -> Reflection | None:
+        answer = await self._call(
+            {
+                "query": judged.transaction.text,
+                "predicted": judged.predicted,
+                "correct": judged.correct,
+                "agent_reasoning": judged.reasoning,
+            },
+            wait,
+        )
+        if answer is None:
+            return None
+        given = {"confidence": 0.5, **answer} if isinstance(answer, Mapping) else answer
+        try:
+            form = ReflectionForm.model_validate(given)
+        except ValidationError as error:
+            raise ModelAnswerInvalid(str(error.errors()[0]["msg"])) from error
+        if not form.new_bullet.strip():
+            return None
+        return Reflection(
+            new_bullet=form.new_bullet.strip(),
+            problem_types=form.problem_types,
+            confidence=form.confidence,
+            condition=_condition(form),
+            author="custom reflector",
+        )
+
+
+def _condition(form: ReflectionForm) -> dict[str, Any] | None:
+    if form.condition is None:
+        return None
+    try:
+        return Condition.from_json(form.condition.model_dump()).to_json()
+    except InvalidCondition as error:
+        raise ModelAnswerInvalid(str(error)) from error

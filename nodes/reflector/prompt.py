@@ -1,0 +1,61 @@
+"""What the reflector's language model is told: a constant, and the function that fills it in."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Final
+
+from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
+
+from acegraph.nodes.models.fence import _FENCED, Fence, _one_line
+from acegraph.state import Case
+
+REFLECTOR: Final = f"""\
+You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
+It must be actionable, with thresholds, specific and about the kind of transaction, never about a person, \
+card, account or merchant by name. Past cases with their correct answers are given where there are some: \
+the rule should tell those of one answer from those of the other. If the rule can be stated over the \
+transaction's fields, also give it as a condition of at most three comparisons and the verdict that \
+follows; it is checked on past cases before it is believed. If there is nothing to learn, leave new_bullet \
+empty.
+{_FENCED}"""
+
+
+_LONGEST_CASE: Final = 1_000
+"""Characters of a past case: it is there to be compared with, not to be decided."""
+
+
+VERSION: Final = blake2b(REFLECTOR.encode(), digest_size=4).hexdigest()
+"""Of the reflector's prompt; it is kept with every bullet that a model wrote."""
+
+
+@dataclass(frozen=True)
+class Mistake:
+    """What the reflector is told of a judged decision."""
+
+    text: str
+    predicted: str
+    correct: str
+    reasoning: str = ""
+    field_names: Sequence[str] = ()
+    """The fields that a condition may use."""
+    similar: Sequence[Case] = ()
+    """Labelled past cases that resemble it, of both outcomes."""
+
+
+def reflector_messages(told: Mistake, fence: Fence) -> list[BaseMessage]:
+    """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
+    outcome = "right" if told.predicted == told.correct else "wrong"
+    fields = ", ".join(_one_line(name) for name in told.field_names) or "(none)"
+    past = "\n".join(
+        f"Correct answer {c.label}:\n{fence(c.text[:_LONGEST_CASE])}" for c in told.similar
+    )
+    return [
+        SystemMessage(REFLECTOR),
+        HumanMessage(
+            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(told.text)}\n\n"
+            f"Decision: {told.predicted}, which was {outcome}. Correct answer: {told.correct}\n"
+            f"The agent's reasoning:\n{fence(told.reasoning or '(none given)')}\n\n"
+            f"Past cases that resemble it:\n{past or '(none)'}"
+        ),
+    ]

@@ -1,0 +1,118 @@
+"""The mathematics of the five stages: arrays in, order out. No I/O, no clock, no logger.
+
+River's rule holds here: chance comes in as a parameter. Products are computed in single precision,
+as fast as memory allows, with a bound on what rounding can have changed; whoever is too close to
+call is computed again in double precision. So the result is exact, on any machine.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating]
+
+Bools = NDArray[np.bool_]
+
+Rows = NDArray[np.intp]
+
+
+RELAXATION: Final = 0.8
+"""How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never
+lower."""
+
+DIGITS: Final = 9
+"""Scores that agree to so many digits are equal: beyond is rounding, which must decide nothing."""
+
+_AT_ONCE: Final = 1024
+
+
+def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
+    """The generator of one decision: the same whatever runs beside it, so it can be replayed."""
+    digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
+    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
+
+
+def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
+    """Stage 2: at or above the threshold; with too few left, at or above 0.8 of it, never lower.
+
+    >>> pass_quality(np.array([0.9, 0.25, 0.1]), 0.3, wanted=2).tolist()
+    [True, True, False]
+    """
+    passed = rates >= threshold
+    # 0.3 * 0.8 is a hair above 0.24 in binary: a rate of exactly 6 in 25 must pass.
+    enough = np.count_nonzero(passed) >= wanted
+    return passed if enough else rates >= threshold * RELAXATION - 1e-12
+
+
+def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:
+    """Stage 4: one draw from Beta(helpful + 1, harmful + 1) for each bullet."""
+    return rng.beta(helpful + 1, harmful + 1)
+
+
+def rounding(dimensions: int) -> float:
+    """What single precision can have changed in a cosine of unit vectors, in any order of summing.
+
+    The bound n u of the textbooks (Higham 2002, section 3.1), twice: for the product, and for unit
+    vectors whose length is 1 but for their own rounding.
+    """
+    return 2 * (dimensions + 2) * 2.0**-24
+
+
+def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
+    """The cosines of some rows with a unit vector, or several, in double precision."""
+    wide = vectors.astype(np.float64).T
+    found = np.empty((len(rows), *wide.shape[1:]))
+    for start in range(0, len(rows), _AT_ONCE):
+        part = slice(start, start + _AT_ONCE)
+        found[part] = matrix[rows[part]].astype(np.float64) @ wide
+    return found.round(DIGITS)
+
+
+def pass_semantic(
+    products: Floats, rows: Rows, matrix: Floats, query: Floats, threshold: float
+) -> Bools:
+    """Stage 3 for bullets without a rule to go by: cosine at or above the threshold."""
+    error = rounding(matrix.shape[1])
+    passed = products >= threshold - error
+    close = (passed & (products <= threshold + error)).nonzero()[0]
+    if len(close):
+        passed[close] = cosines(matrix, rows[close], query) >= threshold
+    return passed
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The bullets that came as far as stage 4, in the order of their ids."""
+
+    matrix: Floats
+    """Unit vectors in single precision, of these and other bullets."""
+    rows: Rows
+    """Which rows of the matrix they are."""
+    query: Floats
+    """The unit vector of the transaction."""
+    products: Floats
+    """Their cosines with the query, in single precision."""
+    floors: Floats
+    """What their semantic score is at least: the threshold for a rule that holds."""
+    fixed: Floats
+    """What they score apart from that: weighted quality and draw."""
+    semantic_weight: float
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def exactly(self, which: Rows, others: Rows) -> tuple[Floats, Floats]:
+        """The scores of stage 3 of some, and their cosines to others, in double precision."""
+        towards = np.vstack([self.query, self.matrix[self.rows[others]]])
+        found = cosines(self.matrix, self.rows[which], towards)
+        return np.maximum(found[:, 0], self.floors[which]), found[:, 1:]
+
+
+def best_of(values: Floats, n: int) -> Rows:
+    """Where the n largest values are, in no order."""
+    if n >= len(values):
+        return np.arange(len(values))
+    return values.argpartition(len(values) - n)[len(values) - n :]

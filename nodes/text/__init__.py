@@ -1,0 +1,4 @@
+"""Reading transactions and sentences: fields, words, numbers, negations, look-alike letters.
+
+Nothing here asks a model or a database.
+"""

@@ -1,0 +1,252 @@
+"""Words that mean the same thing in a transaction or a heuristic: one concept, many phrasings.
+
+The reader takes its flags from here, the embedder its concepts. It knows nothing of verdicts: that
+a VPN is mentioned is a fact, whether it is bad is for the scorecard and the bullets to say.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+FLAGS: Final[dict[str, tuple[str, ...]]] = {
+    "vpn": (
+        "vpn", "proxy", "proxies", "tor exit", "tor network", "tor browser", "anonymizer", "anonymiser",
+        "anonymous network", "anonymized connection", "masked ip", "hidden ip", "hosting provider ip",
+        "data center ip", "datacenter ip", "residential relay",
+    ),
+    "new_device": (
+        "new device", "unrecognized device", "unrecognised device", "unknown device", "unfamiliar device",
+        "device never seen", "device not seen before", "first-time device", "first use of this device",
+        "new phone", "new browser", "unrecognized browser", "unregistered device",
+    ),
+    "country_changed": (
+        "different country", "another country", "country mismatch", "foreign ip", "foreign country",
+        "ip from abroad", "from abroad", "overseas ip", "outside the home country", "cross-border",
+        "geolocation mismatch", "impossible travel", "country differs", "countries differ",
+    ),
+    "address_mismatch": (
+        "address mismatch", "addresses differ", "address differs", "shipping address differs",
+        "billing mismatch", "avs mismatch", "avs failed", "different shipping address",
+        "ship-to differs", "shipping and billing addresses do not match",
+    ),
+    "new_account": (
+        "new account", "new user", "new customer", "newly created account", "newly opened account",
+        "account just opened", "account just created", "first-time customer", "fresh account",
+        "recently created account", "recently opened account", "brand-new account", "first purchase",
+    ),
+    "verified": (
+        "identity verified", "verified identity", "verified customer", "3-d secure passed",
+        "3ds passed", "3-d secure authenticated", "two-factor passed", "two-factor confirmed",
+        "strong authentication passed", "passed strong authentication", "otp confirmed",
+        "biometric confirmed", "document check passed", "kyc complete",
+    ),
+    "travel_notice": (
+        "travel notice", "travel notification", "travel plan on file", "announced trip",
+        "trip announced", "told the bank about the trip", "declared travel",
+    ),
+    "failed_check": (
+        "cvv mismatch", "cvv failed", "wrong cvv", "wrong pin", "pin failed", "failed authentication",
+        "failed login", "failed logins", "authentication failed", "failed verification",
+    ),
+    "rush_shipping": (
+        "express shipping", "overnight shipping", "next-day delivery", "rush delivery",
+        "expedited shipping", "same-day delivery",
+    ),
+    "disposable_email": (
+        "disposable email", "temporary email", "throwaway email", "disposable e-mail",
+        "temporary e-mail", "burner email",
+    ),
+    "recent_change": (
+        "password was changed", "password changed", "password reset", "address was changed",
+        "phone number was changed", "recent profile change", "contact details changed",
+        "e-mail changed", "email changed", "sim swap",
+    ),
+    "recurring": (
+        "recurring payment", "recurring charge", "subscription renewal", "standing order",
+        "monthly subscription", "saved merchant", "regular merchant", "has paid this merchant before",
+    ),
+}  # fmt: skip
+"""Flags of a transaction: the field, and the phrases that set it."""
+
+
+_KNOWN_DEVICE: Final = (
+    "known device", "usual device", "trusted device", "recognized device", "recognised device",
+    "registered device", "own device", "same device as always",
+)  # fmt: skip
+
+OPPOSITES: Final[dict[str, tuple[str, ...]]] = {
+    "new_device": _KNOWN_DEVICE,
+    "country_changed": ("home country", "domestic ip", "same country", "usual country"),
+    "address_mismatch": (
+        "addresses match",
+        "address matches",
+        "avs match",
+        "same shipping address",
+    ),
+    "new_account": ("established account", "long-standing customer", "loyal customer"),
+    "verified": ("unverified", "identity not checked"),
+}
+"""Phrases that say a flag is not set."""
+
+
+CATEGORIES: Final[dict[str, tuple[str, ...]]] = {
+    "electronics": (
+        "electronics",
+        "electronic goods",
+        "laptop",
+        "laptops",
+        "smartphone",
+        "computer",
+    ),
+    "crypto": ("crypto", "cryptocurrency", "bitcoin", "crypto exchange", "digital currency"),
+    "gift_cards": (
+        "gift card",
+        "gift cards",
+        "giftcard",
+        "prepaid card",
+        "prepaid cards",
+        "voucher",
+    ),
+    "grocery": ("grocery", "groceries", "supermarket", "food market"),
+    "restaurant": ("restaurant", "cafe", "coffee shop", "food delivery", "diner"),
+    "travel": ("airline", "hotel", "travel agency", "flight", "flights", "travel booking"),
+    "fuel": ("gas station", "petrol station", "fuel", "gasoline"),
+    "clothing": ("clothing", "fashion", "apparel", "shoes"),
+    "jewelry": ("jewelry", "jewellery", "jeweler", "luxury watch", "watches"),
+    "gaming": ("gaming", "video game", "game credits", "in-game"),
+    "gambling": ("gambling", "betting", "casino", "sportsbook"),
+    "pharmacy": ("pharmacy", "drugstore", "medicine"),
+    "digital_services": ("streaming", "software subscription", "digital service", "app store"),
+    "transit": ("transit", "train ticket", "bus ticket", "ride hailing", "taxi", "parking"),
+    "money_transfer": ("wire transfer", "money transfer", "remittance", "bank transfer"),
+    "household": ("furniture", "home improvement", "hardware store", "appliance", "appliances"),
+}
+"""Kinds of merchants."""
+
+
+CHANNELS: Final[dict[str, tuple[str, ...]]] = {
+    "in_store": (
+        "in store",
+        "in-store",
+        "chip",
+        "contactless",
+        "card present",
+        "point of sale",
+        "pos",
+    ),
+    "online": ("online", "e-commerce", "ecommerce", "web shop", "card not present", "website"),
+    "phone": ("by phone", "telephone order", "phone order"),
+    "atm": ("atm", "cash machine", "cash withdrawal"),
+}
+
+
+TOPICS: Final[dict[str, tuple[str, ...]]] = {
+    "amount": ("amount", "price", "value", "purchase of", "usd", "dollar", "dollars", "spend",
+               "spending", "cost"),
+    "large amount": ("large purchase", "expensive", "high-value", "high value", "big-ticket",
+                     "large sum", "costly"),
+    "small amount": ("small payments", "small purchases", "tiny amount", "micro", "low-value",
+                     "few dollars"),
+    "velocity": ("velocity", "per hour", "last hour", "rapid", "burst", "in a row", "repeated",
+                 "many transactions", "transactions in", "attempts", "frequency", "in quick succession",
+                 "tx_last_hour", "tx_last_day", "minutes apart", "card testing"),
+    "night": ("night", "midnight", "late hours", "small hours", "early morning", "after dark",
+              "unusual hour", "odd hour", "night-time", "hour"),
+    "account_age": ("account age", "account_age_days", "days old", "day-old", "age of the account",
+                    "opened", "tenure", "years old", "months old"),
+    "distance": ("distance", "far from home", "km from", "miles from", "distance_km", "far away"),
+    "rating": ("rating", "rated", "stars", "reviews", "reputation", "merchant_rating"),
+    "disputes": ("dispute", "disputes", "chargeback", "chargebacks", "fraud report", "fraud reports",
+                 "past_disputes", "complaints"),
+    "usual": ("usual spend", "average", "typical", "normal spend", "amount_ratio", "usual_amount",
+              "times the usual", "out of pattern"),
+    "country": ("country", "nigeria", "romania", "russia", "china", "brazil", "overseas", "abroad",
+                "foreign", "geolocation", "location"),
+}  # fmt: skip
+"""What a sentence is about, for the embedder; fields of the same name count as mentions."""
+
+
+_FILLER = r"(?:\W{1,3}(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for)){0,4}"
+
+_NEGATION = re.compile(
+    r"\b(?:no|not|without|never|zero|\w+n't|cannot|nor|neither|nothing)\b"
+    + _FILLER
+    + r"(?:\W{1,3}\w+)?"
+    + _FILLER
+    + r"\W*$"
+)
+"""A negation with at most one word of content between it and what it denies."""
+
+_CLAUSE = re.compile(r"[.;,!?]|\bbut\b|\band\b|\bnot only\b")
+
+_DENIAL = re.compile(
+    r"\s*(?:[:=]\s*|(?:is|was|has|had)\s+)?"
+    r"(?:no|n|false|not|never|none|0|off|disabled|inactive|(?:is|was|has|had|did|does)n't)\b"
+)
+
+_LOOK_BACK: Final = 60
+
+
+@dataclass(frozen=True)
+class Mention:
+    """One concept found in a text."""
+
+    group: str
+    concept: str
+    phrase: str
+    start: int
+    negated: bool
+
+
+def _joined(phrase: str) -> str:
+    """One spelling for "new device", "new-device" and "new_device"."""
+    return re.sub(r"[\s_-]+", " ", phrase)
+
+
+def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
+    longest_first = sorted(phrases, key=len, reverse=True)
+    joined = "|".join(re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in longest_first)
+    return re.compile(rf"(?<![\w-])({joined})s?(?!\w)")
+
+
+@cache
+def _index() -> dict[str, tuple[str, str, bool]]:
+    """Phrase -> group, concept, whether it says the opposite; the first group that has it wins."""
+    found: dict[str, tuple[str, str, bool]] = {}
+    groups = (
+        ("flag", FLAGS, False),
+        ("flag", OPPOSITES, True),
+        ("category", CATEGORIES, False),
+        ("channel", CHANNELS, False),
+        ("topic", TOPICS, False),
+    )
+    for group, concepts, opposite in groups:
+        for concept, phrases in concepts.items():
+            for phrase in (*phrases, concept):
+                found.setdefault(_joined(phrase), (group, concept, opposite))
+    return found
+
+
+@cache
+def _pattern() -> re.Pattern[str]:
+    """Made when first needed: it is most of what importing this module would cost."""
+    return _any_of(_index())
+
+
+@lru_cache(maxsize=256)
+def mentions(text: str) -> tuple[Mention, ...]:
+    """Every concept that a text mentions, with negations read ("no VPN", "VPN: no").
+
+    >>> [(m.concept, m.negated) for m in mentions("no proxy, but a new device")]
+    [('vpn', True), ('new_device', False)]
+    """
+    lowered, all_found = text.lower().replace("’", "'"), []
+    for found in _pattern().finditer(lowered):
+        group, concept, opposite = _index()[_joined(found[1])]
+        before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
+        clause = _CLAUSE.split(before)[-1]
+        denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, found.end()))
+        all_found.append(Mention(group, concept, found[1], found.start(), denied != opposite))
+    return tuple(all_found)  # reader and embedder look at the same text

@@ -1,0 +1,104 @@
+"""Texts compared by how they look, and what identifies somebody in them.
+
+Look-alike letters, accents, widths and capitals make no difference here. It knows nothing of
+bullets or playbooks.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator
+from typing import Final
+
+from acegraph.state import clean_text
+
+_LOOKALIKES: Final = str.maketrans(
+    "авсеһнікӏјкмпорԛѕтуѵԝхуԁɡҽɩ" + "αβεηικνορτυχωγϲϳ" + "օսհոցզ" + "ıłøđħŧɑʀꜱ" + "ǀ∣",
+    "abcehhikljkmnopqstyvwxydgei" + "abenikvoptuxwycj" + "ounngq" + "ilodhtars" + "ll",
+)
+"""Letters of other alphabets that look like Latin ones, after case folding."""
+
+
+_CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
+
+_IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")
+
+_EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
+
+_IP = re.compile(
+    r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f:]+\b"
+)
+
+_PHONE = re.compile(
+    r"(?:\+|\b00)\d(?:[ .()\-/]{0,2}\d){7,14}|\b\(?\d{3}\)?[ .\-]\d{3}[ .\-]\d{4}\b"
+)
+
+_DIGITS = re.compile(r"(?<![\d.,])\d{9,}|(?<![\d.,])\d(?:[ \-]\d){8,}")
+
+_TOKEN = re.compile(r"\b(?=[a-z\d]*\d)(?=[a-z\d]*[a-z])[a-z\d]{12,}\b")
+
+
+def skeleton(text: str) -> str:
+    """What a text looks like, in plain small letters.
+
+    >>> skeleton("P" + chr(0x430) + "ypal, Café")  # a Cyrillic letter, an accent
+    'paypal, cafe'
+    """
+    folded = unicodedata.normalize("NFKC", clean_text(text)).casefold().translate(_LOOKALIKES)
+    parts = unicodedata.normalize("NFD", folded)
+    bare = "".join(c for c in parts if unicodedata.category(c) != "Mn").translate(_LOOKALIKES)
+    return "".join(_digit(c) for c in bare)
+
+
+def words_of(text: str) -> list[str]:
+    """The words of a skeleton."""
+    return re.findall(r"[^\W_]+", text)
+
+
+def personal_data(text: str) -> str | None:
+    """What kind of identifier a skeleton contains, whoever it belongs to; None for none.
+
+    >>> personal_data("decline card 4111 1111 1111 1111")
+    'a card number'
+    >>> personal_data("decline when amount >= 0.3333333333") is None
+    True
+    """
+    for kind, found in _kinds(text):
+        if found:
+            return kind
+    return None
+
+
+def _kinds(text: str) -> Iterator[tuple[str, bool]]:
+    yield "a card number", any(_is_card(found[0]) for found in _CARD.finditer(text))
+    yield "an IBAN", any(_is_iban(found[0]) for found in _IBAN.finditer(text))
+    yield "an e-mail address", bool(_EMAIL.search(text))
+    yield "an IP address", bool(_IP.search(text))
+    yield "a phone number", bool(_PHONE.search(text))
+    yield "a long row of digits", bool(_DIGITS.search(text))
+    yield "an identifier", bool(_TOKEN.search(text))
+
+
+def _is_card(text: str) -> bool:
+    """Luhn's check.
+
+    >>> _is_card("4111-1111-1111-1111"), _is_card("4111-1111-1111-1112")
+    (True, False)
+    """
+    digits = [int(c) for c in text if c.isdigit()]
+    doubled = [d if i % 2 == 0 else (2 * d - 9 * (d > 4)) for i, d in enumerate(digits[::-1])]
+    return sum(doubled) % 10 == 0
+
+
+def _is_iban(text: str) -> bool:
+    """ISO 13616: the remainder by 97 is 1; with spaces a few words may follow."""
+    plain = text.replace(" ", "")
+    for length in range(min(len(plain), 34), 14, -1):
+        moved = plain[4:length] + plain[:4]
+        if int("".join(str(int(c, 36)) for c in moved)) % 97 == 1:
+            return True
+    return False
+
+
+def _digit(c: str) -> str:
+    """Digits of other scripts as ours."""
+    return str(unicodedata.digit(c)) if c.isdigit() and not c.isascii() else c

@@ -1,0 +1,325 @@
+"""A heuristic's sentence taken apart: what it decides, in which directions, up to which numbers,
+and the words that remain.
+
+"$1,000", "1000 dollars" and "1k" are one number, "24 hours" and "1 day" one span of time, "10 PM"
+and "22:00" one time of day. It knows words, not their truth.
+"""
+
+import math
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+from rapidfuzz.distance import OSA
+
+from acegraph.state import Comparison
+from acegraph.state.values.notation import written_number
+
+_NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
+
+_UP: Final = (
+    r">=?|≥|above|over|more than|greater than|higher than|larger than|bigger than|longer than"
+    r"|exceed\w*|at least|no less than|no fewer than|not less than|not below|not under|older than"
+    r"|after|beyond|in excess of|minimum(?: of)?|starting at|or (?:more|above|higher|over|older)"
+)
+
+_DOWN: Final = (
+    r"<=?|≤|below|under|less than|fewer than|lower than|smaller than|shorter than|at most"
+    r"|no more than|not more than|no greater than|not above|not over|not exceed\w*|up to"
+    r"|younger than|newer than|before|(?:with)?in (?:the )?(?:last|past|previous)|within"
+    r"|maximum(?: of)?|until"
+    r"|or (?:less|fewer|below|lower|under|younger)"
+)
+
+# "no more than" before "more than": the longer phrase has to win.
+_DIRECTION = re.compile(
+    rf"(?P<down>\b(?:no more|not more|no greater) than\b|\bnot (?:above|over|exceed\w*)\b)"
+    rf"|(?P<up>\b(?:no less|no fewer|not less) than\b|\bnot (?:below|under)\b)"
+    rf"|(?P<up2>(?<!\w)(?:{_UP})(?!\w))|(?P<down2>(?<!\w)(?:{_DOWN})(?!\w))",
+    re.IGNORECASE,
+)
+
+VERDICT: Final = re.compile(
+    rf"(?P<negated>\b{_NOT}\b[\s-]+(?:a\s+|be\s+|as\s+|to\s+)?)?"
+    r"\b(?:(?P<decline>declin\w*|den(?:y|ies|ied|ying)\b|reject\w*|block\w*|refus\w*"
+    r"|turn(?:ed|ing|s)?\s+(?:\w+\s+)?down|fraud\w*|suspicious|illegitimate|unsafe)"
+    r"|(?P<approve>approv\w*|accept\w*|allow\w*|permit\w*|legit\w*|safe|genuine"
+    r"|(?:let|wave)s?\s+(?:\w+\s+){0,2}through|go(?:es)?\s+through))\b",
+    re.IGNORECASE,
+)
+
+# Fraud as a topic, not as a finding.
+_TOPIC = re.compile(
+    r"\b(?:(?:low|no|little|less|minimal|without|any)\s+fraud\b"
+    r"|fraud\s+(?:risk|score|team|report|reports|pattern|patterns|signal|check|checks|rate))\b",
+    re.IGNORECASE,
+)
+
+_CLAIM_WORD = (
+    r"(?:confiden\w*|certain\w*|probab\w*|likel\w*|precision|accura\w*|sure|chance|fraud\w*|legit\w*"
+    r"|success\w*|correct\w*|hit rate)"
+)
+
+_PERCENT = r"\d+(?:\.\d+)?\s*(?:%|percent\b|per cent\b)"
+
+_SHARE = rf"(?:{_PERCENT}|(?<![\d.])[01]?\.\d+)(?!\d|\s+or\s)"
+
+_OF_THESE = rf"{_PERCENT}\W+of\W+(?:these|those|them|such|cases|the\W+time|the\W+cases|labelled)"
+
+# A percentage or a confidence is a claim about the rule, unless it bounds a field.
+_CLAIM = re.compile(
+    rf"{_CLAIM_WORD}\W+(?:of\W+|is\W+|was\W+|score\W+|level\W+){{0,2}}(?:about\W+|around\W+)?"
+    rf"{_SHARE}|{_SHARE}\W+(?:\w+\W+){{0,2}}?{_CLAIM_WORD}"
+    rf"|{_OF_THESE}|{_PERCENT}(?!\s+or\s)",
+    re.IGNORECASE,
+)
+
+_BOUNDING = re.compile(
+    rf"(?<!\w)(?:{_UP}|{_DOWN}|between(?:\s+\S+\s+and)?)\s*(?:about\s+|around\s+)?$", re.IGNORECASE
+)
+
+_WORDS_FOR: Final = {
+    word: number
+    for number, word in enumerate(
+        "zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen "
+        "fifteen sixteen seventeen eighteen nineteen twenty".split()
+    )
+} | dict(
+    zip("thirty forty fifty sixty seventy eighty ninety".split(), range(30, 100, 10), strict=True)
+)
+
+_SCALES: Final = {"k": 1e3, "m": 1e6, "hundred": 1e2, "thousand": 1e3, "million": 1e6}
+
+_UNITS: Final = {
+    "second": ("days", 1 / 86400), "sec": ("days", 1 / 86400), "minute": ("days", 1 / 1440),
+    "min": ("days", 1 / 1440), "hour": ("days", 1 / 24), "hr": ("days", 1 / 24),
+    "day": ("days", 1.0), "week": ("days", 7.0), "month": ("days", 30.0), "year": ("days", 365.0),
+    "km": ("km", 1.0), "kilometer": ("km", 1.0), "kilometre": ("km", 1.0), "mile": ("km", 1.609344),
+    "percent": ("percent", 1.0), "o'clock": ("clock", 1.0),
+}  # fmt: skip
+"""What a number counts, and in which size."""
+
+_CURRENCY = re.compile(
+    r"(?P<usd>(?:\bus)?\$|(?<![a-z_])(?:usd|dollars?|bucks)(?![a-z_]))"
+    r"|(?P<eur>€|(?<![a-z_])(?:eur|euros?)(?![a-z_]))"
+    r"|(?P<gbp>£|(?<![a-z_])(?:gbp|pounds?)(?![a-z_]))"
+    r"|(?P<jpy>¥|(?<![a-z_])(?:jpy|yen)(?![a-z_]))"
+)
+
+# Most sentences name no money and no time of day, and this is soon seen.
+_MAY_NAME_MONEY = re.compile(r"[$€£¥]|usd|dollar|buck|eur|gbp|pound|jpy|yen")
+
+_MAY_NAME_TIME = re.compile(r"\d(?::\d|\s*[ap]\.?m\b)")
+
+_TIME = re.compile(r"(?<![\w:.,])([01]?\d|2[0-3])(?::([0-5]\d)\b)?(?:\s*([ap])\.?m\b|(?<=:\d\d))")
+
+# A digit after a letter is part of a name, but not in a script that writes without spaces.
+_NUMBER = re.compile(
+    r"(?=[-−\d])(?P<sign>(?<![^\s(=])[-−])?(?<![a-z0-9_.])(?P<digits>\d+(?:[.,]\d+)*)"
+    r"\s*(?P<scale>(?:k|m|hundred|thousand|million)\b)?"
+    rf"(?:[\s-]*(?P<unit>{'|'.join(_UNITS)})s?\b)?(?P<plus>\+)?"
+)
+
+_WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
+
+_EMPTY: Final = frozenset(
+    "a an the this that these those it its they them their there any all each every some such one "
+    "and or then so also too as at in into of on onto via with when whenever if "
+    "where while once is are was were be been being has have had do does did will would shall "
+    "should must can could may might please always usually generally typically often strongly "
+    "clearly immediately automatically simply just very highly quite really rather likely probably "
+    "considered treat treated treating regard regarded seen deemed mark marked which who whose "
+    "transaction payment purchase order charge customer user client cardholder buyer person people "
+    "someone you we our your rule note about around roughly approximately per value amount total "
+    "sum made make makes making using use used than risk risky riskier sign signal indicator case "
+    "cases dollar s time".split()
+)
+"""Words that change nothing about what such a sentence says."""
+
+_LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
+
+_SYNONYMS: Final = {
+    other: word
+    for word, others in {
+        "usual": "average typical normal customary",
+        "confirm": "verified verify authenticated authenticate validated",
+        "bill": "invoice",
+        "shop": "store merchant retailer seller",
+        "new": "newly recently recent fresh freshly",
+        "same": "identical equal",
+        "differ": "different other",
+        "phone": "telephone",
+        "replac": "swapped swap exchanged",
+    }.items()
+    for other in others.split()
+}
+
+_LONG_SYNONYMS: Final = [word for word in _SYNONYMS if len(word) > 5]
+
+_SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
+
+_VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
+
+
+@dataclass(frozen=True)
+class Said:
+    """One sentence taken apart."""
+
+    verdicts: tuple[int, ...]
+    """1 for each turn to DECLINE, -1 to APPROVE, in order."""
+    directions: tuple[str, ...]
+    bounds: tuple[tuple[str, float], ...]
+    """Numbers that bound a field, with what they count: days, kilometres, percent or the clock."""
+    currencies: tuple[str, ...]
+    """Those it names, in order."""
+    words: tuple[str, ...]
+    """The other words that carry meaning, in order."""
+
+
+def take_apart(text: str) -> Said:
+    """What a sentence says.
+
+    >>> said = take_apart("Decline card payments over $1,000 within 24 hours, 90% are fraud")
+    >>> said.verdicts, said.directions, said.bounds, said.words
+    ((1,), ('up', 'down'), (('', 1000.0), ('days', 1.0)), ('card',))
+    """
+    text = _normal(text)
+    currencies: tuple[str, ...] = ()
+    if _MAY_NAME_MONEY.search(text):
+        currencies = tuple(dict.fromkeys(str(m.lastgroup) for m in _CURRENCY.finditer(text)))
+        text = _CURRENCY.sub("", text)
+    directions: list[str] = []
+    bounds: list[tuple[str, float]] = []
+    turns: list[int] = []
+
+    def direct(found: re.Match[str]) -> str:
+        directions.append(str(found.lastgroup).rstrip("2"))
+        return " "
+
+    def bind(found: re.Match[str]) -> str:
+        bounds.append(_bound(found))
+        if found["plus"]:
+            directions.append("up")
+        return " "
+
+    def turn(found: re.Match[str]) -> str:
+        turns.append((1 if found["decline"] else -1) * (-1 if found["negated"] else 1))
+        return " "
+
+    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, text))
+    text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
+    verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
+    words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
+    return Said(verdicts, tuple(directions), tuple(bounds), currencies, words)
+
+
+@lru_cache(maxsize=8192)
+def stem(word: str) -> str:
+    """A word without its ending, one of its synonyms, or nothing where it carries no meaning.
+
+    >>> stem("countries"), stem("country"), stem("average"), stem("purchases"), stem("pamyent")
+    ('countr', 'countr', 'usual', '', '')
+    """
+    short = _SUFFIX.sub("", word) if len(word) > 4 else word
+    forms = {word, short} if short == word else {word, short, short + "e"}
+    if _EMPTY & forms or any(_is_slip(form, empty) for form in forms for empty in _LONG_EMPTY):
+        return ""
+    meant = next((known for known in _LONG_SYNONYMS if _is_slip(word, known)), word)
+    return _SYNONYMS.get(meant) or re.sub(r"(?<=\w{3})[ey]$", "", short)
+
+
+def is_swapped(word: str, meant: str) -> bool:
+    """Whether two letters have changed places.
+
+    >>> is_swapped("merchnat", "merchant"), is_swapped("mcc5411", "mcc5141")
+    (True, False)
+    """
+    return (
+        len(word) == len(meant)
+        and word[0] == meant[0]
+        and OSA.distance(word, meant, score_cutoff=1) == 1
+        and sorted(word) == sorted(meant)
+        and word.isalpha()
+        and word.isascii()  # no word ends where a script writes without spaces
+    )
+
+
+def _is_slip(word: str, known: str) -> bool:
+    """Whether a known word was meant: letters changed places, or one inside it is missing."""
+    if len(word) + 1 != len(known):
+        return is_swapped(word, known)
+    ends_alike = word[0] == known[0] and word[-1] == known[-1]
+    return ends_alike and OSA.distance(word, known, score_cutoff=1) == 1
+
+
+@lru_cache(maxsize=8192)
+def _meant(word: str) -> str:
+    """A number for its word, and the verb that was meant: a slip must not cost the verdict."""
+    if word in _WORDS_FOR:
+        return str(_WORDS_FOR[word])
+    return next((verb for verb in _VERBS if is_swapped(word, verb)), word)
+
+
+def _normal(text: str) -> str:
+    """A text in small letters without its claims, its numbers and times written in one way."""
+    text = re.sub(r"[<>≤≥]=?", r" \g<0> ", text.lower().replace("’", "'"))
+    text = " ".join(text.split())
+    if re.search(r"%|cent|\.\d", text):
+        text = _CLAIM.sub(_keep_bound, text)
+        text = re.sub(r"\s*%|\bper cent\b", " percent", text)
+    text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
+    text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
+    return _TIME.sub(_time, text) if _MAY_NAME_TIME.search(text) else text
+
+
+def _keep_bound(found: re.Match[str]) -> str:
+    """What stands after "above" bounds a field, but for a share of the cases of the rule."""
+    if re.match(_OF_THESE, found[0]) or not _BOUNDING.search(found.string, 0, found.start()):
+        return " "
+    return found[0]
+
+
+def _time(found: re.Match[str]) -> str:
+    hour, half = int(found[1]), found[3]
+    if half:
+        hour = hour % 12 + 12 * (half == "p")
+    return f"{hour + int(found[2] or 0) / 60:g} o'clock"
+
+
+def _bound(found: re.Match[str]) -> tuple[str, float]:
+    value = written_number(found["digits"])
+    if value is None:  # a list, a date
+        value = float(re.sub(r"\D", "", found["digits"]))
+    kind, size = _UNITS.get(found["unit"], ("", 1.0))
+    value *= _SCALES.get(found["scale"], 1) * size * (-1 if found["sign"] else 1)
+    return kind, round(value, 9)  # so that 24 hours are a day
+
+
+def fits(bound: tuple[str, float], test: Comparison) -> bool:
+    """Whether a bound in a sentence can be the one that a comparison with a number tests.
+
+    >>> fits(("percent", 50.0), Comparison("share", ">", 0.5))
+    True
+    >>> [fits(("", 3.0), Comparison("attempts", op, 4)) for op in (">=", ">")]
+    [True, False]
+    """
+    value, rounding = float(test.value or 0), 0.01 if bound[0] else 1e-9
+    # Of whole numbers, "more than 3" is "at least 4".
+    beside = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
+    return any(
+        math.isclose(abs(told), abs(tested), rel_tol=rounding)
+        for told in _in_units_of(test.field, *bound)
+        for tested in (value, *beside)
+    )
+
+
+def _in_units_of(field: str, kind: str, value: float) -> list[float]:
+    """The numbers that a field may hold for a bound: in the unit that it names, or else in any."""
+    if kind == "percent":
+        return [value, value / 100]
+    if kind == "clock":
+        return [value, value // 1]
+    sizes = {unit: size for unit, (counted, size) in _UNITS.items() if counted == kind}
+    named = [size for unit, size in sizes.items() if unit in re.split(r"s?_|s$", field)]
+    return [value / size for size in named or sizes.values() or [1.0]]

@@ -1,0 +1,21 @@
+"""Open the database that a URL names: SQLite or PostgreSQL."""
+
+from acegraph.state.database.base import Database, Durability
+from acegraph.state.errors import InvalidSettings
+
+
+def open_database(url: str | None, durability: Durability = "normal") -> Database:
+    """The database that a URL names; none lives in memory."""
+    scheme = (url or "sqlite:").partition(":")[0]
+    if scheme == "sqlite":
+        from acegraph.state.database.sqlite import SqliteDatabase
+
+        return SqliteDatabase(url or "sqlite://", durability)
+    if scheme in ("postgresql", "postgres", "postgresql+psycopg"):
+        from acegraph.state.database.postgres import PostgresDatabase
+
+        return PostgresDatabase(url or "", durability)
+    # The rest of the URL may hold a password.
+    raise InvalidSettings(
+        f"cannot open a playbook at {scheme}:...; sqlite:///FILE or postgresql://HOST/NAME wanted"
+    )

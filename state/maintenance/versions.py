@@ -1,0 +1,90 @@
+"""Versions of a playbook: shown, compared and restored."""
+
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from acegraph.state.database.tables import history
+from acegraph.state.errors import InvalidInput
+from acegraph.state.ledger.counters import contents
+from acegraph.state.ledger.row_mapping import read_condition
+from acegraph.state.playbook.playbook import BulletPlaybook
+from acegraph.state.values.bullet import Bullet
+
+_ROLLBACK: Final = "rolled back"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """One bullet that two versions do not have in common."""
+
+    bullet_id: str
+    before: Bullet | None
+    after: Bullet | None
+
+    @property
+    def change(self) -> str:
+        """What became of it."""
+        if self.before is None:
+            return "added"
+        if self.after is None:
+            return "removed"
+        if self.before.content != self.after.content:
+            return "reworded"
+        return f"{self.before.status} -> {self.after.status}"
+
+
+def bullets_at(playbook: BulletPlaybook, version: int) -> list[Bullet]:
+    """The bullets of a version; their counters are today's."""
+    with playbook.database.snapshot() as connection:
+        _check(version, connection)
+        rows = contents(connection, history.c.version <= version)
+    return [
+        replace(
+            playbook.get_bullet(f"b{number}"),
+            content=content,
+            condition=read_condition(condition),
+            status=status,
+        )
+        for number, content, condition, status in rows
+        if status != "removed"
+    ]
+
+
+def diff(playbook: BulletPlaybook, before: int, after: int) -> list[Difference]:
+    """The bullets that differ between two versions."""
+    old = {b.id: b for b in bullets_at(playbook, before)}
+    new = {b.id: b for b in bullets_at(playbook, after)}
+    return [
+        Difference(i, old.get(i), new.get(i))
+        for i in sorted(old.keys() | new.keys(), key=lambda i: int(i[1:]))
+        if _content(old.get(i)) != _content(new.get(i))
+    ]
+
+
+def rollback(
+    playbook: BulletPlaybook, version: int, reason: str = "", source: str = "user"
+) -> list[Difference]:
+    """Make the bullets those of an earlier version. Itself a change: it can be rolled back too."""
+    with playbook.writing() as page:
+        changes = diff(playbook, page.version, version)
+        why = f"{_ROLLBACK} to version {version}" + (f": {reason}" if reason else "")
+        for change in changes:
+            now = playbook.get_bullet(change.bullet_id)
+            then = change.after or replace(now, status="removed")
+            # A weight was fitted beside bullets that may be gone.
+            then = replace(then, weight=None if then.status != now.status else now.weight)
+            playbook.rewrite(page, [then])
+            playbook.log(page, then, _ROLLBACK, why, source)
+    return changes
+
+
+def _content(bullet: Bullet | None) -> tuple[Any, ...] | None:
+    return (bullet.content, bullet.condition, bullet.status) if bullet else None
+
+
+def _check(version: int, connection: sa.Connection) -> None:
+    newest = connection.scalar(sa.select(sa.func.max(history.c.version))) or 0
+    if not 0 <= version <= newest:
+        raise InvalidInput(f"no version {version}; the playbook has versions 0 to {newest}")

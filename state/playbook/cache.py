@@ -1,0 +1,275 @@
+"""A playbook's bullets in memory, kept in step with its database.
+
+What another process wrote is noticed before each read, and only that is read. What is written goes
+through here: it changes memory and database together, or neither.
+"""
+
+import functools
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from operator import itemgetter
+from threading import RLock
+from typing import Any, Final, TypeVar, cast
+
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
+from acegraph.state.database.base import READ_CLOCK, Durability
+from acegraph.state.database.open import open_database
+from acegraph.state.database.writer import Page, lasting_hash, tally_hash, tally_of
+from acegraph.state.errors import WriteConflict
+from acegraph.state.ledger import queries as sql
+from acegraph.state.ledger.ledger import Ledger
+from acegraph.state.ledger.row_mapping import condition_text, from_row, read_case, to_row
+from acegraph.state.playbook.index import Roster
+from acegraph.state.playbook.vector_store import VectorShelf
+from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.decision import Clock, Moves
+from acegraph.state.values.times import now
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import JUDGE
+
+_STALE: Final = -1
+
+_ATTEMPTS: Final = 5
+
+_REWRITTEN: Final = itemgetter(
+    "content", "condition", "status", "weight", "changed", "hash", "number"
+)
+
+_Method = TypeVar("_Method", bound=Callable[..., Any])
+
+
+def retried(method: _Method) -> _Method:
+    """Try again what the database gave up in favour of another writer; nothing else."""
+
+    @functools.wraps(method)
+    def wrapped(self: "Books", *args: Any, **kwargs: Any) -> Any:
+        for _ in range(_ATTEMPTS - 1):
+            try:
+                return method(self, *args, **kwargs)
+            except WriteConflict:
+                with self._lock:  # whoever else is writing has his own step
+                    if self._page is not None:  # the outer write is lost as a whole
+                        raise
+        return method(self, *args, **kwargs)
+
+    return cast(_Method, wrapped)
+
+
+class Books:
+    """Bullets, their hashes and the labelled cases, as of one moment of the ledger."""
+
+    def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
+        self.database: Final = open_database(url, durability)
+        """For the ledger's own operations; a user has no need of it."""
+        self._ledger = Ledger(self.database)
+        self._lock = RLock()
+        self._bullets = Roster()
+        self._hashes: dict[int, tuple[int, int]] = {}
+        """Per bullet: the lasting part of its hash, and the whole."""
+        self._vectors = VectorShelf(self.database)
+        self._moved: dict[int, tuple[int, int, int]] = {}
+        """What the step under way has moved and not yet written."""
+        self._cases: dict[str, CaseTable] = {}
+        self._clock = Clock(_STALE, 0)
+        self._page: Page | None = None
+        """Of the step under way."""
+        with self._fresh():
+            pass
+
+    def __reduce__(self) -> str:
+        raise TypeError(
+            "a playbook is an open database: open BulletPlaybook(url) where it is needed"
+            + ("; one in memory can only be copied, by fork()" if self.database.in_memory else "")
+        )
+
+    @property
+    def url(self) -> str:
+        """Where it lives; without a password."""
+        return self.database.url
+
+    @property
+    def clock(self) -> Clock:
+        """How far the ledger has come, and the playbook's version."""
+        with self._fresh():
+            return self._clock
+
+    @property
+    def version(self) -> int:
+        """The number of the newest change to content, condition or status of a bullet."""
+        return self.clock.version
+
+    def __len__(self) -> int:
+        return len(list(iter(self)))
+
+    def __iter__(self) -> Iterator[Bullet]:
+        with self._fresh():
+            return iter([b for b in self._bullets.values() if b.status != "removed"])
+
+    @contextmanager
+    def writing(self) -> Iterator[Page]:
+        """Hold the playbook still: what happens inside is one step for everyone else."""
+        with self._lock:
+            if self._page is not None:  # part of a step under way
+                yield self._page
+                return
+            try:
+                with self.database.writing() as page:
+                    self._page = page
+                    if Clock(page.position, page.version) != self._clock:
+                        self._refresh(page.connection)
+                    yield page
+                    self._write_moved(page)
+                self._clock = Clock(page.position, page.version)
+            except BaseException:
+                self.forget()  # memory may be ahead of what was rolled back
+                raise
+            finally:
+                self._page = None
+
+    def move(self, moved: Moves) -> None:
+        """Add to the counters of bullets; what one step moves is written at its end, at once."""
+        waiting = self._moved
+        for number, (helpful, harmful, selected) in moved.items():
+            self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
+            h, f, s = waiting.get(number, (0, 0, 0))
+            waiting[int(number)] = (h + helpful, f + harmful, s + selected)
+
+    def _write_moved(self, page: Page) -> None:
+        """In the order of their numbers: PostgreSQL locks the rows one by one."""
+        rows = []
+        for number, (helpful, harmful, selected) in sorted(self._moved.items()):
+            (lasting, old), after = self._hashes[number], self._bullets[number]
+            position = page.next_position()
+            counts = (after.helpful_count, after.harmful_count, after.times_selected)
+            new = lasting ^ tally_hash(number, *counts, position)
+            page.reseal(old, new)
+            self._hashes[number] = (lasting, new)
+            rows.append((helpful, harmful, selected, position, new, number))
+        if rows:
+            page.run(sql.MOVE, rows)
+        self._moved = {}
+
+    def adjust(self, page: Page, moved: Moves, reason: str, at: str = "", covers: int = 0) -> None:
+        """Note counters that move, or moved, without a stored decision."""
+        last = page.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
+        page.add(
+            tables.adjustments,
+            [
+                {
+                    "number": last + i,
+                    "bullet": number,
+                    "helpful": h,
+                    "harmful": f,
+                    "selected": s,
+                    "reason": reason,
+                    "at": at or now(),
+                    "covers": covers,
+                }
+                for i, (number, (h, f, s)) in enumerate(sorted(moved.items()), start=1)
+            ],
+        )
+
+    def rewrite(self, page: Page, changed: Iterable[Bullet]) -> None:
+        """Store bullets with another content, condition, status or weight."""
+        self._write_moved(page)
+        rows = []
+        for bullet in changed:
+            lasting, old = self._hashes[bullet.number]
+            row = {**to_row(bullet), "changed": page.next_position()}
+            # By difference: a damaged row must not become whole by being written to.
+            lasting ^= lasting_hash(to_row(self._bullets[bullet.number])) ^ lasting_hash(row)
+            row["hash"] = lasting ^ tally_of(row)
+            page.reseal(old, row["hash"])
+            self._keep(row)
+            rows.append(_REWRITTEN(row))
+        if rows:
+            page.run(sql.REWRITE, rows)
+
+    def log(self, page: Page, bullet: Bullet, change: str, reason: str, source: str) -> None:
+        """Give the playbook its next version."""
+        page.version += 1
+        entry = {
+            "version": page.version,
+            "at": now(),
+            "bullet": bullet.number,
+            "change": change,
+            "reason": clean_text(reason),
+            "source": clean_text(source),
+            "content": bullet.content,
+            "condition": condition_text(bullet.condition),
+            "status": bullet.status,
+        }
+        page.add(tables.history, [entry])
+
+    def forget(self) -> None:
+        """Read everything anew when next asked."""
+        self._clock = Clock(_STALE, 0)
+        self._moved = {}
+
+    def forget_cases(self) -> None:
+        """Read the labelled cases anew when next asked."""
+        self._cases.clear()
+
+    def share_vectors(self, other: "Books") -> None:
+        """Use the vectors of a playbook with the same bullets: they need not be bought again."""
+        self._vectors = other._vectors
+
+    def close(self) -> None:
+        """Let go of the database."""
+        self.database.close()
+
+    @contextmanager
+    def _fresh(self) -> Iterator[None]:
+        with self._lock:
+            is_known = self._clock.position != _STALE
+            if (
+                self._page is None
+                and not (self.database.in_memory and is_known)
+                and self.database.clock() != self._clock
+            ):
+                with self.database.snapshot() as connection:
+                    self._refresh(connection)
+            yield
+
+    def _refresh(self, connection: sa.Connection) -> None:
+        """Read what has changed since it was last looked at: all of it, when that is unknown."""
+        since = self._clock.position
+        found = connection.execute(READ_CLOCK).one()
+        if found.position == since:
+            return
+        gone = set(self._bullets) if since == _STALE else set()
+        if since == _STALE:
+            self._cases.clear()
+        for bullet in connection.execute(sql.BULLETS_SINCE, {"since": since}):
+            self._keep(bullet._asdict())
+            gone.discard(bullet.number)
+        for number in gone:
+            del self._bullets[number], self._hashes[number]
+        if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
+            self._cases.clear()  # cases may have been pruned or erased
+        if self._cases:
+            for case in connection.execute(sql.LABELLED_SINCE, {"since": since}):
+                self._take_in(case)
+        self._clock = Clock(found.position, found.version)
+
+    def _take_in(self, row: Any) -> None:
+        """Add a case that another process labelled to the table in memory."""
+        table = self._cases.get(row.node)
+        if table is None or (row.source == JUDGE and row.revision == 1):
+            return
+        if row.revision == 1 and row.known_at >= table.known_at:
+            table.add(read_case(row))
+        else:
+            self._cases.pop(row.node)
+
+    def _keep(self, row: Mapping[str, Any]) -> None:
+        self._bullets[row["number"]] = from_row(row)
+        self._hashes[row["number"]] = (row["hash"] ^ tally_of(row), row["hash"])
+
+    @staticmethod
+    def _number(bullet_id: str) -> int:
+        digits = bullet_id.removeprefix("b")
+        return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1

@@ -1,0 +1,151 @@
+"""The conditions of many bullets as arrays: all of them are tested on one transaction at once.
+
+The mirror image of cases.py, where one condition is tested on many cases. Each comparison becomes
+an interval of numbers; words and flags are numbered per field, so that a test for equality is an
+interval of one. The answers are those of `Condition.holds`.
+"""
+
+import math
+from collections.abc import Mapping
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.state.playbook.growing_arrays import grown
+from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Condition
+from acegraph.state.values.transaction import Scalar
+
+HOLDS: Final = 1
+
+FAILS: Final = 0
+
+CANNOT_SAY: Final = -1
+
+
+Answers = NDArray[np.int8]
+"""Per row HOLDS, FAILS or CANNOT_SAY; a row without a condition cannot say."""
+
+
+# What is compared, per field: its number, the code of its word or flag, whether it is known.
+_NUMBER, _WORD, _KNOWN, _SLOTS = 0, 1, 2, 3
+
+_ALWAYS: Final = 0  # the slot that every unused comparison of a row looks at
+
+_UNSEEN: Final = -1.0  # the code of a word that no condition names
+
+
+class RuleTable:
+    """One row for each bullet; a row is written once."""
+
+    def __init__(self) -> None:
+        self._first_slot: dict[str, int] = {}
+        self._codes: dict[tuple[str, bool, str | bool], float] = {}
+        shape = (MAX_COMPARISONS, 0)
+        self._slot = np.zeros(shape, np.int32)
+        self._low, self._high = np.zeros(shape), np.zeros(shape)
+        self._negated = np.zeros(shape, bool)
+        self.is_rule = np.zeros(0, bool)
+        self.has_any = False
+
+    def put(self, row: int, condition: Condition | None) -> None:
+        """Write one row."""
+        self._reserve(row + 1)
+        self.is_rule[row] = condition is not None
+        self.has_any |= condition is not None
+        for i, comparison in enumerate(condition.comparisons if condition else ()):
+            slot, low, high = self._interval(comparison)
+            self._slot[i, row], self._low[i, row], self._high[i, row] = slot, low, high
+            self._negated[i, row] = comparison.op == "is not"
+
+    def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
+        """What the conditions of the first so many rows say of a transaction."""
+        if not self.has_any:
+            return np.full(rows, CANNOT_SAY, np.int8)
+        answers = np.full(rows, HOLDS, np.int8)
+        slots, lows, highs, negated = self._slot, self._low, self._high, self._negated
+        values, is_absent, is_none = self._values_of(fields)
+        fails = np.zeros(rows, bool)
+        for i in range(MAX_COMPARISONS):
+            slot = slots[i, :rows]
+            value, unknown = values[slot], is_absent[slot]
+            inside = (value >= lows[i, :rows]) & (value <= highs[i, :rows])
+            # A field without a value is neither this nor "not this".
+            passes = (inside != negated[i, :rows]) & ~is_none[slot]
+            fails |= ~passes & ~unknown
+            answers[unknown] = CANNOT_SAY
+        answers[fails] = FAILS
+        answers[~self.is_rule[:rows]] = CANNOT_SAY
+        return answers
+
+    def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
+        """The rows whose conditions test the same, in whatever order or words."""
+        wanted = [(*self._interval(c), c.op == "is not") for c in condition.comparisons]
+        columns: tuple[NDArray[Any], ...] = (self._slot, self._low, self._high, self._negated)
+        only_wanted = np.ones(rows, bool)  # every comparison of the row is among those wanted
+        present = [np.zeros(rows, bool) for _ in wanted]
+        for i in range(MAX_COMPARISONS):
+            is_wanted = self._slot[i, :rows] == _ALWAYS
+            for one, found in zip(wanted, present, strict=True):
+                equal = np.logical_and.reduce(
+                    [column[i, :rows] == value for column, value in zip(columns, one, strict=True)]
+                )
+                found |= equal
+                is_wanted = is_wanted | equal
+            only_wanted &= is_wanted
+        return np.flatnonzero(np.logical_and.reduce(present) & only_wanted)
+
+    def _interval(self, comparison: Comparison) -> tuple[int, float, float]:
+        """The slot that a comparison looks at, and the values between which it holds."""
+        first = self._first_slot.setdefault(comparison.field, 1 + _SLOTS * len(self._first_slot))
+        op, value = comparison.op, comparison.value
+        if op in ("is missing", "is known"):
+            known = float(op == "is known")
+            return first + _KNOWN, known, known
+        if isinstance(value, bool | str):
+            key = (comparison.field, isinstance(value, bool), value)
+            code = self._codes.setdefault(key, float(len(self._codes)))
+            return first + _WORD, code, code
+        number = float(value or 0)
+        bounds = {
+            ">=": (number, math.inf),
+            ">": (math.nextafter(number, math.inf), math.inf),
+            "<=": (-math.inf, number),
+            "<": (-math.inf, math.nextafter(number, -math.inf)),
+        }
+        return first + _NUMBER, *bounds.get(op, (number, number))
+
+    def _values_of(self, fields: Mapping[str, Scalar]) -> tuple[Any, Any, Any]:
+        """Per slot what a transaction has there, whether the field is absent, whether it is None.
+
+        Not a number lies in no interval.
+        """
+        known = list(self._first_slot.items())  # others may add to it meanwhile
+        size = 1 + _SLOTS * len(known)
+        values, is_absent, is_none = (
+            np.full(size, np.nan),
+            np.ones(size, bool),
+            np.zeros(size, bool),
+        )
+        values[_ALWAYS], is_absent[_ALWAYS] = 0.0, False
+        for name, first in known:
+            found = fields.get(name)
+            values[first + _KNOWN], is_absent[first + _KNOWN] = float(found is not None), False
+            if name not in fields:
+                continue
+            is_absent[first : first + _KNOWN] = False
+            if found is None:
+                is_none[first : first + _KNOWN] = True
+            elif isinstance(found, bool | str):
+                key = (name, isinstance(found, bool), found)
+                values[first + _WORD] = self._codes.get(key, _UNSEEN)
+            else:
+                values[first + _NUMBER] = float(found)
+        return values, is_absent, is_none
+
+    def _reserve(self, rows: int) -> None:
+        self.is_rule = grown(self.is_rule, rows)
+        self._slot = grown(self._slot, rows, axis=1)
+        self._low = grown(self._low, rows, axis=1)
+        self._high = grown(self._high, rows, axis=1)
+        self._negated = grown(self._negated, rows, axis=1)

@@ -1,0 +1,4 @@
+"""One run of the graph: its typed state, settings and modes, and the forms of answers.
+
+Nothing here opens a database or acts.
+"""

@@ -1,0 +1,284 @@
+"""A condition: up to three comparisons over a transaction's fields and the verdict that follows.
+
+Plain data, not code: it can be stored, said as a sentence, read back, and replayed over thousands
+of past cases at once. It knows nothing of where the fields come from.
+"""
+
+import json
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.state.errors import InvalidCondition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import Verdict, parse_verdict
+
+MAX_COMPARISONS: Final = 3
+
+_ORDER: Final = ("<=", ">=", "<", ">")
+
+_TESTS: Final = ("is", "is not", "is missing", "is known")
+
+
+_BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+# A comma parts thousands: "3,5" is no number here, and must not be read as 35.
+_NUMBER = re.compile(
+    r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
+)
+
+_FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
+
+_OPERATOR = re.compile(r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b", re.IGNORECASE)
+
+_OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
+
+_ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One test of one field."""
+
+    field: str
+    op: str
+    value: Scalar = None
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.field, str) or not self.field:
+            raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
+        if self.op not in _ORDER and self.op not in _TESTS:
+            raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
+        if self.op in _ORDER and (
+            isinstance(self.value, bool) or not isinstance(self.value, int | float)
+        ):
+            raise InvalidCondition(f"{self.field} {self.op} wants a number, found {self.value!r}")
+        if self.op in ("is", "is not") and not isinstance(self.value, str | bool | int | float):
+            raise InvalidCondition(f"{self.field} {self.op} wants a value")
+        if self.op in ("is missing", "is known") and self.value is not None:
+            raise InvalidCondition(f"{self.field} {self.op} takes no value")
+        if isinstance(self.value, int | float) and not _is_finite(self.value):
+            raise InvalidCondition(f"{self.field} {self.op} wants a finite number")
+
+    def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
+        """True or False, or None where the transaction does not say.
+
+        >>> Comparison("amount", ">=", 100).holds({"amount": 250})
+        True
+        >>> Comparison("amount", ">=", 100).holds({"hour": 3}) is None
+        True
+        """
+        found = fields.get(self.field)
+        if self.op == "is missing":
+            return found is None
+        if self.op == "is known":
+            return found is not None
+        if self.field not in fields:
+            return None
+        if found is None:
+            return False
+        if self.op in ("is", "is not"):
+            return _same(found, self.value) == (self.op == "is")
+        if isinstance(found, bool | str) or not isinstance(self.value, int | float):
+            return False
+        return bool(_ordered(float(found), self.op, float(self.value)))
+
+    def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
+        """The same test on every case of a table; a case that does not say counts as False."""
+        column = table.column(self.field)
+        if column is None:
+            return np.full(len(table), self.op == "is missing")
+        if self.op == "is missing":
+            return ~column.known()
+        if self.op == "is known":
+            return column.known()
+        if self.op == "is":
+            return column.equals(self.value)
+        if self.op == "is not":
+            return column.known() & ~column.equals(self.value)
+        assert isinstance(self.value, int | float)
+        return np.asarray(_ordered(column.numbers, self.op, float(self.value)), dtype=bool)
+
+    def render(self) -> str:
+        """The comparison as a phrase that `Condition.parse` reads back."""
+        name = self.field if _is_bare(self.field) else json.dumps(self.field, ensure_ascii=False)
+        if self.op in ("is missing", "is known"):
+            return f"{name} {self.op}"
+        return f"{name} {self.op} {_render_value(self.value)}"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """Comparisons that must all hold, and the verdict that then follows."""
+
+    comparisons: tuple[Comparison, ...]
+    verdict: Verdict
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.comparisons) <= MAX_COMPARISONS:
+            found = len(self.comparisons)
+            raise InvalidCondition(
+                f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {found}"
+            )
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """The fields it looks at, each once, in order."""
+        return tuple(dict.fromkeys(c.field for c in self.comparisons))
+
+    def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
+        """True, False, or None where it cannot be evaluated on these fields."""
+        answers = [c.holds(fields) for c in self.comparisons]
+        if False in answers:
+            return False
+        return None if None in answers else True
+
+    def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
+        """On which cases of the table it fires."""
+        fired = self.comparisons[0].holds_over(table)
+        for comparison in self.comparisons[1:]:
+            fired = fired & comparison.holds_over(table)
+        return fired
+
+    def same_as(self, other: "Condition") -> bool:
+        """Equal whatever the order of the comparisons."""
+        return self.verdict == other.verdict and self.tests() == other.tests()
+
+    def tests(self) -> set[tuple[str, str, bool, Scalar]]:
+        """The comparisons without their order; true and 1 are kept apart."""
+        return {(c.field, c.op, isinstance(c.value, bool), c.value) for c in self.comparisons}
+
+    def render(self) -> str:
+        """The canonical sentence.
+
+        >>> Condition((Comparison("amount", ">=", 1000),), "DECLINE").render()
+        'DECLINE when amount >= 1000'
+        """
+        return f"{self.verdict} when " + " and ".join(c.render() for c in self.comparisons)
+
+    @classmethod
+    def parse(cls, text: str) -> "Condition":
+        """Read the sentence back; `InvalidCondition` for anything else, which is prose.
+
+        >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
+        'DECLINE when amount > 1000 and account_age_days < 60'
+        """
+        try:
+            return cls._parse(text)
+        except InvalidCondition:
+            raise
+        except ValueError as error:  # a bad escape, or a number of thousands of digits
+            raise InvalidCondition(f"not a condition: {error}") from None
+
+    @classmethod
+    def _parse(cls, text: str) -> "Condition":
+        opening = _OPENING.match(text)
+        if not opening:
+            raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
+        rest, comparisons = text[opening.end() :].strip(), []
+        while True:
+            comparison, rest = _read_comparison(rest)
+            comparisons.append(comparison)
+            if rest in ("", "."):
+                return cls(tuple(comparisons), parse_verdict(opening[1]))
+            joint = re.match(r"\s*,?\s*and\s+", rest, re.IGNORECASE)
+            if not joint:
+                raise InvalidCondition(f"not a condition: cannot read {rest[:40]!r}")
+            rest = rest[joint.end() :]
+
+    def to_json(self) -> dict[str, Any]:
+        """The form in which it is stored."""
+        return {
+            "verdict": self.verdict,
+            "all": [{"field": c.field, "op": c.op, "value": c.value} for c in self.comparisons],
+        }
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> "Condition":
+        """Read the stored form, or a model's proposal of one."""
+        try:
+            parts = tuple(Comparison(c["field"], c["op"], c.get("value")) for c in data["all"])
+            return cls(parts, parse_verdict(data["verdict"]))
+        except (KeyError, TypeError, AttributeError) as error:
+            raise InvalidCondition(f"not a condition: {data!r}") from error
+
+
+def parse_condition(text: str) -> Condition | None:
+    """The condition that a bullet's text states, or None where it is prose."""
+    try:
+        return Condition.parse(text)
+    except InvalidCondition:
+        return None
+
+
+def _same(found: Scalar, wanted: Scalar) -> bool:
+    if isinstance(found, bool | str) or isinstance(wanted, bool | str):
+        return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
+    return float(found or 0) == float(wanted or 0)
+
+
+def _is_finite(value: float) -> bool:
+    try:
+        return math.isfinite(value)
+    except OverflowError:
+        return False
+
+
+def _ordered(left: Any, op: str, right: float) -> Any:
+    match op:
+        case ">=":
+            return left >= right
+        case ">":
+            return left > right
+        case "<=":
+            return left <= right
+        case _:
+            return left < right
+
+
+def _is_bare(name: str) -> bool:
+    return bool(_BARE_FIELD.fullmatch(name)) and name.lower() not in {"and", "is", "not"}
+
+
+def _render_value(value: Scalar) -> str:
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _read_comparison(text: str) -> tuple[Comparison, str]:
+    name, rest = _take(text, (_QUOTED, _BARE_FIELD), "a field")
+    op, rest = _take(rest, (_OPERATOR,), "a comparison")
+    op = " ".join(op.lower().split())
+    op = _ALIASES.get(op, op)
+    field = json.loads(name) if name.startswith('"') else name
+    if op in ("is missing", "is known"):
+        return Comparison(field, op), rest
+    word, rest = _take(rest, (_QUOTED, _NUMBER, _FLAG), "a value")
+    return Comparison(field, op, _read_value(word)), rest
+
+
+def _take(text: str, patterns: tuple[re.Pattern[str], ...], wanted: str) -> tuple[str, str]:
+    for pattern in patterns:
+        found = pattern.match(text)
+        if found:
+            return found[0], text[found.end() :].strip()
+    raise InvalidCondition(f"not a condition: {wanted} wanted at {text[:40]!r}")
+
+
+def _read_value(word: str) -> Scalar:
+    if word.startswith('"'):
+        value = json.loads(word)
+        return str(value)
+    if word.lower() in ("true", "false"):
+        return word.lower() == "true"
+    plain = word.replace(",", "")
+    return int(plain) if plain.lstrip("-").isdigit() else float(plain)

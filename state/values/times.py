@@ -1,0 +1,38 @@
+"""Times as every table writes them: UTC, ISO 8601."""
+
+from datetime import UTC, date, datetime
+
+from acegraph.state.errors import InvalidInput
+
+
+def now() -> str:
+    """The time as every table writes it: UTC, ISO 8601."""
+    return datetime.now(UTC).isoformat(timespec="microseconds")
+
+
+def as_utc(time: str | date) -> str:
+    """A time given by a person, as the tables write it; without a zone it is UTC.
+
+    >>> as_utc("2026-03-01T12:00:00+02:00")
+    '2026-03-01T10:00:00.000000+00:00'
+    """
+    if isinstance(time, str):
+        try:
+            time = datetime.fromisoformat(time.strip())
+        except ValueError:
+            raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
+    if not isinstance(time, datetime):  # a day alone
+        time = datetime(time.year, time.month, time.day)
+    aware = time if time.tzinfo else time.replace(tzinfo=UTC)
+    try:
+        return aware.astimezone(UTC).isoformat(timespec="microseconds")
+    except OverflowError:
+        raise InvalidInput(f"{time} is beyond the calendar") from None
+
+
+def as_past(time: str | date) -> str:
+    """The same for a time that must have come."""
+    found = as_utc(time)
+    if found > now():
+        raise InvalidInput(f"{time} has not come yet")
+    return found

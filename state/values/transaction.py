@@ -1,0 +1,157 @@
+"""A transaction as it enters: text, or a mapping of fields; cleaned once, here, and never again.
+
+It knows nothing of what the words mean: that is the reader's work (nodes/reader.py).
+"""
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import date, datetime
+from decimal import Decimal
+from typing import Any
+
+import numpy as np
+
+from acegraph.state.errors import InvalidTransaction
+
+Scalar = str | bool | int | float | None
+
+Fields = dict[str, Scalar]
+
+
+MAX_TEXT = 20_000
+
+MAX_FIELDS = 300
+
+MAX_DEPTH = 6
+
+_MAX_EXACT = 2**53
+
+_MAX_BITS = 1024
+
+
+@dataclass(frozen=True)
+class Transaction:
+    """What is to be decided: its text for a language model, its fields where it came with some."""
+
+    text: str
+    fields: Fields
+    """Flat and JSON-native; empty for a transaction that is only text."""
+
+    @classmethod
+    def of(cls, given: object) -> "Transaction":
+        """Clean and check what a caller gave.
+
+        >>> Transaction.of({"amount": 12.5, "card": {"age_days": 3}}).text
+        'amount: 12.5; card.age_days: 3'
+        """
+        if isinstance(given, Transaction):
+            return given
+        if isinstance(given, str):
+            return cls(_checked_text(clean_text(given)), {})
+        if isinstance(given, Mapping):
+            fields = dict(_flatten(given))
+            if not any(value is not None for value in fields.values()):
+                raise InvalidTransaction("the transaction has no field with a value")
+            return cls(_checked_text(render_fields(fields)), fields)
+        found = "nothing" if given is None else type(given).__name__
+        raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {found}")
+
+    def digest(self) -> str:
+        """The same for the same transaction, whatever the order of its fields."""
+        body = json.dumps([self.text if not self.fields else "", self.fields], sort_keys=True)
+        return hashlib.sha256(body.encode()).hexdigest()
+
+
+def clean_text(text: str) -> str:
+    """NFC text of characters that are seen: no NUL, controls, lone surrogates, and nothing that
+    hides or reorders text (bidi marks, zero-width, tag characters, variation selectors).
+
+    >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " o" + chr(0x200B) + "k" + chr(0xE0041))
+    'café ok'
+    """
+    if text.isascii() and text.isprintable():
+        return text.strip()
+    whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    seen = "".join(c for c in _BLANK.sub(" ", whole) if c in "\n\t" or not _is_unseen(c))
+    return unicodedata.normalize("NFC", seen).strip()
+
+
+_BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
+"""Fillers and separators that look like a space, or like nothing, and count as none."""
+
+_SELECTORS = ("\ufe00", "\ufe0f", "\U000e0100", "\U000e01ef")
+
+
+def _is_unseen(c: str) -> bool:
+    low, high, low_more, high_more = _SELECTORS
+    is_selector = low <= c <= high or low_more <= c <= high_more or "\u180b" <= c <= "\u180f"
+    return is_selector or unicodedata.category(c) in ("Cc", "Cf", "Cs")
+
+
+def render_fields(fields: Mapping[str, Scalar]) -> str:
+    """A mapping as a line of text for a language model.
+
+    >>> render_fields({"amount": 20.0, "vpn": True, "memo": None})
+    'amount: 20.0; vpn: true; memo: missing'
+    """
+    return "; ".join(f"{name}: {_render(value)}" for name, value in fields.items())
+
+
+def _render(value: Scalar) -> str:
+    if value is None:
+        return "missing"
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _checked_text(text: str) -> str:
+    if not text:
+        raise InvalidTransaction("the transaction is empty")
+    if len(text) > MAX_TEXT:
+        raise InvalidTransaction(
+            f"the transaction has {len(text):,} characters; at most {MAX_TEXT:,} are accepted"
+        )
+    return text
+
+
+def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iterator[Any]:
+    if depth > MAX_DEPTH:
+        raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
+    if len(given) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(given):,} fields; at most {MAX_FIELDS} are accepted")
+    for key, value in given.items():
+        name = prefix + (clean_text(str(key)) or "unnamed")
+        if isinstance(value, Mapping):
+            yield from _flatten(value, name + ".", depth + 1)
+        elif isinstance(value, list | tuple | set | frozenset):
+            yield f"{name}.count", len(value)
+            if value and all(isinstance(item, str) for item in value):
+                yield name, clean_text(", ".join(sorted(value)))
+        else:
+            yield name, _scalar(name, value)
+
+
+def _scalar(name: str, value: object) -> Scalar:
+    if isinstance(value, np.datetime64):  # by nanoseconds numpy gives a bare number
+        value = value.astype("datetime64[us]")
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, int):
+        if value.bit_length() > _MAX_BITS:
+            raise InvalidTransaction(f"field {name!r} holds a number of {value.bit_length()} bits")
+        # Beyond what a float holds exactly a whole number is a name, not a quantity.
+        return value if abs(value) <= _MAX_EXACT else str(value)
+    if isinstance(value, float | Decimal):
+        number = float(value)
+        return number if math.isfinite(number) else None
+    if isinstance(value, datetime | date):
+        return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, str):
+        return clean_text(value) or None
+    raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
