@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from common import DIMENSIONS, Embedded, bullets_of, table
 
-from acegraph.state.playbook.index import Roster
+from acegraph.state.playbook.index import BulletIndex
 
 SIZE = 100_000
 MORE = 10_000
@@ -18,7 +18,7 @@ def main() -> dict[str, Any]:
     rng = np.random.default_rng(0)
     raw = copied = 0
     tracemalloc.start()
-    roster = Roster()
+    roster = BulletIndex()
     shelf = roster.shelf(NODE)
     matrix = None
     for bullet in bullets_of(SIZE + MORE):

@@ -22,49 +22,29 @@ if TYPE_CHECKING:
         feedback_many,
         read_labels,
     )
+    from acegraph.graph.operations.purge import purge
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import Replay, replay
+    from acegraph.graph.server.checkpoints import strict_serializer
     from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
     from acegraph.state.run.modes import MODES, ModePlan
 
-_HOME = {
-    "build": ("create_ace_graph",),
-    "data.files": ("load_dataset",),
-    "metrics.intervals": (
-        "Estimate",
-        "estimate",
-    ),
-    "metrics.paired": (
-        "PairedTest",
-        "mcnemar",
-    ),
-    "metrics.run": ("Run",),
-    "data.synthetic": (
-        "Example",
-        "generate_transactions",
-    ),
-    "operations.feedback": (
-        "Feedback",
-        "FeedbackReport",
-        "feedback",
-        "feedback_many",
-        "read_labels",
-    ),
-    "acegraph.state.run.modes": (
-        "MODES",
-        "ModePlan",
-    ),
-    "operations.reembed": ("reembed",),
-    "operations.replay": (
-        "Replay",
-        "replay",
-    ),
-    "training.pipeline": (
-        "TrainingPipeline",
-        "TrainingReport",
-    ),
+_HOMES = {
+    "graph.build": "create_ace_graph",
+    "graph.data.files": "load_dataset",
+    "graph.data.synthetic": "Example generate_transactions",
+    "graph.metrics.intervals": "Estimate estimate",
+    "graph.metrics.paired": "PairedTest mcnemar",
+    "graph.metrics.run": "Run",
+    "graph.operations.feedback": "Feedback FeedbackReport feedback feedback_many read_labels",
+    "graph.operations.purge": "purge",
+    "graph.operations.reembed": "reembed",
+    "graph.operations.replay": "Replay replay",
+    "graph.server.checkpoints": "strict_serializer",
+    "graph.training.pipeline": "TrainingPipeline TrainingReport",
+    "state.run.modes": "MODES ModePlan",
 }
-__getattr__ = later(__name__, _HOME)
+__getattr__ = later(__name__, _HOMES)
 
 __all__ = [
     "MODES",
@@ -85,7 +65,9 @@ __all__ = [
     "generate_transactions",
     "load_dataset",
     "mcnemar",
+    "purge",
     "read_labels",
     "reembed",
     "replay",
+    "strict_serializer",
 ]

@@ -10,7 +10,5 @@ from acegraph.graph.build import create_ace_graph
 from acegraph.state import BulletPlaybook
 
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
-
 graph = create_ace_graph(playbook=_playbook).compile(name="ace")
-
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")

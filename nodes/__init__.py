@@ -15,45 +15,27 @@ if TYPE_CHECKING:
     from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
     from acegraph.nodes.models.language_model import LanguageModel
     from acegraph.nodes.models.providers import recording, replaying
-    from acegraph.nodes.reflector.reflector import Reflection, Reflector
+    from acegraph.nodes.reflector.reflector import Reflector
     from acegraph.nodes.selector.selector import HybridSelector
     from acegraph.nodes.selector.stages import Selection
     from acegraph.nodes.text.reader import read_fields
+    from acegraph.state.run.schema import Reflection
 
-_HOME = {
-    "agent.agent": (
-        "Decision",
-        "SimpleFraudAgent",
-    ),
-    "curator.curator": (
-        "Curation",
-        "Curator",
-    ),
-    "models.concept_embeddings": ("ConceptEmbeddings",),
-    "evidence.backtest": (
-        "Backtest",
-        "backtest",
-        "wilson_interval",
-    ),
-    "judge.judge": (
-        "Judgement",
-        "LLMJudge",
-        "SimpleJudge",
-    ),
-    "models.language_model": ("LanguageModel",),
-    "models.providers": (
-        "recording",
-        "replaying",
-    ),
-    "text.reader": ("read_fields",),
-    "reflector.reflector": (
-        "Reflection",
-        "Reflector",
-    ),
-    "selector.selector": ("HybridSelector",),
-    "selector.stages": ("Selection",),
+_HOMES = {
+    "nodes.agent.agent": "Decision SimpleFraudAgent",
+    "nodes.curator.curator": "Curation Curator",
+    "nodes.evidence.backtest": "Backtest backtest wilson_interval",
+    "nodes.judge.judge": "Judgement LLMJudge SimpleJudge",
+    "nodes.models.concept_embeddings": "ConceptEmbeddings",
+    "nodes.models.language_model": "LanguageModel",
+    "nodes.models.providers": "recording replaying",
+    "nodes.reflector.reflector": "Reflector",
+    "nodes.selector.selector": "HybridSelector",
+    "nodes.selector.stages": "Selection",
+    "nodes.text.reader": "read_fields",
+    "state.run.schema": "Reflection",
 }
-__getattr__ = later(__name__, _HOME)
+__getattr__ = later(__name__, _HOMES)
 
 __all__ = [
     "Backtest",

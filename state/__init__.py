@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from acegraph.state.maintenance.as_of import as_of
     from acegraph.state.maintenance.backup import back_up
     from acegraph.state.maintenance.erase import Erased, erase
-    from acegraph.state.maintenance.label_withdrawal import Purged, purge
+    from acegraph.state.maintenance.label_withdrawal import Purged
     from acegraph.state.maintenance.prune import prune
     from acegraph.state.maintenance.verify import verify
     from acegraph.state.maintenance.versions import Difference, bullets_at, diff, rollback
@@ -57,46 +57,23 @@ if TYPE_CHECKING:
     )
     from acegraph.state.run.schema import AceInput, AceOutput, AceState
 
-_HOME = {
-    "run.model_forms": (
-        "ConditionForm",
-        "DecisionForm",
-        "Form",
-        "ReflectionForm",
-        "VerdictForm",
-    ),
-    "run.context": (
-        "AceContext",
-        "Mode",
-        "Weights",
-    ),
-    "run.schema": (
-        "AceInput",
-        "AceOutput",
-        "AceState",
-    ),
-    "maintenance.verify": ("verify",),
-    "maintenance.backup": ("back_up",),
-    "database.base": ("Durability",),
-    "maintenance.erase": (
-        "Erased",
-        "erase",
-    ),
-    "maintenance.as_of": ("as_of",),
-    "playbook.playbook": ("BulletPlaybook",),
-    "maintenance.prune": ("prune",),
-    "maintenance.versions": (
-        "Difference",
-        "bullets_at",
-        "diff",
-        "rollback",
-    ),
-    "maintenance.label_withdrawal": (
-        "Purged",
-        "purge",
-    ),
+_HOMES = {
+    # There is one purge, and it learns again: it lives in the graph room.
+    "graph.operations.purge": "purge",
+    "state.database.base": "Durability",
+    "state.maintenance.as_of": "as_of",
+    "state.maintenance.backup": "back_up",
+    "state.maintenance.erase": "Erased erase",
+    "state.maintenance.label_withdrawal": "Purged",
+    "state.maintenance.prune": "prune",
+    "state.maintenance.verify": "verify",
+    "state.maintenance.versions": "Difference bullets_at diff rollback",
+    "state.playbook.playbook": "BulletPlaybook",
+    "state.run.context": "AceContext Mode Weights",
+    "state.run.model_forms": "ConditionForm DecisionForm Form ReflectionForm VerdictForm",
+    "state.run.schema": "AceInput AceOutput AceState",
 }
-__getattr__ = later(__name__, _HOME)
+__getattr__ = later(__name__, _HOMES)
 
 __all__ = [
     "APPROVE",
@@ -164,7 +141,6 @@ __all__ = [
     "parse_condition",
     "parse_verdict",
     "prune",
-    "purge",
     "rollback",
     "verify",
 ]

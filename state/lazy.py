@@ -1,17 +1,16 @@
 """Names of a package that are imported when they are first asked for."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from importlib import import_module
-from typing import Any
 
 
-def later(package: str, home: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package; `home` says which module has which names."""
-    modules = {name: module for module, names in home.items() for name in names}
+def later(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
+    """The `__getattr__` of a package; `homes` gives the names, apart by spaces, of each module."""
+    modules = {name: module for module, names in homes.items() for name in names.split()}
 
-    def find(name: str) -> Any:
+    def find(name: str) -> object:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"{package}.{modules[name]}"), name)
+        return getattr(import_module(f"acegraph.{modules[name]}"), name)
 
     return find

@@ -13,10 +13,10 @@ from langgraph_sdk import Auth
 from langgraph_sdk.errors import APIStatusError
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.review import give_approval
 from acegraph.graph.server.auth import own_runs, read_users
 from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
+from acegraph.nodes.curator.approval import give_approval
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from acegraph.state.run.review_answers import ApprovalAnswer
 

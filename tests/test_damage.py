@@ -33,7 +33,7 @@ def file(tmp_path: Path) -> Path:
         for i in range(12):
             book.record(record(f"d{i}", 1, 2, amount=i), Label("DECLINE"))
             book.conclude(f"d{i}", {"action": "refused"})
-            book.right_number(f"d{i}", NODE)
+            book.right_decision_number(f"d{i}", NODE)
         book.label("d1", Label("APPROVE", "chargeback"))
         book.update_stats("b3", True)
         book.set_weights({"b1": 0.5})

@@ -186,7 +186,7 @@ def test_a_deadlock_with_somebody_elses_transaction_is_tried_again(postgres: Ser
             ]
             rival.exec_driver_sql(f"SELECT * FROM {schema}.clock FOR UPDATE")
             rival.rollback()
-            assert all(each.result(timeout=60).first for each in (ours, *others))
+            assert all(each.result(timeout=60).is_new_decision for each in (ours, *others))
         engine.dispose()
         assert counters(playbook, "b1") == (4, 0, 4)
         assert verify(playbook) == []

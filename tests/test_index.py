@@ -10,7 +10,7 @@ from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.diversity import pick_diverse
 from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic
 from acegraph.state import Bullet, BulletPlaybook, Comparison, Condition, InvalidSettings
-from acegraph.state.playbook.index import Shelf
+from acegraph.state.playbook.index import NodeBullets
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
 from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
 
@@ -121,7 +121,7 @@ def test_a_matrix_grows_without_copying_each_time() -> None:
 
 
 def test_a_bullet_out_of_order_is_not_taken_in_place() -> None:
-    shelf = Shelf()
+    shelf = NodeBullets()
     assert shelf.put(Bullet("b2", "two", NODE))
     assert not shelf.put(Bullet("b1", "one", NODE))
     assert not shelf.put(Bullet("b2", "another text", NODE))

@@ -41,7 +41,7 @@ def used(playbook: BulletPlaybook) -> BulletPlaybook:
     playbook.update_stats("b2", False)
     playbook.set_weights({"b1": 0.25})
     playbook.conclude("d3", {"action": "refused", "retired": []})
-    playbook.right_number("d1", NODE)
+    playbook.right_decision_number("d1", NODE)
     return playbook
 
 
@@ -104,7 +104,7 @@ def test_what_somebody_else_confirmed_outlives_a_purge(used: BulletPlaybook) -> 
     for source in ("chargeback", "feed", "chargeback"):
         assert not used.label("p1", Label("DECLINE", source)).label_changed
     assert (counters(used, "b1"), used.decision("p1")["label_source"]) == ((4, 1, 5), "feed")
-    used.forget_cases()
+    used.invalidate_cases()
     assert [case.id for case in used.cases(NODE)] == known
     purge(used, "feed")
     told = used.decision("p1")

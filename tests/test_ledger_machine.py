@@ -195,9 +195,9 @@ class CountsWithoutTheKey(BulletPlaybook):
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         found = super().record(record, label)
-        if not found.first:
+        if not found.is_new_decision:
             with self.writing():
-                self.move({s.bullet_number: (0, 0, 1) for s in record.shown})
+                self.add_to_counters({s.bullet_number: (0, 0, 1) for s in record.shown})
         return found
 
 
@@ -211,9 +211,9 @@ class ForgetsToTakeBack(BulletPlaybook):
             for decision_id, recorded in found.items():
                 if recorded.label_changed and before[decision_id]:
                     moved = {
-                        n: (-min(h, 0), -min(f, 0), 0) for n, (h, f, _) in recorded.moved.items()
+                        n: (-min(h, 0), -min(f, 0), 0) for n, (h, f, _) in recorded.deltas.items()
                     }
-                    self.move(moved)
+                    self.add_to_counters(moved)
         return found
 
 

@@ -32,7 +32,7 @@ def test_a_database_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
         assert book.decision("d2")["lesson"] == {"action": "refused", "reason": "nothing"}
         book.label("d2", Label("DECLINE", "appeal"))
         assert counters(book, "b1") == (2, 0, 2)
-        assert book.right_number("d9", NODE) == 3
+        assert book.right_decision_number("d9", NODE) == 3
         assert verify(book) == []
         with as_of(book, "2026-11-02") as past:
             assert len(past) == 0  # all of it is younger

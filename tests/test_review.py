@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.review import rule
+from acegraph.graph.operations.review import answer_outside_run
 from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import (
     AceContext,
@@ -447,7 +447,9 @@ def test_the_graph_has_these_nodes_only_when_asked() -> None:
 
 def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> None:
     place.send(GIVEN)
-    rule(place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known"))
+    answer_outside_run(
+        place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known")
+    )
     graph, sure = graph_on(place.playbook), AceContext(review_from=0.9, review_to=1)
     again = graph.invoke(GIVEN, context=sure)
     assert (again["decision"], again["review"]["who"], again["verdict"]) == (
@@ -461,7 +463,9 @@ def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> N
 
 def test_the_first_persons_word_is_the_answer_whatever_is_labelled_since(place: Place) -> None:
     place.send(GIVEN)
-    rule(place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known"))
+    answer_outside_run(
+        place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known")
+    )
     feedback(place.playbook, "d", "DECLINE", source="chargeback")
     result = place.send(verdict("bob", "DECLINE"))
     assert (result["decision"], result["review"]["who"]) == ("APPROVE", "ann")

@@ -11,9 +11,9 @@ from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import decision_rng
-from acegraph.nodes.selector.stages import Asked, Pool, Settings, choose
+from acegraph.nodes.selector.stages import Pool, Query, Settings, choose
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
-from acegraph.state.playbook.index import Shelf, View
+from acegraph.state.playbook.index import NodeBullets, View
 from acegraph.state.playbook.vector_matrix import unit
 
 NODE = "fraud_detection"
@@ -121,12 +121,14 @@ class _Any(Fixed):
         return list(map(float, self.vectors.get(text, self.query)))
 
 
-def crowd(seed: int, size: int, dimensions: int) -> tuple[Shelf, dict[str, np.ndarray], np.ndarray]:
+def crowd(
+    seed: int, size: int, dimensions: int
+) -> tuple[NodeBullets, dict[str, np.ndarray], np.ndarray]:
     """Bullets around a query, some of them equal, some without a vector to speak of."""
     rng = np.random.default_rng(seed)
     query = rng.standard_normal(dimensions).astype(np.float32)
     spread = rng.choice([0.3, 1.0, 3.0])
-    vectors, shelf = {}, Shelf()
+    vectors, shelf = {}, NodeBullets()
     records = rng.integers(0, rng.choice([1, 3, 40]), (size, 2), endpoint=True)
     for number in range(1, size + 1):
         vector = query / np.linalg.norm(query) + spread * rng.standard_normal(dimensions) / np.sqrt(
@@ -170,7 +172,7 @@ def test_pruning_changes_no_choice(
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(shelf, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = Asked.of(pool, FIELDS, lambda: np.random.default_rng(seed))
+    asked = Query.of(pool, FIELDS, lambda: np.random.default_rng(seed))
     matrix = shelf.matrix("m")
     assert matrix is not None
     (found,) = choose([asked], unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight))

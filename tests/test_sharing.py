@@ -11,8 +11,9 @@ from pathlib import Path
 import pytest
 from ledger_cases import NODE, record
 
+from acegraph.graph import purge
 from acegraph.nodes import Curator, HybridSelector
-from acegraph.state import BulletPlaybook, Case, Label, erase, prune, purge
+from acegraph.state import BulletPlaybook, Case, Label, erase, prune
 from acegraph.state.values.verdict import JUDGE
 
 

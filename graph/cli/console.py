@@ -64,7 +64,6 @@ def field_and_value(given: str) -> tuple[str, str]:
 
 
 out = Console()
-
 err = Console(stderr=True)
 
 
@@ -74,14 +73,11 @@ PlaybookUrl = Annotated[
         "--playbook", envvar="ACE_PLAYBOOK_URL", help="Where the playbook lives, as a database URL."
     ),
 ]
-
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-
 Label = Annotated[
     str | None,
     typer.Option("--label", help="Column or key of the right answer (else: answer)."),
 ]
-
 Text = Annotated[
     str | None,
     typer.Option(
@@ -90,20 +86,15 @@ Text = Annotated[
         "alone, all other columns are its fields.",
     ),
 ]
-
 Positive = Annotated[
     str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
 ]
-
 Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
 ]
-
 DEFAULT_URL = "sqlite:///ace.db"
-
 _PAGE = 100
-
 _UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
 
 
@@ -151,7 +142,7 @@ def say(text: str) -> None:
 
 def say_curation(found: "Curation") -> None:
     """What became of a lesson."""
-    from acegraph.graph.lesson import NOTHING_LEARNED
+    from acegraph.nodes.curator.node import NOTHING_LEARNED
 
     is_empty = found.reason == NOTHING_LEARNED  # nothing was proposed that could be refused
     say(f"learned: nothing ({found.reason})" if is_empty else f"{found.action}: {found.reason}")

@@ -25,7 +25,7 @@ from acegraph.state import Transaction
 from acegraph.state.database.encoding import file_of
 
 
-def draw() -> None:
+def graph() -> None:
     """Print the graph as a Mermaid drawing."""
     from acegraph.graph.build import create_ace_graph
 

@@ -12,7 +12,6 @@ from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
 """Of the click that typer brings with it."""
-
 app = typer.Typer(
     name="acegraph",
     no_args_is_help=True,
@@ -29,13 +28,12 @@ COMMANDS: Final = {
         learning.challenge,
         learning.prove,
     ),
-    "Look": (inspection.read, inspection.draw, inspection.doctor, ledger.verify, ledger.replay),
+    "Look": (inspection.read, inspection.graph, inspection.doctor, ledger.verify, ledger.replay),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
-_NAMES: Final = {inspection.draw: "graph"}
 for panel, commands in COMMANDS.items():
     for command in commands:
-        app.command(_NAMES.get(command), rich_help_panel=panel)(command)
+        app.command(rich_help_panel=panel)(command)
 app.add_typer(playbook.playbook_app, name="playbook", rich_help_panel="Look")
 
 

@@ -22,7 +22,7 @@ from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.review_queue import Ruled
+    from acegraph.state.playbook.review_queue import HumanVerdict
     from acegraph.state.run.review_answers import VerdictAnswer
 
 
@@ -85,11 +85,11 @@ def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
 def _rule(
     book: "BulletPlaybook", decision_id: str, given: dict[str, str], *, as_json: bool
 ) -> None:
-    from acegraph.graph.review import rule
+    from acegraph.graph.operations.review import answer_outside_run
     from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
     answer = read_answer(VerdictAnswer, given)
-    found = rule(book, decision_id, answer)
+    found = answer_outside_run(book, decision_id, answer)
     label = found.ruled.recorded.label
     if as_json:
         learned = found.learned.to_json() if found.learned else None
@@ -112,7 +112,7 @@ def _rule(
         say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
 
 
-def _say_first_stands(decision_id: str, ruled: "Ruled", answer: "VerdictAnswer") -> None:
+def _say_first_stands(decision_id: str, ruled: "HumanVerdict", answer: "VerdictAnswer") -> None:
     say(f"{decision_id}: {ruled.by} said {ruled.verdict} before; that stands")
     if ruled.by == answer.source:
         given = shlex.join([decision_id, answer.verdict, "--source", answer.source])
@@ -122,7 +122,7 @@ def _say_first_stands(decision_id: str, ruled: "Ruled", answer: "VerdictAnswer")
 def _approve(
     book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool], *, as_json: bool
 ) -> None:
-    from acegraph.graph.review import give_approval
+    from acegraph.nodes.curator.approval import give_approval
     from acegraph.nodes.curator.curator import Curator
     from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
 

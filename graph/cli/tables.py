@@ -36,7 +36,6 @@ _ROWS: Final = {
     "online_delayed": ("online, late", ""),
 }
 """Name of each row and the accuracy range that the first description of ACE expected of it."""
-
 _CHALLENGERS: Final = {
     "logistic_regression": "logistic regression",
     "depth_3_tree": "depth-3 tree",

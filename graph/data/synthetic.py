@@ -17,12 +17,9 @@ from acegraph.state import APPROVE, DECLINE, Verdict
 
 NATURAL_FRAUD_RATE: Final = 0.02
 """The share of fraud in the natural variant; the balanced one has half."""
-
 _POPULATION_FRAUD_RATE: Final = 0.0515
 """Share of fraud among the transactions that `_draw` gives, before any variant takes its share."""
-
 _FRAUD_IF_CAUSE: Final = 0.90
-
 _FRAUD_IF_NONE: Final = 0.004
 
 
@@ -41,7 +38,6 @@ _CATEGORIES: Final = {
     "crypto": (0.04, "a crypto exchange"),
     "money_transfer": (0.03, "a money transfer service"),
 }
-
 _COUNTRIES: Final = ("Spain", "Poland", "Canada", "Brazil", "Japan", "Kenya", "Norway", "Mexico")
 
 

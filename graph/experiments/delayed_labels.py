@@ -12,8 +12,8 @@ from acegraph.graph.build import create_ace_graph
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.feedback import feedback
-from acegraph.graph.steps import UNDECIDED
 from acegraph.state import AceContext, BulletPlaybook, ModelError
+from acegraph.state.values.verdict import UNDECIDED
 
 
 def decide_delayed(

@@ -4,13 +4,11 @@ Either both decide labelled cases now, or the challenger has decided in shadow o
 (`AceContext(challenger=VERSION)`) and the ledger's labels say who was right.
 """
 
-import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Final
 
 import numpy as np
-import sqlalchemy as sa
 from numpy.typing import NDArray
 
 from acegraph.graph.data.files import as_items
@@ -19,8 +17,8 @@ from acegraph.graph.metrics.intervals import Estimate
 from acegraph.graph.metrics.paired import PairedTest, mcnemar
 from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.shadow import version_of
 from acegraph.graph.training.pipeline import Dataset, Progress, TrainingPipeline
+from acegraph.nodes.agent.challenger import version_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,
@@ -31,9 +29,8 @@ from acegraph.state import (
     InvalidSettings,
     Transaction,
 )
-from acegraph.state.database.tables import cases, decisions, outcomes
-from acegraph.state.ledger.counters import stands
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.ledger.lookups import challenged_decisions
+from acegraph.state.values.verdict import UNDECIDED
 
 _BOOTSTRAPS: Final = 2_000
 
@@ -140,46 +137,19 @@ def duel(
 def live_duel(playbook: BulletPlaybook, version: int, *, costs: Costs | None = None) -> Duel:
     """Compare what a version said in shadow with what was decided, where a label is known."""
     costs = costs or Costs()
-    champion, challenger, fields = Run(), Run(), []
-    for row in _shadowed(playbook, version):
-        said = json.loads(row.settings)["shadow"]
-        champion.add(row.label, row.decision, row.risk_score)
-        challenger.add(row.label, said["decision"] or "UNDECIDED", said["risk_score"])
-        fields.append(json.loads(row.fields))
-    if not champion.truths:
+    champion, challenger = Run(), Run()
+    cases = challenged_decisions(playbook.database, version)
+    for case in cases:
+        champion.add(case.label, case.decision, case.risk_score)
+        decision = case.challenger_decision or UNDECIDED
+        challenger.add(case.label, decision, case.challenger_risk_score)
+    if not cases:
         raise InvalidDataset(
             f"no labelled decision with version {version} in shadow; run with "
             f"AceContext(challenger={version}), or give a file of labelled cases"
         )
-    stakes = _stakes(fields, costs.amount, len(fields))
+    stakes = _stakes((case.fields for case in cases), costs.amount, len(cases))
     return Duel(None, version, champion, challenger, stakes, costs)
-
-
-def _shadowed(playbook: BulletPlaybook, version: int) -> Sequence[Any]:
-    """Labelled decisions that the version accompanied, in the order in which they were made."""
-    newest = outcomes.alias("newest")
-    rows = (
-        sa.select(
-            decisions.c.decision,
-            decisions.c.risk_score,
-            decisions.c.settings,
-            cases.c.fields,
-            newest.c.label,
-        )
-        .select_from(decisions)
-        .join(cases, cases.c.id == decisions.c.case)
-        .join(newest, newest.c.case == decisions.c.case)
-        .where(
-            stands(newest),
-            newest.c.source != JUDGE,
-            newest.c.label.is_not(None),
-            decisions.c.settings.contains('"shadow":{'),
-        )
-        .order_by(decisions.c.position)
-    )
-    with playbook.database.reading() as connection:
-        found = connection.execute(rows).all()
-    return [row for row in found if json.loads(row.settings)["challenger"] == version]
 
 
 def _stakes(

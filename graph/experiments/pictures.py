@@ -20,18 +20,14 @@ _LABELS = {
     "offline_online": ("offline + online", "#2ca02c"),
     "online": ("online only", "#d95f02"),
 }
-
 _RIVALS = {
     "logistic_regression": ("logistic regression", "#9467bd", "--"),
     "depth_3_tree": ("depth-3 tree", "#8c564b", "--"),
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
 }
-
 _WINDOW = 100
-
 _STEADY = 5
 """Cases from which on a point of the reliability curve is joined to others."""
-
 _WIDTH = 60
 """Characters in a line of a bullet's text."""
 

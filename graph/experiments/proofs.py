@@ -21,9 +21,7 @@ from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 
 NOISE: Final = (0.0, 0.1, 0.2, 0.3)
-
 _SHUFFLES: Final = 20
-
 _EMBEDDED: Final = AceContext(
     agent_model="embedded",
     judge_model="embedded",

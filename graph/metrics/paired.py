@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import Estimate, row_numbers
-from acegraph.graph.metrics.rates import _resampled
+from acegraph.graph.metrics.intervals import Estimate, resampled_sums, row_numbers
 from acegraph.graph.metrics.run import Run
 from acegraph.state import DECLINE
 
@@ -65,7 +64,7 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Estimate:
             (found.astype(float) for found in fraud), _differences(ours, theirs), strict=True
         )
     ]
-    sums, weights = _resampled(ours, columns, np.random.default_rng(0))
+    sums, weights = resampled_sums(ours, columns, np.random.default_rng(0))
     frauds, of_fraud, honests, of_honest = np.moveaxis(sums, 2, 0)
     draws = ((of_fraud / frauds + of_honest / honests) / 2 * weights).sum(axis=1)
     low, high = np.quantile(draws, [0.025, 0.975])

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 Labels = NDArray[np.bool_]
-
 Scores = NDArray[np.float64]
 
 

@@ -20,10 +20,8 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, Form, InvalidSettings, ModelError
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
-from acegraph.state.database.tables import SCHEMA_VERSION
 
 Level = Literal["ok", "warning", "problem"]
-
 _OPENAI: Final = "https://api.openai.com/v1"
 
 
@@ -177,7 +175,7 @@ def database_findings(url: str) -> list[Finding]:
     try:
         facts = database.facts()
         found = [
-            Finding("database", "ok", f"{facts.pop('database')}, schema {SCHEMA_VERSION}"),
+            Finding("database", "ok", f"{facts.pop('database')}, schema {database.schema_version}"),
             *(Finding(name, "ok", text) for name, text in facts.items()),
         ]
         found += [Finding("integrity", "problem", text) for text in database.integrity()]

@@ -8,12 +8,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.data.csv_files import read_sheet, read_text
-from acegraph.graph.lesson import Lesson
 from acegraph.nodes.curator.curator import Curation, Curator
-from acegraph.nodes.reflector.custom import as_reflector
+from acegraph.nodes.curator.node import curate_lesson
+from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
+from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import (
     APPROVE,
@@ -25,6 +26,7 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
+from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.times import as_past
 from acegraph.state.values.verdict import is_absence
 
@@ -70,7 +72,7 @@ def feedback(
     *,
     source: str = "feedback",
     at: str = "",
-    reflector: Any = None,
+    reflector: ReflectorLike = None,
     curator: Curator | None = None,
 ) -> Feedback:
     """Judge a stored decision by a label that became known now (or at `at`, ISO 8601).
@@ -95,7 +97,7 @@ def feedback_many(
     labels: Iterable[tuple[str, Label]],
     *,
     learn: bool = True,
-    reflector: Any = None,
+    reflector: ReflectorLike = None,
     curator: Curator | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> FeedbackReport:
@@ -173,7 +175,7 @@ def _is_lesson(recorded: Recorded) -> bool:
 
 
 def _learn(
-    playbook: BulletPlaybook, decision_id: str, reflector: Any, curator: Curator
+    playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
 ) -> Curation:
     stored = playbook.decision(decision_id)
     lesson = Lesson(
@@ -185,5 +187,5 @@ def _learn(
         settings=stored["settings"],
         label_source=stored["label_source"],
     )
-    found = finish(lesson.reflect(reflector, playbook, BLOCKING))
-    return lesson.curate(found, curator, playbook)
+    reflection = finish(reflect_on(lesson, reflector, playbook, BLOCKING))
+    return curate_lesson(lesson, reflection, curator, playbook)

@@ -1,6 +1,4 @@
-"""Purging: what a poisoned source brought in is taken back, and what it kept from being learned is
-learned.
-"""
+"""Purge: take back what a poisoned source brought in, and learn again without it."""
 
 from contextlib import ExitStack
 from dataclasses import replace
@@ -8,10 +6,9 @@ from datetime import datetime
 
 from acegraph.graph.operations.relearn import CannotRelearn, Progress, adopt, relearn
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import BulletPlaybook, Purged, clean_text
-from acegraph.state import purge as take_back
+from acegraph.state import BulletPlaybook, clean_text
 from acegraph.state.ledger.events import PRUNED_PART, broken_by, stream
-from acegraph.state.maintenance.label_withdrawal import suspect_of
+from acegraph.state.maintenance.label_withdrawal import Purged, purge_filter, withdraw_labels
 
 
 def purge(
@@ -25,13 +22,14 @@ def purge(
     curator: Curator | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Purged:
-    """`state.purge`, after which the playbook is as if the suspect had never said anything.
+    """Take back the labels and bullets of a source, an entity or a time.
 
-    Where other labels came meanwhile, they are learned from anew. Where that cannot be done (`note`
-    says why), what is left is kept and fitted anew.
+    Afterwards the playbook is as if they had never come. Labels that came after them are learned
+    from again. Where that cannot be done, `note` says why, and the other bullets keep their place
+    with weights fitted again.
     """
     source = _as_stored(source, playbook)
-    suspect, note, copy = suspect_of(source, entity, since, until), "", None
+    suspect, note, copy = purge_filter(source, entity, since, until), "", None
     with ExitStack() as stack:
         try:
             copy = relearn(playbook, suspect, curator, progress)  # takes its time, and no lock
@@ -44,7 +42,7 @@ def purge(
             stack.enter_context(playbook.writing())
             note, copy = f"what was learned meanwhile is kept, not learned anew: {error}", None
         was_active = {b.id for b in playbook if b.status == "active"}
-        found = take_back(playbook, source, by, entity=entity, since=since, until=until)
+        found = withdraw_labels(playbook, source, by, entity=entity, since=since, until=until)
         if copy is None:
             if found.labels:  # too few may be left to fit them anew
                 playbook.set_weights({b.id: None for b in playbook})

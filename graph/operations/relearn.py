@@ -30,7 +30,7 @@ from acegraph.state import (
     PlaybookError,
 )
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream
-from acegraph.state.maintenance.label_withdrawal import Suspect
+from acegraph.state.maintenance.label_withdrawal import PurgeFilter
 from acegraph.state.values.decision import BY_ITSELF, PURGED
 from acegraph.state.values.notation import has_value
 
@@ -43,7 +43,7 @@ class CannotRelearn(PlaybookError):
 
 def relearn(
     playbook: BulletPlaybook,
-    suspect: Suspect,
+    suspect: PurgeFilter,
     curator: Curator | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Copy | None:
@@ -83,11 +83,11 @@ def _not_ours(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
     return ""
 
 
-def _is_said(suspect: Suspect, event: Event) -> bool:
+def _is_said(suspect: PurgeFilter, event: Event) -> bool:
     """Whether an event is the suspect's doing."""
     if isinstance(event, Changed):
-        return event.change == "added" and suspect.is_behind(event.bullet.origin, event.at)
-    if event.label is None or not suspect.said(event.label):
+        return event.change == "added" and suspect.matches_import(event.bullet.origin, event.at)
+    if event.label is None or not suspect.matches_label(event.label):
         return False
     return suspect.entity is None or has_value(event.transaction.fields, *suspect.entity)
 
@@ -111,7 +111,7 @@ class Copy:
     """A playbook to which everything happens again, but for what the suspect said."""
 
     playbook: BulletPlaybook
-    suspect: Suspect
+    suspect: PurgeFilter
     curator: Curator
     is_past_the_first_lie: bool = False
     position: int = -1
@@ -226,7 +226,7 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
     last = {row["bullet"]: row for row in playbook.history()}
     is_free = {i: row["source"] in BY_ITSELF or PURGED in row["reason"] for i, row in last.items()}
     added, kept = [], {}
-    with playbook.writing() as page:
+    with playbook.writing() as writer:
         for bullet in [b for b in copy if b.status in ("active", "candidate")]:
             known = sorted(_same(playbook, bullet), key=lambda b: b.status == bullet.status)
             if known:
@@ -236,9 +236,9 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
             kept[new] = bullet
             added.append(new)
             counts = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
-            moved = {playbook.get_bullet(new).number: counts}
-            playbook.adjust(page, moved, f"learned anew without {why}")
-            playbook.move(moved)
+            deltas = {playbook.get_bullet(new).number: counts}
+            playbook.adjust(writer, deltas, f"learned anew without {why}")
+            playbook.add_to_counters(deltas)
         for bullet in list(playbook):
             status = kept[bullet.id].status if bullet.id in kept else "retired"
             if bullet.status != status and is_free.get(bullet.id, True):

@@ -10,14 +10,13 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
-from acegraph.graph.steps import UNDECIDED
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.nodes.selector.factory import selectors
-from acegraph.nodes.selector.stages import Selection
+from acegraph.nodes.selector.factory import Selectors
 from acegraph.state import Bullet, ModelError, PlaybookError, Transaction, Verdict
 from acegraph.state.ledger.redaction import Redaction
-from acegraph.state.values.memos import is_remark
+from acegraph.state.values.memos import is_memo
+from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -92,7 +91,7 @@ def replay(
 def _hidden(stored: Mapping[str, Any]) -> set[str]:
     """The fields whose values were not stored, but for remarks, which select nothing."""
     redacted = Redaction.of(stored["fields"], stored["settings"].get("redact") or ())
-    return {name for name in redacted.hidden if not is_remark(name)}
+    return {name for name in redacted.hidden if not is_memo(name)}
 
 
 def _looked_at(playbook: BulletPlaybook, stored: Mapping[str, Any]) -> set[str]:
@@ -105,28 +104,17 @@ def _looked_at(playbook: BulletPlaybook, stored: Mapping[str, Any]) -> set[str]:
 def _select(
     playbook: BulletPlaybook, transaction: Transaction, stored: Mapping[str, Any], embeddings: Any
 ) -> tuple[Bullet, ...]:
-    settings = stored["settings"]
-    if not settings["selects"]:
-        return ()
-    chosen: Selection = finish(
-        selectors(embeddings)(settings).select(
-            transaction,
-            settings["node"],
-            playbook,
-            settings["n_bullets"],
-            settings["source"],
-            stored["id"],
-            BLOCKING,
-        )
+    selecting = Selectors(embeddings).select(
+        transaction, stored["settings"], playbook, stored["id"], BLOCKING
     )
-    return chosen.bullets
+    return finish(selecting).bullets
 
 
 def _decide(
     transaction: Transaction, bullets: tuple[Bullet, ...], settings: Mapping[str, Any], agent: Any
 ) -> str:
     try:
-        found = as_agent(agent).settle(transaction, bullets, BLOCKING, settings["agent_model"])
+        found = as_agent(agent).decide_with(transaction, bullets, BLOCKING, settings["agent_model"])
         return finish(found).decision
     except ModelError as error:
         return f"{UNDECIDED}: {error}"

@@ -15,9 +15,7 @@ from acegraph.nodes.curator.curator import Action, Curator
 from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidDataset, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
-
 FORMAT_VERSION: Final = 2
-
 MAX_BYTES: Final = 20_000_000
 
 

@@ -18,19 +18,14 @@ from langgraph_sdk import Auth
 from acegraph.state import InvalidSettings
 
 VARIABLE: Final = "ACE_USERS"
-
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-
 _SHORTEST: Final = 16
 """Characters of a token; shorter ones can be guessed."""
-
 _BEARER: Final = "bearer "
-
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )
 """What a config may hold. Any other key LangGraph makes a setting, over the server's own ones."""
-
 _SIGNATURE: Final = "langgraph_auth"
 """How the settings begin in which the server says who runs a graph."""
 
@@ -69,7 +64,6 @@ def _digest(token: str) -> bytes:
 
 
 _USERS: Final = read_users(os.environ.get(VARIABLE, ""))
-
 auth = Auth()
 
 

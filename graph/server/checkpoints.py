@@ -14,12 +14,9 @@ from acegraph.state import CheckpointRefused
 
 _PLAIN: Final = ("null", "bytes", "bytearray", "msgpack")
 """Never pickle, nor JSON that names classes."""
-
 _NAMED: Final = frozenset(range(6))
 """The codes of extensions that name something to call: constructors, methods, models."""
-
 _SNAPSHOT: Final = 7
-
 _OWN: Final = frozenset(
     {("langgraph.types", name) for name in ("Interrupt", "Command", "Send", "Overwrite")}
     | {("decimal", "Decimal"), ("datetime", "datetime"), ("datetime", "date")}

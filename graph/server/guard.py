@@ -16,7 +16,6 @@ from starlette.websockets import WebSocketClose
 
 _OPEN: Final = re.compile(r"/(ok|assistants|threads|runs|store)(/|\Z)")
 """All but /ok, which says that the server runs, want a token."""
-
 _SHUT: Final = re.compile(r"/threads/[^/]*/(commands|stream/events)")
 """A second way to start runs and hear of them, also by websocket: it takes from a client what the
 first one takes out, the names under which the server says who it is. No setting closes it."""

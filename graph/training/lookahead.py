@@ -15,20 +15,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from acegraph.graph.build import build_graph
+from acegraph.graph.build import Parts, build_graph
 from acegraph.graph.data.files import Item
-from acegraph.graph.lesson import Lesson
-from acegraph.graph.steps import NO_BULLETS, Parts
 from acegraph.nodes.agent.agent import Decision
 from acegraph.nodes.models.embedding_models import EmbeddingModel
-from acegraph.nodes.reflector.reflector import Reflection
+from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import OWN_LOOP
 from acegraph.nodes.runtime.usage import Meter, innermost, metered
-from acegraph.nodes.selector.factory import Selecting
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import AceContext, ModelError, Transaction
-from acegraph.state.playbook.frozen_view import PlaybookView
+from acegraph.state.playbook.frozen_view import FrozenPlaybook
+from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.run.schema import Reflection, RunSettings
 
 T = TypeVar("T")
 
@@ -53,7 +52,7 @@ class Answer(Generic[T]):
 class Foreseen:
     """Everything the models said about one case before its turn."""
 
-    view: PlaybookView
+    view: FrozenPlaybook
     selection: Answer[Selection]
     decision: Answer[Decision]
     reflection: Answer[Reflection | None] | None = None
@@ -78,10 +77,9 @@ class Lookahead:
             self.inner,
             agent=_Agent(self),
             reflector=_Reflector(self),
-            selector_for=lambda settings: _Selector(self, self.inner.selector_for(settings)),
-            sight=lambda: self.turn.view,
-            buys_vectors=False,
-            behind=self.inner,
+            selectors=_Selectors(self),
+            visible_playbook=lambda: self.turn.view,
+            stores_vectors=False,
         )
 
     @property
@@ -108,7 +106,7 @@ class Lookahead:
             while True:
                 while waiting and len(under_way) < lag and go_on():
                     item, case_id = waiting.popleft()
-                    view = PlaybookView(self.inner.playbook, self._settings["node"])
+                    view = FrozenPlaybook(self.inner.playbook, self._settings["node"])
                     task = loop.create_task(self._foresee(item, case_id, view))
                     under_way.append((item, case_id, task))
                 if not under_way:
@@ -126,25 +124,14 @@ class Lookahead:
             left = [*(task for _, _, task in under_way), *self._buying]
             await asyncio.gather(*left, return_exceptions=True)
 
-    async def _foresee(self, item: Item, case_id: str, view: PlaybookView) -> Foreseen:
+    async def _foresee(self, item: Item, case_id: str, view: FrozenPlaybook) -> Foreseen:
         settings, transaction = self._settings, Transaction.of(item["query"])
-        selection = Answer(Meter(), NO_BULLETS)
-        if settings["selects"]:
-            selector = self.inner.selector_for(settings)
-            selection = await _ask(
-                selector.select(
-                    transaction,
-                    settings["node"],
-                    view,
-                    settings["n_bullets"],
-                    settings["source"],
-                    case_id,
-                    OWN_LOOP,
-                )
-            )
+        selection = await _ask(
+            self.inner.selectors.select(transaction, settings, view, case_id, OWN_LOOP)
+        )
         assert selection.value is not None
         decision = await _ask(
-            self.inner.agent.settle(
+            self.inner.agent.decide_with(
                 transaction, selection.value.bullets, OWN_LOOP, settings["agent_model"], case_id
             )
         )
@@ -161,13 +148,13 @@ class Lookahead:
             reasons=list(decision.value.reasons),
             settings=settings,
         )
-        asked = lesson.reflect(self.inner.reflector, view, OWN_LOOP)  # type: ignore[arg-type]
+        asked = reflect_on(lesson, self.inner.reflector, view, OWN_LOOP)
         return replace(found, reflection=await _ask(asked))
 
     async def _buy_vector(self, bullet_id: str) -> None:
         """Should it fail, the selector buys it when it is needed."""
         playbook = self.inner.playbook
-        embedding = self.inner.selector_for(self._settings).embedding
+        embedding = self.inner.selectors.embedding(self._settings)
         content = playbook.get_bullet(bullet_id).content
         with metered(self.bought), suppress(ModelError):
             (vector,) = await embedding.vectors([content], OWN_LOOP, playbook)
@@ -199,13 +186,12 @@ async def _ask(question: Coroutine[Any, Any, T]) -> Answer[T]:
             return Answer(meter, error=error)
 
 
-class _Selector:
-    def __init__(self, ahead: Lookahead, inner: Selecting) -> None:
-        self._ahead, self._inner = ahead, inner
+class _Selectors:
+    def __init__(self, ahead: Lookahead) -> None:
+        self._ahead = ahead
 
-    @property
-    def embedding(self) -> EmbeddingModel:
-        return self._inner.embedding
+    def embedding(self, settings: RunSettings) -> EmbeddingModel:
+        return self._ahead.inner.selectors.embedding(settings)
 
     async def select(self, *_: Any) -> Selection:
         return self._ahead.turn.selection.give()
@@ -215,7 +201,7 @@ class _Agent:
     def __init__(self, ahead: Lookahead) -> None:
         self._ahead = ahead
 
-    async def settle(self, *_: Any, **__: Any) -> Decision:
+    async def decide_with(self, *_: Any, **__: Any) -> Decision:
         return self._ahead.turn.decision.give()
 
 
@@ -223,8 +209,8 @@ class _Reflector:
     def __init__(self, ahead: Lookahead) -> None:
         self._ahead = ahead
 
-    async def settle(self, *given: Any, **named: Any) -> Reflection | None:
+    async def reflect_with(self, *given: Any, **named: Any) -> Reflection | None:
         said = self._ahead.turn.reflection
         if said is None:  # an every-k-th right decision: only its turn tells that it is one
-            return await self._ahead.inner.reflector.settle(*given, **named)
+            return await self._ahead.inner.reflector.reflect_with(*given, **named)
         return said.give()

@@ -15,7 +15,6 @@ from acegraph.graph.build import gather_parts
 from acegraph.graph.data.files import Item, as_items, row_name
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.steps import UNDECIDED
 from acegraph.graph.training.known_rows import known_rows
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.nodes.models import providers
@@ -34,9 +33,9 @@ from acegraph.state import (
 )
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.run.modes import MODES
+from acegraph.state.values.verdict import UNDECIDED
 
 Dataset = Iterable[Mapping[str, Any] | Example]
-
 Progress = Callable[[str, int, int], None]
 """Told what is under way, how many cases are done, and how many there are."""
 

@@ -52,13 +52,13 @@ class SimpleFraudAgent:
 
     def decide(self, transaction: str | Mapping[str, Any]) -> Decision:
         """The verdict with its risk score, its reasons and the bullets that had a part in it."""
-        return finish(self.settle(Transaction.of(transaction), self.bullets, BLOCKING))
+        return finish(self.decide_with(Transaction.of(transaction), self.bullets, BLOCKING))
 
     async def adecide(self, transaction: str | Mapping[str, Any]) -> Decision:
         """`decide` for those who must not block."""
-        return await self.settle(Transaction.of(transaction), self.bullets, AWAITING)
+        return await self.decide_with(Transaction.of(transaction), self.bullets, AWAITING)
 
-    async def settle(
+    async def decide_with(
         self,
         transaction: Transaction,
         bullets: Iterable[Bullet],

@@ -9,7 +9,7 @@ from acegraph.nodes.evidence.scorecard import (
     _START,
     NO_LANGUAGE_MODEL,
     SCORECARD,
-    Signal,
+    ScorecardLine,
     _resolved,
     weight_of,
 )
@@ -71,6 +71,8 @@ def _bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
     return f"{name}{bullet.content} [{values}; {weight_of(bullet):+.2f}]"
 
 
-def _scorecard_reason(score: float, signals: list[Signal], fields: Mapping[str, Scalar]) -> str:
+def _scorecard_reason(
+    score: float, signals: list[ScorecardLine], fields: Mapping[str, Scalar]
+) -> str:
     found = ", ".join(_resolved(s.test, fields).render() for s in signals) or "no risk signal"
     return f"scorecard {score:+.1f}: {found}"

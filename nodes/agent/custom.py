@@ -1,10 +1,10 @@
 """A custom agent: a chat model, a runnable or a function, brought to the form the node calls."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from acegraph.nodes.agent.agent import Decision, SimpleFraudAgent
-from acegraph.nodes.models.custom_calls import _Call, _unit
+from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
@@ -18,11 +18,13 @@ from acegraph.state import (
 )
 from acegraph.state.errors import InvalidInput
 
+AgentLike = SimpleFraudAgent | LanguageModel | Custom | str | None
+
 
 class Agent(Protocol):
     """What the agent node calls."""
 
-    async def settle(
+    async def decide_with(
         self,
         transaction: Transaction,
         bullets: Iterable[Bullet],
@@ -34,7 +36,7 @@ class Agent(Protocol):
         ...
 
 
-def as_agent(given: Any) -> Agent:
+def as_agent(given: AgentLike) -> Agent:
     """Bring an agent to the form the node calls."""
     if isinstance(given, SimpleFraudAgent):
         if given.bullets:
@@ -42,14 +44,14 @@ def as_agent(given: Any) -> Agent:
         return given
     if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return SimpleFraudAgent(model=given)
-    return _ForeignAgent(_Call(given, "agent"))
+    return _CustomAgent(CustomCall(given, "agent"))
 
 
-class _ForeignAgent:
-    def __init__(self, call: _Call) -> None:
+class _CustomAgent:
+    def __init__(self, call: CustomCall) -> None:
         self._call = call
 
-    async def settle(
+    async def decide_with(
         self,
         transaction: Transaction,
         bullets: Iterable[Bullet],
@@ -70,13 +72,13 @@ class _ForeignAgent:
         risk, used = answer.get("risk_score"), answer.get("bullets_used")
         return Decision(
             decision=_verdict(answer.get("decision")),
-            risk_score=None if risk is None else _unit(risk, "risk_score"),
+            risk_score=None if risk is None else as_share(risk, "risk_score"),
             reasons=_texts(answer.get("reasons") or ()),
             bullets_used=None if used is None else _texts(used),
         )
 
 
-def _texts(given: Any) -> tuple[str, ...]:
+def _texts(given: str | Iterable[object]) -> tuple[str, ...]:
     return tuple(clean_text(str(text)) for text in ([given] if isinstance(given, str) else given))
 
 

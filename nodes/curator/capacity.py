@@ -13,7 +13,6 @@ from acegraph.state import DECLINE, Bullet
 
 _RELATED: Final = 0.6
 """Below this likeness two sentences of one language are strangers."""
-
 _SHORT_LIST: Final = 16
 """Of how many with the least evidence the redundancy is looked at; it is what costs time."""
 
@@ -83,9 +82,9 @@ def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]
 def _verdict(bullet: Bullet) -> int:
     if bullet.verdict is not None:
         return 1 if bullet.verdict == DECLINE else -1
-    from acegraph.nodes.text.sentence import take_apart
+    from acegraph.nodes.text.sentence import parse_sentence
 
-    return next(iter(take_apart(bullet.content).verdicts), 0)
+    return next(iter(parse_sentence(bullet.content).verdicts), 0)
 
 
 def _record(bullet: Bullet) -> str:

@@ -16,7 +16,7 @@ import numpy as np
 from acegraph.nodes.curator.capacity import expendable
 from acegraph.nodes.curator.duplicates import likenesses
 from acegraph.nodes.curator.screening import (
-    Finding,
+    Objection,
     Proposal,
     Screening,
     proposal_of,
@@ -26,7 +26,7 @@ from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
 from acegraph.nodes.evidence.scorecard import log_odds_over, scorecard_over, weight_of
-from acegraph.nodes.evidence.weights import fired_over, weights_of, worn_out
+from acegraph.nodes.evidence.weights import fired_over, reason_to_retire, weights_of
 from acegraph.state import (
     DECLINE,
     Bullet,
@@ -38,6 +38,7 @@ from acegraph.state import (
     clean_text,
     parse_condition,
 )
+from acegraph.state.run.schema import CurationData
 from acegraph.state.values.decision import BY_ITSELF, PURGED
 
 if TYPE_CHECKING:
@@ -46,11 +47,8 @@ if TYPE_CHECKING:
 
 Action = Literal["added", "revived", "duplicate", "refused", "held"]
 """`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
-
 _MIN_FIRES: Final = 3
-
 _SAME_CASES: Final = 0.95
-
 _SCREENING: Final = Screening()
 
 
@@ -65,7 +63,7 @@ class Curation:
     retired: tuple[str, ...] = ()
     """Bullets that were retired in its course."""
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> CurationData:
         """The form in which state and ledger hold it."""
         return {
             "action": self.action,
@@ -85,7 +83,7 @@ class Curator:
         *,
         gate: GateLevel = "standard",
         capacity: int = 25,
-        screen: Callable[[Proposal], Finding | None] | None = _SCREENING,
+        screen: Callable[[Proposal], Objection | None] | None = _SCREENING,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
             raise InvalidSettings(f"similarity_threshold is 0 to 1, not {similarity_threshold}")
@@ -218,7 +216,7 @@ class Curator:
         weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]
         log_odds, retired = start + np.array([weight_of(b) for b in weighed]) @ fired, []
         for bullet, own in zip(weighed, fired, strict=True):
-            reason = worn_out(bullet, own, table, log_odds) if bullet.id != keep else ""
+            reason = reason_to_retire(bullet, own, table, log_odds) if bullet.id != keep else ""
             if reason:
                 playbook.set_status(bullet.id, "retired", reason, "curator")
                 retired.append(bullet.id)

@@ -15,11 +15,10 @@ from acegraph.state import Bullet, Condition
 from acegraph.state.playbook.index import View
 
 if TYPE_CHECKING:
-    from acegraph.nodes.text.difference import Difference
+    from acegraph.nodes.text.difference import WordingDifference
 
 
 _ROUNDING: Final = 1e-9
-
 _AUTOJUNK: Final = 200
 
 
@@ -28,7 +27,7 @@ class Likeness:
     """A bullet that looks like the candidate, or tests the same."""
 
     bullet: Bullet
-    difference: "Difference | None"
+    difference: "WordingDifference | None"
     """What it says differently; None for a duplicate."""
 
 

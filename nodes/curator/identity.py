@@ -24,44 +24,33 @@ from acegraph.nodes.text.reader import read_fields
 from acegraph.nodes.text.trade_words import is_plain
 from acegraph.state import CaseTable, Comparison, Scalar, Transaction
 from acegraph.state.values.cases import Column
-from acegraph.state.values.memos import is_remark
+from acegraph.state.values.memos import is_memo
 
 _PARTIES: Final = frozenset(
     "customer client user cardholder holder account card cc payer payee sender recipient receiver beneficiary merchant "
     "store shop seller vendor buyer member subscriber owner person employee iban pan".split()
 )
-
 _ROLES: Final = frozenset(
     "customer client user cardholder payer payee sender recipient receiver beneficiary merchant seller vendor "
     "buyer".split()
 )
-
 _BARE: Final = _ROLES | {"username", "iban", "pan", "email"}
-
 _MARKS: Final = frozenset(
     "id num number nr no name hash token key uuid guid ref email iban".split()
 )
-
 _PERSONAL: Final = frozenset(
     "first last surname firstname lastname fullname name street address addr dob birthdate ssn passport phone mobile "
     "email mail ip imei mac iban pan cvv username login nickname url token uuid guid hash".split()
 )
-
 _FEW: Final = 4
-
 _MANY: Final = 50
 """So few values, each in so many cases: kinds of customers or merchants, not some of them."""
-
 _LARGEST_COUNT: Final = 100
-
 _CARD: Final = 10**12
 """The least number of thirteen digits, as the shortest card numbers have."""
-
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
-
 _RUN: Final = 5
 """So many words in a row, the same as in the transaction, are a copy."""
-
 _GENERIC: Final = frozenset(
     "company limited service services trading international global group general center centre world online shop store "
     "market mart super house star best first national american united city king trade products solutions digital media "
@@ -88,7 +77,7 @@ def is_identifying(name: str, table: CaseTable) -> bool:
     column, last = table.column(name), set(words_of_name(name)[-1:])
     if PROPERTIES & last or (column is not None and is_flag(column)):
         return False
-    if is_remark(name):
+    if is_memo(name):
         return True
     if _is_party(name) and (column is None or not _is_of_kinds(column)):
         return True

@@ -45,15 +45,10 @@ if TYPE_CHECKING:
 
 
 MAX_LENGTH: Final = 400
-
 _MAX_SENTENCES: Final = 3
-
 _TRADE_SHARE: Final = 0.4
-
 _STANDS_OUT: Final = 0.1
-
 _MORE_THAN_EQUAL: Final = 1.5
-
 _KNOWN_TO_THE_READER: Final = frozenset(
     "amount usual_amount amount_ratio hour weekday account_age_days merchant_rating channel "
     "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes distance_km vpn "
@@ -61,18 +56,14 @@ _KNOWN_TO_THE_READER: Final = frozenset(
     "new_account verified travel_notice failed_check rush_shipping disposable_email recent_change "
     "recurring".split()
 )
-
 _LINK = re.compile(
     r"://|\bwww\.|\b[\w-]+\.(?:com|net|org|io|ru|cn|info|biz|xyz|top|de|uk|app|dev|me)\b"
 )
-
 _MARKUP = re.compile(
     r"</?[a-z!][^<>]*>|`|\*\*|__\w|\]\(|^\s*(?:[#>*|-]|\d+[.)])\s|\{[^}]*\}|\{\{|<\||\|>"
     r"|\[/?inst|###|&\w+;|\\[nux]"
 )
-
 _LETTER_BY_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-
 _CODE = re.compile(
     r"\b(?:import|eval|exec|select .+ from|drop table|insert into|def|function|lambda|sudo|curl)\b"
     r".*[(;*/-]|\w\([^)]*\);?|[A-Za-z0-9+/]{28,}={0,2}|\$\w*\{|=>|;\s*--"
@@ -80,7 +71,7 @@ _CODE = re.compile(
 
 
 @dataclass(frozen=True)
-class Finding:
+class Objection:
     """Why a proposal may not act."""
 
     reason: str
@@ -126,9 +117,9 @@ class Screening:
     max_share: tuple[float, float] = (0.5, 0.34)
     """The most that one of them may contribute."""
 
-    def __call__(self, proposal: Proposal) -> Finding | None:
+    def __call__(self, proposal: Proposal) -> Objection | None:
         """The first check that fails, in the order form, identifiers, support, direction."""
-        checks: tuple[Callable[[Proposal], Finding | None], ...] = (
+        checks: tuple[Callable[[Proposal], Objection | None], ...] = (
             _form,
             _identifiers,
             self._support,
@@ -137,7 +128,7 @@ class Screening:
         )
         return next((found for check in checks if (found := check(proposal))), None)
 
-    def _support(self, proposal: Proposal) -> Finding | None:
+    def _support(self, proposal: Proposal) -> Objection | None:
         """Several customers and merchants bear it out, where it is known who they are."""
         known = {n for n in proposal.table.field_names if is_entity(n, proposal.table)}
         if proposal.source:
@@ -145,7 +136,9 @@ class Screening:
         if not known or not (proposal.source or proposal.condition):
             return None
         if proposal.condition is None and proposal.lowers:
-            return Finding("prose that lowers risk, learned from one customer's transaction", True)
+            return Objection(
+                "prose that lowers risk, learned from one customer's transaction", True
+            )
         wanted, cap = self.min_entities[proposal.lowers], self.max_share[proposal.lowers]
         verdict = proposal.condition.verdict if proposal.condition else DECLINE
         bears_out = proposal.table.fraud == (verdict == DECLINE)
@@ -156,9 +149,11 @@ class Screening:
             if distinct == 1 and _is_ours(name, known, proposal.table):
                 continue
             if distinct < wanted:
-                return Finding(f"borne out by {distinct} distinct {name}; {wanted} wanted", True)
+                return Objection(f"borne out by {distinct} distinct {name}; {wanted} wanted", True)
             if share > cap:
-                return Finding(f"{share:.0%} of its support is one {name}; at most {cap:.0%}", True)
+                return Objection(
+                    f"{share:.0%} of its support is one {name}; at most {cap:.0%}", True
+                )
         return None
 
 
@@ -182,45 +177,47 @@ def proposal_of(
     return Proposal(content, condition, table, source, origin.get("label"), decision_id)
 
 
-def _form(proposal: Proposal) -> Finding | None:
+def _form(proposal: Proposal) -> Objection | None:
     content, text = proposal.content, proposal.text
     said = parse_condition(content)
     if not 3 <= len(clean_text(content)) <= MAX_LENGTH:
-        return Finding(f"a heuristic has 3 to {MAX_LENGTH} characters")
+        return Objection(f"a heuristic has 3 to {MAX_LENGTH} characters")
     if proposal.condition and (found := _fields(proposal, proposal.condition)):
         return found
     if said and proposal.condition and not said.same_as(proposal.condition):
-        return Finding("its text and its condition say different things")
+        return Objection("its text and its condition say different things")
     if said:  # data, said as a sentence
         return _words_in(proposal, proposal.condition or said)
     if proposal.condition and _says_otherwise(content, proposal.condition):
-        return Finding("its text and its condition say different things", True)
+        return Objection("its text and its condition say different things", True)
     if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
-        return Finding("one rule in at most three sentences on one line is wanted")
+        return Objection("one rule in at most three sentences on one line is wanted")
     for pattern, what in ((_LINK, "a link"), (_MARKUP, "markup"), (_CODE, "code")):
         if pattern.search(text) or pattern.search(clean_text(content)):
-            return Finding(f"it contains {what}")
+            return Objection(f"it contains {what}")
     if any(_mixes_alphabets(word) for word in re.findall(r"[^\W\d_]+", clean_text(content))):
-        return Finding("a word mixes letters of several alphabets")
+        return Objection("a word mixes letters of several alphabets")
     if vocabulary.ORDERS.search(text):
-        return Finding("it speaks to whoever reads it instead of about transactions")
+        return Objection("it speaks to whoever reads it instead of about transactions")
     if vocabulary.trade_share(text) < _TRADE_SHARE or not vocabulary.features_of(text):
-        return Finding(
+        return Objection(
             "too little of it is about kinds of transactions, as far as can be read", True
         )
     return None
 
 
-def _fields(proposal: Proposal, condition: Condition) -> Finding | None:
+def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
     """Conditions only over fields that exist and describe a kind of transaction."""
     known = _known_fields(proposal)
     can_tell = len(proposal.table) > 0 or proposal.source is not None
     for test in condition.comparisons:
         name = test.field
         if can_tell and name not in known:
-            return Finding("its condition is over a field that no known transaction has")
+            return Objection("its condition is over a field that no known transaction has")
         if not isinstance(test.value, bool) and is_identifying(name, proposal.table):
-            return Finding(f"its condition is over {name}, which tells who it is, not of what kind")
+            return Objection(
+                f"its condition is over {name}, which tells who it is, not of what kind"
+            )
     return None
 
 
@@ -235,11 +232,11 @@ def _says_otherwise(content: str, condition: Condition) -> bool:
     return contradicts(content, condition)
 
 
-def _words_in(proposal: Proposal, condition: Condition) -> Finding | None:
+def _words_in(proposal: Proposal, condition: Condition) -> Objection | None:
     """Values of a condition are words of a category, not sentences."""
     for word in _own_words(proposal, condition):
         if len(word) > 60 or _LINK.search(word.casefold()) or _MARKUP.search(word):
-            return Finding("its condition compares with text that is no category")
+            return Objection("its condition compares with text that is no category")
     return None
 
 
@@ -255,7 +252,7 @@ def _own_words(proposal: Proposal, condition: Condition) -> Iterator[str]:
             yield str(test.value)
 
 
-def _identifiers(proposal: Proposal) -> Finding | None:
+def _identifiers(proposal: Proposal) -> Objection | None:
     """Nothing in it tells who somebody is."""
     said = parse_condition(proposal.content)
     condition = proposal.condition or said
@@ -265,46 +262,46 @@ def _identifiers(proposal: Proposal) -> Finding | None:
         # Apart, letters and digits are no token: fields may be called transactionsLast24h.
         texts += [skeleton(_LETTER_BY_DIGIT.sub(" ", name)) for name in condition.fields]
     if kind := next(filter(None, map(personal_data, texts)), None):
-        return Finding(f"it contains {kind}")
+        return Objection(f"it contains {kind}")
     values = [c.value for c in condition.comparisons] if condition else []
     for name in proposal.table.field_names:
         column = proposal.table.column(name) if is_identifying(name, proposal.table) else None
         if column and any(isinstance(v, str) and column.equals(v).any() for v in values):
-            return Finding(f"it contains a value of {name}")
+            return Objection(f"it contains a value of {name}")
     if proposal.source is None:
         return None
     text = " ".join(texts)
     for name, value in identifying_values(proposal.source, proposal.table):
         if copied(value, text):
-            return Finding(f"it contains what the transaction says in {name}")
+            return Objection(f"it contains what the transaction says in {name}")
     return None
 
 
-def _direction(proposal: Proposal) -> Finding | None:
+def _direction(proposal: Proposal) -> Objection | None:
     """What lowers risk must be proven, or narrow; and nothing argues against its own label."""
     if proposal.condition:
         if proposal.label and proposal.condition.verdict != proposal.label:
-            return Finding("it argues against the label of the decision it came from")
+            return Objection("it argues against the label of the decision it came from")
         return None
     said = vocabulary.direction(proposal.text)
     if proposal.label and said == ("raises" if proposal.label == APPROVE else "lowers"):
-        return Finding("it argues against the label of the decision it came from", True)
+        return Objection("it argues against the label of the decision it came from", True)
     if said == "unclear" and vocabulary.IMPERATIVE.match(proposal.text):
-        return Finding("it tells what to do and not which transactions are fraud", True)
+        return Objection("it tells what to do and not which transactions are fraud", True)
     if not proposal.lowers:
         return None
     if len(vocabulary.features_of(proposal.text)) < 2:
-        return Finding("prose that lowers risk names at least two things that limit it", True)
+        return Objection("prose that lowers risk names at least two things that limit it", True)
     if vocabulary.calls_risk_safe(proposal.text):
-        return Finding("prose that calls safe what is usually risky, and does not say why", True)
+        return Objection("prose that calls safe what is usually risky, and does not say why", True)
     if any(_names(proposal.content)):
-        return Finding("prose that lowers risk may name nobody", True)
+        return Objection("prose that lowers risk may name nobody", True)
     return None
 
 
-def _wording(proposal: Proposal) -> Finding | None:
+def _wording(proposal: Proposal) -> Objection | None:
     if parse_condition(proposal.content) is None and vocabulary.SUSPICIOUS.search(proposal.text):
-        return Finding("its wording wants a person's eye", True)
+        return Objection("its wording wants a person's eye", True)
     return None
 
 

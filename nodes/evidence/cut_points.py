@@ -10,7 +10,6 @@ from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
 
 MAX_WORD: Final = 60
-
 _CUTS: Final = 12
 
 

@@ -16,10 +16,8 @@ from acegraph.state.values.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """On either side of a change."""
-
 _SURE: Final = 4.5
 """Standard errors of the fall: every rule is looked at after every mistake, at every place."""
-
 _NEWEST: Final = 20
 """How many of the newest retired rules are watched beside the active ones."""
 

@@ -12,46 +12,32 @@ from acegraph.state.values.cases import Column
 
 _SAMPLE: Final = 2_000
 """How many of the newest values say where a number may be cut."""
-
 _MAX_CATEGORIES: Final = 60
-
 _NAMES_AN_ENTITY: Final = frozenset(
     "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
 )
-
 _NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
-
 _KINDS: Final = frozenset(
     "type category class group segment tier level status brand channel country region state city "
     "currency".split()
 )
-
 _OPEN_KINDS: Final = frozenset("network domain provider".split())
 """Kinds of which somebody may have one alone: their values tell."""
-
 PROPERTIES: Final = _KINDS | frozenset(
     "age days hours minutes seconds count rating score ratio mismatch changed change verified "
     "match matches distance km limit amount avg average known new flag risk pop length".split()
 )
-
 _STATES_A_FACT: Final = frozenset("is has was per since count".split())
-
 _LABELS: Final = _NAMES_A_NUMBER | {"name", "code"}
-
 _NAMES_A_QUANTITY: Final = frozenset(
     "amount amt price value balance income sum total cost pop population salary".split()
 )
-
 _ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
-
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
-
 CAN_TELL: Final = 20
 """From how many values on they tell what a field is."""
-
 _LONG: Final = 1e8
 """Numbers of nine digits and more count nothing: they are cards, accounts, phones or moments."""
-
 _REPEATS: Final = 8.0
 """Where chance would repeat so many values and none is, they are numbered one by one."""
 

@@ -8,11 +8,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 Mask = NDArray[np.bool_]
-
 Numbers = NDArray[np.float64]
 
 _NEWTON_STEPS: Final = 6
-
 _STEEPEST: Final = 4.0
 
 
@@ -64,7 +62,7 @@ def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
     return Residuals(weights * (fraud - p), weights * information, information)
 
 
-def calibrated(fraud: Mask, log_odds: Numbers) -> Numbers:
+def rescaled_log_odds(fraud: Mask, log_odds: Numbers) -> Numbers:
     """The log-odds stretched or flattened as a whole to fit best, but not turned round."""
     weights, shift, slope = case_weights(fraud), 0.0, 1.0
     centred = log_odds - np.average(log_odds, weights=weights)
@@ -78,7 +76,9 @@ def calibrated(fraud: Mask, log_odds: Numbers) -> Numbers:
     return slope * centred
 
 
-def would_be(fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator) -> Numbers:
+def simulated_residuals(
+    fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator
+) -> Numbers:
     """What would be left unexplained if the log-odds were the whole truth: `times` rows of it."""
     frauds, p = int(fraud.sum()), _expected(fraud, log_odds)
     heavy, light = case_weights(fraud)[[fraud.argmax(), fraud.argmin()]]

@@ -15,12 +15,11 @@ NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, n
 UNFITTED_WEIGHT: Final = 2.0
 """Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary
 case."""
-
 _START: Final = -0.8
 
 
 @dataclass(frozen=True)
-class Signal:
+class ScorecardLine:
     """One line of the scorecard: what is looked for, what it adds to the log-odds of fraud."""
 
     test: Comparison
@@ -37,30 +36,30 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
 
 
 SCORECARD: Final = (
-    Signal(Comparison("amount", ">=", 500), 0.5),
-    Signal(Comparison("amount", ">=", 2000), 0.4),
-    Signal(Comparison("amount_ratio", ">=", 4), 0.4),
-    Signal(Comparison("hour", "<", 6), 0.4),
-    Signal(Comparison("account_age_days", "<", 30), 0.8),
-    Signal(Comparison("new_account", "is", True), 0.6),
-    Signal(Comparison("vpn", "is", True), 0.6),
-    Signal(Comparison("new_device", "is", True), 0.6),
-    Signal(Comparison("country_changed", "is", True), 0.7),
-    Signal(Comparison("address_mismatch", "is", True), 0.4),
-    Signal(Comparison("failed_check", "is", True), 0.8),
-    Signal(Comparison("disposable_email", "is", True), 0.7),
-    Signal(Comparison("tx_last_hour", ">=", 6), 0.6),
-    Signal(Comparison("failed_attempts", ">=", 3), 0.6),
-    Signal(Comparison("past_disputes", ">=", 1), 0.6),
-    Signal(Comparison("merchant_rating", "<", 2.5), 0.6),
-    Signal(Comparison("distance_km", ">=", 1000), 0.3),
-    Signal(Comparison("merchant_category", "is", "crypto"), 0.4),
-    Signal(Comparison("merchant_category", "is", "gift_cards"), 0.4),
-    Signal(Comparison("merchant_category", "is", "money_transfer"), 0.4),
-    Signal(Comparison("verified", "is", True), -0.5),
-    Signal(Comparison("travel_notice", "is", True), -0.4),
-    Signal(Comparison("recurring", "is", True), -0.5),
-    Signal(Comparison("account_age_days", ">=", 1000), -0.3),
+    ScorecardLine(Comparison("amount", ">=", 500), 0.5),
+    ScorecardLine(Comparison("amount", ">=", 2000), 0.4),
+    ScorecardLine(Comparison("amount_ratio", ">=", 4), 0.4),
+    ScorecardLine(Comparison("hour", "<", 6), 0.4),
+    ScorecardLine(Comparison("account_age_days", "<", 30), 0.8),
+    ScorecardLine(Comparison("new_account", "is", True), 0.6),
+    ScorecardLine(Comparison("vpn", "is", True), 0.6),
+    ScorecardLine(Comparison("new_device", "is", True), 0.6),
+    ScorecardLine(Comparison("country_changed", "is", True), 0.7),
+    ScorecardLine(Comparison("address_mismatch", "is", True), 0.4),
+    ScorecardLine(Comparison("failed_check", "is", True), 0.8),
+    ScorecardLine(Comparison("disposable_email", "is", True), 0.7),
+    ScorecardLine(Comparison("tx_last_hour", ">=", 6), 0.6),
+    ScorecardLine(Comparison("failed_attempts", ">=", 3), 0.6),
+    ScorecardLine(Comparison("past_disputes", ">=", 1), 0.6),
+    ScorecardLine(Comparison("merchant_rating", "<", 2.5), 0.6),
+    ScorecardLine(Comparison("distance_km", ">=", 1000), 0.3),
+    ScorecardLine(Comparison("merchant_category", "is", "crypto"), 0.4),
+    ScorecardLine(Comparison("merchant_category", "is", "gift_cards"), 0.4),
+    ScorecardLine(Comparison("merchant_category", "is", "money_transfer"), 0.4),
+    ScorecardLine(Comparison("verified", "is", True), -0.5),
+    ScorecardLine(Comparison("travel_notice", "is", True), -0.4),
+    ScorecardLine(Comparison("recurring", "is", True), -0.5),
+    ScorecardLine(Comparison("account_age_days", ">=", 1000), -0.3),
 )
 
 

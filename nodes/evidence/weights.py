@@ -14,7 +14,6 @@ from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
 
 _RIDGE: Final = 1.0
-
 _MAX_WEIGHT: Final = 4.0
 
 _BITS: Final = 20
@@ -70,11 +69,8 @@ def _grouped(
 
 
 _FIRES_TO_FIT: Final = 3
-
 _FIRES_TO_RETIRE: Final = 10
-
 _FIRES_TO_TELL: Final = 30
-
 _LIKELY_CHANCE: Final = 0.2
 
 
@@ -106,7 +102,7 @@ def weights_of(
     return [round(float(next(found)), 4) if told else None for told in tells]
 
 
-def worn_out(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
+def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet no longer earns its place, or nothing."""
     weight = weight_of(bullet)
     wanted = table.fraud if bullet.verdict == DECLINE else ~table.fraud

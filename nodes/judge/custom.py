@@ -1,29 +1,30 @@
 """A custom judge: a chat model, a runnable or a function, brought to the form the node calls."""
 
 from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
 from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
-from acegraph.nodes.models.custom_calls import _Call, _unit
+from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import ModelAnswerInvalid, clean_text, other, parse_verdict
 from acegraph.state.values.verdict import JUDGE
 
+JudgeLike = SimpleJudge | LanguageModel | Custom | str | None
 
-def as_judge(given: Any) -> SimpleJudge:
+
+def as_judge(given: JudgeLike) -> SimpleJudge:
     """Bring a judge to the form the node calls."""
     if isinstance(given, SimpleJudge):
         return given
     if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return LLMJudge(given, model_is_optional=True)
-    return _ForeignJudge(_Call(given, "judge"))
+    return _CustomJudge(CustomCall(given, "judge"))
 
 
-class _ForeignJudge(SimpleJudge):
-    def __init__(self, call: _Call) -> None:
+class _CustomJudge(SimpleJudge):
+    def __init__(self, call: CustomCall) -> None:
         self._call = call
 
     async def _opinion(
@@ -42,7 +43,7 @@ class _ForeignJudge(SimpleJudge):
         decided = parse_verdict(output)
         return Judgement(
             is_correct,
-            _unit(answer.get("confidence", 1.0), "confidence"),
+            as_share(answer.get("confidence", 1.0), "confidence"),
             clean_text(str(answer.get("reasoning", ""))),
             decided if is_correct else other(decided),
             JUDGE,

@@ -60,9 +60,9 @@ class SimpleJudge:
         self, input_text: str, output: str, ground_truth: str | None = None
     ) -> Judgement:
         """The whole verdict."""
-        return await self.settle(input_text, output, ground_truth, AWAITING)
+        return await self.judge_with(input_text, output, ground_truth, AWAITING)
 
-    async def settle(
+    async def judge_with(
         self,
         input_text: str,
         output: str,

@@ -20,29 +20,23 @@ from acegraph.nodes.text.reader import read_text
 from acegraph.state import Fields, parse_condition
 
 EMBEDDED_MODEL: Final = "acegraph-concepts-1"
-
 DIMENSIONS: Final = 384
 
 
 _WORD_WEIGHT: Final = 0.3
-
 _RAW_THRESHOLD: Final = 0.25
 """The cosine of directions above which two texts are about the same thing, measured on pairs of
 transactions and heuristics (tests/test_embedder.py)."""
-
 # A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2
 # moves the raw threshold to 0.5, the threshold the rest of the system speaks of.
 _SHARED: Final = 1 - 2 * _RAW_THRESHOLD
-
 _STOP_WORDS: Final = frozenset(
     "a an and are as at be been but by can decline declined approve approved fraud fraudulent for "
     "from has have if in into is it its legit legitimate more of on or over per risk than that the "
     "then this to transaction transactions true false under user using via was when which while "
     "with within".split()
 )
-
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly)$")
-
 _WORD = re.compile(r"[a-z][a-z'-]+")
 
 

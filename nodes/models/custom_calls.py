@@ -2,6 +2,7 @@
 
 import asyncio
 import inspect
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,11 +16,14 @@ from acegraph.state import (
     ModelAnswerInvalid,
 )
 
+Custom = Runnable[Any, Any] | Callable[[dict[str, Any]], Any]
+"""A runnable or a function of one mapping."""
 
-class _Call:
+
+class CustomCall:
     """A runnable or a function, called in the way that fits the caller."""
 
-    def __init__(self, target: Any, role: str) -> None:
+    def __init__(self, target: Custom, role: str) -> None:
         if not isinstance(target, Runnable) and not callable(target):
             raise InvalidSettings(
                 f"the {role} must be a chat model, a runnable or a function; "
@@ -31,6 +35,7 @@ class _Call:
         self._is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call)
 
     async def __call__(self, value: dict[str, Any], wait: Wait) -> Any:
+        """What it answers; a pydantic model as a mapping."""
         with as_client_errors(self.role):
             answer = await self._answer(value, wait)
         return answer.model_dump() if isinstance(answer, BaseModel) else answer
@@ -47,7 +52,8 @@ class _Call:
         raise TypeError(f"the {self.role} is asynchronous: use ainvoke, abatch or astream")
 
 
-def _unit(number: object, name: str) -> float:
+def as_share(number: object, name: str) -> float:
+    """A number between 0 and 1; anything else is refused by its name."""
     if isinstance(number, int | float | np.floating) and 0 <= number <= 1:
         return float(number)
     raise ModelAnswerInvalid(f"{name} is between 0 and 1, not {number!r}")

@@ -30,9 +30,7 @@ THRESHOLDS: Final = {
 }
 """The semantic threshold per known model: calibrated for the embedded one, stated by the design for
 text-embedding-3-small, seen to separate paraphrases (about .65) for all-MiniLM-L6-v2."""
-
 DEFAULT_THRESHOLD: Final = 0.5
-
 _IN_MEMORY: Final = 4096
 
 
@@ -52,7 +50,7 @@ _Promise = Future[Vector | None]
 """None: its buyer left before he had bought it."""
 
 
-class _Desk:
+class _InFlight:
     """What somebody is buying now, and what was bought lately, where that is remembered."""
 
     def __init__(self, remembers: int = 0) -> None:
@@ -112,7 +110,7 @@ class EmbeddingModel:
     embeddings: Embeddings
     on_line: bool = False
     """Whether its HTTP client counts its calls."""
-    _desk: _Desk = field(default_factory=_Desk, repr=False, compare=False)
+    _desk: _InFlight = field(default_factory=_InFlight, repr=False, compare=False)
 
     @property
     def threshold(self) -> float:
@@ -126,7 +124,7 @@ class EmbeddingModel:
 
     def remembering(self) -> "EmbeddingModel":
         """The same model with a memory: for a pipeline, whose copies of a playbook come and go."""
-        return replace(self, _desk=_Desk(_IN_MEMORY))
+        return replace(self, _desk=_InFlight(_IN_MEMORY))
 
     async def vectors(
         self, texts: Sequence[str], wait: Wait, store: Store | None = None

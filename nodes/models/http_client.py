@@ -30,7 +30,7 @@ httpx: Any = importlib.import_module(
 _NOT_COPIED = ("content-encoding", "content-length", "transfer-encoding")
 
 
-class Line:
+class RetryingTransport:
     """What both clients share: one request, however many attempts it takes."""
 
     def __init__(self, retry: Retry, tape: Recorder | Player | None = None) -> None:
@@ -84,7 +84,7 @@ class Line:
 class Client(openai.DefaultHttpxClient):
     """The synchronous client."""
 
-    def __init__(self, line: Line, **settings: Any) -> None:
+    def __init__(self, line: RetryingTransport, **settings: Any) -> None:
         super().__init__(**settings)
         self._line = line
 
@@ -112,7 +112,7 @@ class AsyncClient(openai.DefaultAsyncHttpxClient):
     each loop has connections of its own, and closes them when it ends.
     """
 
-    def __init__(self, line: Line, **settings: Any) -> None:
+    def __init__(self, line: RetryingTransport, **settings: Any) -> None:
         super().__init__(**settings)
         self._line, self._settings = line, settings
         self._of_loop: WeakKeyDictionary[Any, tuple[Any, AsyncGenerator[None]]] = (

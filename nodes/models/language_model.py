@@ -26,23 +26,16 @@ if TYPE_CHECKING:
 
 
 Method = Literal["json_schema", "function_calling", "prompt"]
-
 F = TypeVar("F", bound=Form)
 
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
-
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
-
 _BEFORE_SCHEMAS = re.compile(r"gpt-3\.5|gpt-4(?:-|$)")
-
 _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
 """How servers without structured output answer a request for it."""
-
 _FILTERED: Final = "content_filter"
-
 _NOT_THE_METHOD: Final = frozenset({_FILTERED, "context_length_exceeded", "model_not_found"})
-
 # What clients are known to raise when a server answers with something that is not the protocol.
 _NOT_THE_PROTOCOL: Final = (
     AssertionError,
@@ -53,7 +46,6 @@ _NOT_THE_PROTOCOL: Final = (
     ValueError,
     RecursionError,
 )
-
 _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
 
 
@@ -296,5 +288,4 @@ def _first_complaint(error: ValidationError) -> str:
 
 
 REPAIR: Final = "That cannot be used: {complaint}. Give the whole answer again, corrected."
-
 PLAIN_JSON: Final = "Answer with one JSON object that fits this schema, and nothing else:\n{schema}"

@@ -14,7 +14,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
-from acegraph.nodes.models import providers
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import EMBEDDED, EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel, Method, is_chat_model
@@ -27,20 +26,7 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
 
-def resolve_model(
-    role: providers.Role, given: "BaseChatModel | LanguageModel | str | None", name: str | None
-) -> LanguageModel | None:
-    """The model of a part: the one it was built with, the one asked for, or the default."""
-    if isinstance(given, LanguageModel):
-        return given
-    if is_chat_model(given):
-        return LanguageModel(given)
-    assert given is None or isinstance(given, str)
-    return providers.chat_model(role, given or name)
-
-
 Role = Literal["agent", "judge", "reflector"]
-
 Tape = Recorder | Player | None
 
 
@@ -50,12 +36,9 @@ DEFAULT_MODELS: Final = {
     "reflector": "gpt-4o-mini",
     "embedding": "text-embedding-3-small",
 }
-
 EMBEDDED_NAME: Final = "embedded"
 """The name that asks for the embedded analyst (or embedder) even where a key is set."""
-
 _REPLAYED_KEY: Final = "replayed"
-
 _WITHOUT_TEMPERATURE = re.compile(r"(?:^|/)(?:o\d|gpt-5)")
 """Models that think before they answer refuse a temperature."""
 
@@ -135,6 +118,18 @@ def chat_model(role: Role, name: str | None) -> LanguageModel | None:
     return _chat(wanted, server, _tape_of(server))
 
 
+def resolve_model(
+    role: Role, given: "BaseChatModel | LanguageModel | str | None", name: str | None
+) -> LanguageModel | None:
+    """The model of a part: the one it was built with, the one asked for, or the default."""
+    if isinstance(given, LanguageModel):
+        return given
+    if is_chat_model(given):
+        return LanguageModel(given)
+    assert given is None or isinstance(given, str)
+    return chat_model(role, given or name)
+
+
 def embedding_model(name: str | None) -> EmbeddingModel:
     """The embedder: named, the environment's, or the default for what is configured."""
     wanted = model_name("embedding", name)
@@ -202,9 +197,9 @@ def _embeddings(name: str, server: Server, tape: Tape) -> EmbeddingModel:
 
 @lru_cache(maxsize=8)
 def _clients(retry: Retry, tape: Tape) -> dict[str, Any]:
-    from acegraph.nodes.models.http_client import AsyncClient, Client, Line
+    from acegraph.nodes.models.http_client import AsyncClient, Client, RetryingTransport
 
-    line = Line(retry, tape)
+    line = RetryingTransport(retry, tape)
     return {"http_client": Client(line), "http_async_client": AsyncClient(line)}
 
 
@@ -220,7 +215,6 @@ def _tape_of(server: Server) -> Tape:
 
 
 _recorder = lru_cache(maxsize=8)(Recorder)
-
 _player = lru_cache(maxsize=8)(Player)
 
 

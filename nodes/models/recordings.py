@@ -19,12 +19,9 @@ from typing import Any, Final
 from acegraph.state import InvalidSettings
 
 _FORMAT: Final = "acegraph exchanges 1"
-
 _STRUCK_OUT: Final = "[key]"
-
 _SECRET_FROM: Final = 8
 """Shorter keys ("none", "x") are what servers without keys are given; they stand in every text."""
-
 _HEADERS: Final = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
 """Of the answers: what changes how one is read. All others may name people and accounts."""
 

@@ -13,7 +13,6 @@ from typing import Final
 
 STATUSES: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
 """Answers that a second request may change. 400, 401, 403, 404 and 422 say: not with this one."""
-
 ERRORS: Final = frozenset(
     {
         "ConnectError",
@@ -27,7 +26,6 @@ ERRORS: Final = frozenset(
     }
 )
 """Failures of the line, by the name httpx gives them."""
-
 HOPELESS: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes that come with status 429 and do not pass by waiting."""
 

@@ -1,41 +1,45 @@
 """A custom reflector: a chat model, a runnable or a function in the form the node calls."""
 
 from collections.abc import Mapping
-from typing import Any, Protocol
+from typing import Protocol
 
 from pydantic import ValidationError
 
-from acegraph.nodes.models.custom_calls import _Call
+from acegraph.nodes.models.custom_calls import Custom, CustomCall
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
-from acegraph.nodes.reflector.reflector import Judged, Reflection, Reflector
+from acegraph.nodes.reflector.reflector import Judged, Reflector
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Condition, InvalidCondition, ModelAnswerInvalid, ReflectionForm
+from acegraph.state.run.schema import Reflection
+from acegraph.state.values.condition import ConditionData
+
+ReflectorLike = Reflector | LanguageModel | Custom | str | None
 
 
 class Reflecting(Protocol):
     """What the reflector node calls."""
 
-    async def settle(
+    async def reflect_with(
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         """Reflect."""
         ...
 
 
-def as_reflector(given: Any) -> Reflecting:
+def as_reflector(given: ReflectorLike) -> Reflecting:
     """Bring a reflector to the form the node calls."""
     if isinstance(given, Reflector):
         return given
     if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
         return Reflector(given)
-    return _ForeignReflector(_Call(given, "reflector"))
+    return _CustomReflector(CustomCall(given, "reflector"))
 
 
-class _ForeignReflector:
-    def __init__(self, call: _Call) -> None:
+class _CustomReflector:
+    def __init__(self, call: CustomCall) -> None:
         self._call = call
 
-    async def settle(
+    async def reflect_with(
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         answer = await self._call(
@@ -65,7 +69,7 @@ class _ForeignReflector:
         )
 
 
-def _condition(form: ReflectionForm) -> dict[str, Any] | None:
+def _condition(form: ReflectionForm) -> ConditionData | None:
     if form.condition is None:
         return None
     try:

@@ -18,35 +18,26 @@ from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.cut_points import Grid, common_values, grid_of, roundest
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
-from acegraph.nodes.reflector.signal_check import FINEST, unexplained
+from acegraph.nodes.reflector.signal_check import FINEST, chance_of_no_signal
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.condition import MAX_COMPARISONS
 
 _MIN_FIRES: Final = 4
-
 _BEAM: Final = 12
-
 _CANDIDATES: Final = 6
 """How many of the best conjunctions are tested before the search gives up."""
-
 _PER_COMPARISON: Final = 0.7
 """Standard errors that a further comparison must bring: the shorter rule wins a near tie."""
-
 _LATER_SPREAD: Final = 4
-
 _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that leaves the case out may do better before the rule falls: the
 case is then an outlier that would only stretch somebody else's rule."""
-
 _TOO_FEW: Final = 40
-
 _FEW: Final = 50
 """From how many cases on it is asked whether there is anything to learn, and asked in full."""
-
 _SMALL: Final = 150
 """Up to so many cases a further rule may need less, too, where there is."""
-
 _FLOOR: Final = 1.0
 """Variance that a difference always has: a few cases about which the playbook was all too sure
 prove little."""
@@ -95,7 +86,7 @@ def induce(
     # few cases further ones; from many, what rides along with a known field would pass as well.
     # The question is asked again as cases come in: not too early, and later with less patience.
     allowed = gate.signal * min(1.0, _FEW / len(table)) if len(table) >= _TOO_FEW else 0.0
-    is_there = allowed >= FINEST and unexplained(table, grid, log_odds) <= allowed
+    is_there = allowed >= FINEST and chance_of_no_signal(table, grid, log_odds) <= allowed
     return hunt.best(gate.given_signal) if is_there else None
 
 

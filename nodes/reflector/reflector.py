@@ -8,10 +8,9 @@ for the curator to say.
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final, NotRequired
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
@@ -20,7 +19,7 @@ from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.induction import induce
-from acegraph.nodes.reflector.prompt import Mistake, reflector_messages
+from acegraph.nodes.reflector.prompt import VERSION, Mistake, reflector_messages
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import read_fields
@@ -37,6 +36,8 @@ from acegraph.state import (
     Verdict,
     parse_verdict,
 )
+from acegraph.state.run.schema import Reflection
+from acegraph.state.values.condition import ConditionData
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -52,16 +53,6 @@ _PROBLEMS: Final[dict[str, str]] = {
     "timing": "hour weekday month time date day",
 }
 """Kinds of problem, and the words in the names of the fields that they are about."""
-
-
-class Reflection(TypedDict):
-    """One proposed heuristic."""
-
-    new_bullet: str
-    problem_types: list[str]
-    confidence: float
-    condition: NotRequired[dict[str, Any] | None]
-    author: NotRequired[str]
 
 
 @dataclass(frozen=True)
@@ -124,7 +115,7 @@ class Reflector:
             known.append(Condition.from_json(found["condition"] or {}))
         return found
 
-    async def settle(
+    async def reflect_with(
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         """Reflect with a playbook's evidence; the graph's node runs this."""
@@ -153,6 +144,7 @@ class Reflector:
             confidence=form.confidence,
             condition=_checked_condition(form, fields, judged.correct),
             author=model.name,
+            prompt=VERSION,
         )
 
 
@@ -212,7 +204,7 @@ def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
 
 def _checked_condition(
     form: ReflectionForm, fields: Fields, correct: Verdict
-) -> dict[str, Any] | None:
+) -> ConditionData | None:
     """A model's condition is believed only if it can be read, holds on the case it came from, and
     argues for the right answer there.
     """

@@ -15,7 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.cut_points import Grid
-from acegraph.nodes.evidence.residuals import Numbers, calibrated, residuals, would_be
+from acegraph.nodes.evidence.residuals import (
+    Numbers,
+    rescaled_log_odds,
+    residuals,
+    simulated_residuals,
+)
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import CaseTable
 
@@ -23,16 +28,14 @@ Singles = NDArray[np.float32]
 
 
 _DRAWS: Final = 399
-
 FINEST: Final = 1 / (_DRAWS + 1)
 """The least chance that this can tell."""
-
 _NEWEST: Final = 250
 """More cases than these need no such test: their rules prove themselves."""
 
 
 @one_blas_thread
-def unexplained(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
+def chance_of_no_signal(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
     """How likely it is that the log-odds are the whole truth about these cases, and what they leave
     unexplained is chance.
     """
@@ -41,9 +44,9 @@ def unexplained(table: CaseTable, grid: Grid, log_odds: Numbers) -> float:
         return 1.0
     # Where the score as a whole says too much, as any does of labels dealt out at random, that is
     # no pattern in the fields.
-    log_odds = calibrated(table.fraud, log_odds)
+    log_odds = rescaled_log_odds(table.fraud, log_odds)
     rng = np.random.default_rng(len(table))  # the same answer whenever it is asked
-    drawn = would_be(table.fraud, log_odds, _DRAWS, rng)
+    drawn = simulated_residuals(table.fraud, log_odds, _DRAWS, rng)
     rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn]).astype(np.float32)
     alike = _likeness(table, grid)
     chances = [_chances(_centred(kernel), rests) for kernel in (alike, alike**2)]

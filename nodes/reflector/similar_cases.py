@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from acegraph.state import Case, CaseTable, Scalar
 
 PER_OUTCOME: Final = 2
-
 _SPREAD: Final = (5, 95)
 """Percentiles: one amount of a million must not make all others alike."""
 

@@ -5,7 +5,6 @@ from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 P = ParamSpec("P")
-
 T = TypeVar("T")
 
 

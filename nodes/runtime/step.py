@@ -12,8 +12,7 @@ from langchain_core.runnables import Runnable, RunnableConfig
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
-
-Update = dict[str, Any]
+from acegraph.state.run.schema import Update
 
 Body = Callable[[AceState, Wait], Coroutine[Any, Any, Update]]
 
@@ -23,7 +22,7 @@ class Step(Runnable[AceState, Update]):
 
     def __init__(self, body: Body, name: str) -> None:
         self._body = body
-        self.name = name
+        self.name = self.step = name
 
     def invoke(
         self,
@@ -47,9 +46,9 @@ class Step(Runnable[AceState, Update]):
         with metered(Meter()) as meter:
             update = await self._body(state, wait)
         if meter.by_model:
-            before = update["usage"] if "usage" in update else state["usage"]
-            update["usage"] = {**before, self.name: meter.to_json()}
+            usage = update["usage"] if "usage" in update else state["usage"]
+            update["usage"] = {**usage, self.step: meter.to_json()}
         if meter.notes:
-            before = update["warnings"] if "warnings" in update else state["warnings"]
-            update["warnings"] = [*before, *(f"{self.name}: {note}" for note in meter.notes)]
+            warnings = update["warnings"] if "warnings" in update else state["warnings"]
+            update["warnings"] = [*warnings, *(f"{self.step}: {note}" for note in meter.notes)]
         return update

@@ -60,9 +60,7 @@ class _OwnLoop(_Awaiting):
 
 
 BLOCKING: Wait = _Blocking()
-
 AWAITING: Wait = _Awaiting()
-
 OWN_LOOP: Wait = _OwnLoop()
 
 

@@ -99,7 +99,6 @@ class Budget(Meter):
 
 PROCESS: Final = Meter()
 """Everything this process has spent."""
-
 _listening: ContextVar[tuple[Meter, ...]] = ContextVar("listening", default=(PROCESS,))
 
 

@@ -13,19 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.floating]
-
 Bools = NDArray[np.bool_]
-
 Rows = NDArray[np.intp]
 
 
 RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never
 lower."""
-
 DIGITS: Final = 9
 """Scores that agree to so many digits are equal: beyond is rounding, which must decide nothing."""
-
 _AT_ONCE: Final = 1024
 
 

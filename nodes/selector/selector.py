@@ -19,7 +19,7 @@ from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.selector import scoring as selection
-from acegraph.nodes.selector.stages import Asked, Pool, Selection, Settings, choose
+from acegraph.nodes.selector.stages import Pool, Query, Selection, Settings, choose
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     Bullet,
@@ -33,11 +33,10 @@ from acegraph.state.playbook.vector_matrix import Vector, unit
 from acegraph.state.values.memos import facts_text
 
 if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 
 _ENOUGH_TO_WARN = 20
-
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
 
 
@@ -87,7 +86,7 @@ class HybridSelector:
         self,
         query: str | Mapping[str, Any],
         node: str,
-        playbook: BulletPlaybook,
+        playbook: ReadablePlaybook,
         n_bullets: int = 5,
         source: str | None = None,
         *,
@@ -109,7 +108,7 @@ class HybridSelector:
         self,
         query: str | Mapping[str, Any],
         node: str,
-        playbook: BulletPlaybook,
+        playbook: ReadablePlaybook,
         n_bullets: int = 5,
         source: str | None = None,
         *,
@@ -127,7 +126,7 @@ class HybridSelector:
         self,
         queries: Sequence[str | Mapping[str, Any]],
         node: str,
-        playbook: BulletPlaybook,
+        playbook: ReadablePlaybook,
         n_bullets: int = 5,
         source: str | None = None,
         *,
@@ -149,7 +148,7 @@ class HybridSelector:
         self,
         transaction: Transaction,
         node: str,
-        playbook: BulletPlaybook,
+        playbook: ReadablePlaybook,
         n_bullets: int,
         source: str | None,
         decision_id: str,
@@ -165,7 +164,7 @@ class HybridSelector:
         self,
         transactions: Sequence[Transaction],
         node: str,
-        playbook: BulletPlaybook,
+        playbook: ReadablePlaybook,
         n_bullets: int,
         source: str | None,
         decision_ids: Sequence[str],
@@ -179,7 +178,7 @@ class HybridSelector:
         view = await wait.work(playbook.view, node)
         pool = Pool.of(view, source, self.quality_threshold, n_bullets)
         asked = [
-            Asked.of(
+            Query.of(
                 pool,
                 read_fields(transaction),
                 partial(selection.decision_rng, self.seed, decision_id),
@@ -204,7 +203,7 @@ class HybridSelector:
         return [replace(one, warnings=warnings) for one in found]
 
     async def _embed(
-        self, texts: Sequence[str], pool: Pool, playbook: BulletPlaybook, wait: Wait
+        self, texts: Sequence[str], pool: Pool, playbook: ReadablePlaybook, wait: Wait
     ) -> tuple[Vector, Vector]:
         """The unit vectors of the queries and of the bullets; what is not stored yet is bought in
         one batch.

@@ -20,9 +20,7 @@ from acegraph.state.playbook.vector_matrix import Vector
 
 _FETCH_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""
-
 _BATCH: Final = 64
-
 _COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 
 
@@ -36,7 +34,7 @@ class Selection:
     funnel: dict[str, int]
     """How many bullets were left after each stage."""
     warnings: tuple[str, ...] = ()
-    shadow: tuple[Bullet, ...] = ()
+    held_back: tuple[Bullet, ...] = ()
     """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
     that one unlucky first firing is not for life."""
     clock: Clock | None = None
@@ -75,7 +73,7 @@ class Pool:
 
 
 @dataclass(frozen=True)
-class Asked:
+class Query:
     """One transaction on its way through stages 3 to 5."""
 
     pool: Pool
@@ -86,7 +84,7 @@ class Asked:
     funnel: dict[str, int] = field(default_factory=dict)
 
     @classmethod
-    def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Asked":
+    def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Query":
         """Ask every rule."""
         counts = {
             "context": int(np.count_nonzero(pool.in_context)),
@@ -94,7 +92,7 @@ class Asked:
         }
         return cls(pool, pool.view.holds(fields), rng, counts)
 
-    def without_vectors(self) -> "Asked":
+    def without_vectors(self) -> "Query":
         """The same where only a rule that holds can be known to be relevant."""
         answers = self.answers.copy()
         answers[answers == CANNOT_SAY] = FAILS
@@ -113,21 +111,21 @@ class Asked:
     ) -> Selection:
         """The result, with what came out of each stage."""
         pool = self.pool
-        shadow: tuple[Bullet, ...] = ()
+        held_back: tuple[Bullet, ...] = ()
         if pool.view.has_rules:
-            held_back = pool.in_context & ~pool.is_good & (self.answers == HOLDS)
-            shadow = pool.view.bullets(np.flatnonzero(held_back))
+            is_held_back = pool.in_context & ~pool.is_good & (self.answers == HOLDS)
+            held_back = pool.view.bullets(np.flatnonzero(is_held_back))
         return Selection(
             bullets,
             scores or {},
             {**self.funnel, "semantic": relevant, "score": relevant, "diversity": len(bullets)},
-            shadow=shadow,
+            held_back=held_back,
             clock=pool.view.clock,
         )
 
 
 def choose(
-    asked: Sequence[Asked], queries: Vector, matrix: Vector, settings: Settings
+    asked: Sequence[Query], queries: Vector, matrix: Vector, settings: Settings
 ) -> list[Selection]:
     """Stages 3 to 5 for each."""
     return [
@@ -139,7 +137,7 @@ def choose(
 
 
 def _products(
-    asked: Sequence[Asked], queries: Vector, matrix: Vector
+    asked: Sequence[Query], queries: Vector, matrix: Vector
 ) -> Iterator[tuple[Rows, Floats]]:
     """Whom each has to look at, and their cosines; for many transactions one matrix product."""
     for start in range(0, len(asked), _BATCH):
@@ -156,7 +154,7 @@ def _products(
 
 
 def _choose_one(
-    one: Asked, rows: Rows, products: Floats, query: Vector, matrix: Vector, settings: Settings
+    one: Query, rows: Rows, products: Floats, query: Vector, matrix: Vector, settings: Settings
 ) -> Selection:
     view, threshold = one.pool.view, settings.threshold
     is_near = selection.pass_semantic(products, rows, matrix, query, threshold)

@@ -13,23 +13,20 @@ from functools import cache, lru_cache
 from typing import Final, Literal
 
 from acegraph.nodes.text.lexicon import FLAGS, OPPOSITES, mentions
-from acegraph.nodes.text.sentence import VERDICT, Said, fits, is_swapped, stem, take_apart
+from acegraph.nodes.text.sentence import VERDICT, Sentence, fits, is_swapped, parse_sentence, stem
 from acegraph.state import DECLINE, Condition, parse_condition
 
-Difference = Literal["verdict", "direction", "field", "bound"]
-
+WordingDifference = Literal["verdict", "direction", "field", "bound"]
 Change = tuple[Sequence[str], Sequence[str]]
 
 
 _SURE: Final = 5
-
 _OPPOSED: Final = ({"from", "to"}, {"by", "for"})
-
 _WEAK: Final = frozenset().union(*_OPPOSED)
 """Words that matter only where one stands for its opposite."""
 
 
-def difference(left: str, right: str) -> Difference | None:
+def difference(left: str, right: str) -> WordingDifference | None:
     """What two texts say differently, or None where they say the same.
 
     >>> difference("Over 10 payments an hour: decline", "Over 50 payments an hour: decline")
@@ -59,7 +56,7 @@ def difference(left: str, right: str) -> Difference | None:
     return "field"
 
 
-def between_conditions(a: Condition, b: Condition) -> Difference | None:
+def between_conditions(a: Condition, b: Condition) -> WordingDifference | None:
     """What two conditions test differently."""
     if a.same_as(b):
         return None
@@ -91,7 +88,7 @@ def contradicts(text: str, condition: Condition) -> bool:
     )
 
 
-_read = lru_cache(maxsize=4096)(take_apart)
+_read = lru_cache(maxsize=4096)(parse_sentence)
 
 
 @cache
@@ -101,7 +98,7 @@ def _flag_words() -> frozenset[str]:
 
 
 @lru_cache(maxsize=4096)
-def _without_flags(text: str) -> tuple[Said, frozenset[tuple[str, bool]]]:
+def _without_flags(text: str) -> tuple[Sentence, frozenset[tuple[str, bool]]]:
     """A text without the phrases that name flags of the lexicon, and the flags: each has many
     names.
     """
@@ -112,10 +109,10 @@ def _without_flags(text: str) -> tuple[Said, frozenset[tuple[str, bool]]]:
     for flag in found:
         end = flag.start + len(flag.phrase)
         text = text[: flag.start] + " " * len(flag.phrase) + text[end:]
-    return take_apart(text), frozenset((flag.concept, flag.negated) for flag in found)
+    return parse_sentence(text), frozenset((flag.concept, flag.negated) for flag in found)
 
 
-def _other_money(one: Said, other: Said) -> bool:
+def _other_money(one: Sentence, other: Sentence) -> bool:
     """Whether both name a currency, and not the same."""
     return bool(one.currencies and other.currencies) and one.currencies != other.currencies
 

@@ -75,7 +75,6 @@ _KNOWN_DEVICE: Final = (
     "known device", "usual device", "trusted device", "recognized device", "recognised device",
     "registered device", "own device", "same device as always",
 )  # fmt: skip
-
 OPPOSITES: Final[dict[str, tuple[str, ...]]] = {
     "new_device": _KNOWN_DEVICE,
     "country_changed": ("home country", "domestic ip", "same country", "usual country"),
@@ -169,7 +168,6 @@ TOPICS: Final[dict[str, tuple[str, ...]]] = {
 
 
 _FILLER = r"(?:\W{1,3}(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for)){0,4}"
-
 _NEGATION = re.compile(
     r"\b(?:no|not|without|never|zero|\w+n't|cannot|nor|neither|nothing)\b"
     + _FILLER
@@ -178,14 +176,11 @@ _NEGATION = re.compile(
     + r"\W*$"
 )
 """A negation with at most one word of content between it and what it denies."""
-
 _CLAUSE = re.compile(r"[.;,!?]|\bbut\b|\band\b|\bnot only\b")
-
 _DENIAL = re.compile(
     r"\s*(?:[:=]\s*|(?:is|was|has|had)\s+)?"
     r"(?:no|n|false|not|never|none|0|off|disabled|inactive|(?:is|was|has|had|did|does)n't)\b"
 )
-
 _LOOK_BACK: Final = 60
 
 

@@ -19,21 +19,15 @@ _LOOKALIKES: Final = str.maketrans(
 
 
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
-
 _IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")
-
 _EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
-
 _IP = re.compile(
     r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f:]+\b"
 )
-
 _PHONE = re.compile(
     r"(?:\+|\b00)\d(?:[ .()\-/]{0,2}\d){7,14}|\b\(?\d{3}\)?[ .\-]\d{3}[ .\-]\d{4}\b"
 )
-
 _DIGITS = re.compile(r"(?<![\d.,])\d{9,}|(?<![\d.,])\d(?:[ \-]\d){8,}")
-
 _TOKEN = re.compile(r"\b(?=[a-z\d]*\d)(?=[a-z\d]*[a-z])[a-z\d]{12,}\b")
 
 

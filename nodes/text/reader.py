@@ -23,68 +23,49 @@ _DIGITS = (
     r"|\d{1,3}(?:[\u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
 )
-
 _NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
-
 # Before a unit a plain space may part thousands too.
 _MEASURE = rf"(?<![\d.,])([1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?:[.,]\d{{1,2}})?|{_DIGITS})(?!\d)"
-
 _COUNT = r"(?<![\d.,:])(\d{1,3}(?:,\d{3}){1,3}|\d{1,10}|no|zero|one|two|three|four|five)"
-
 _UNIT = r"(minute|hour|day|week|month|year)s?"
-
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
-
 _MONEY = (
     rf"(?:(?:[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
     rf"|{_MEASURE}\s?(k|m|thousand|million)?\s?"
     # In "card 4242 $500" the sign belongs to what follows.
     r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
-
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
-
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
-
 # Between an account and its age: "account, opened only 3 days ago", "customer for 2 years".
 _AGED = (
     r"(?:\W{1,3}(?:is|was|has|been|opened|created|registered|joined|signed|set|up|active|existed"
     r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
 )
-
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
-
 _ANSWERS: Final = {
     **dict.fromkeys(("yes", "true", "1", "1.0"), True),
     **dict.fromkeys(("no", "false", "0", "0.0"), False),
 }
-
 _COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 
 
 _READ_AT_MOST: Final = 8_000
-
 _AMOUNT = re.compile(_MONEY, re.IGNORECASE)
-
 _USUAL_AMOUNT = re.compile(
     r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,25}" + _MONEY,
     re.IGNORECASE,
 )
-
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 )
-
 # A comma between two digits is part of a number.
 _BREAK = r"[;|\n]|(?<!\d),|,(?!\d)"
-
 _PAIR = re.compile(
     rf"(?:^|{_BREAK})\s*([A-Za-z][\w /-]{{0,39}}?)\s*[:=]\s*"
     rf"((?:[^;,|\n]|(?<=\d),(?=\d)){{1,60}}?)\s*(?={_BREAK}|$)"
 )
-
 _QUANTITY = re.compile(r"[.,$€£¥-]")
 
 
@@ -343,6 +324,5 @@ _PATTERNS: Final[tuple[Reading, ...]] = (
         _place,
     ),
 )
-
 _MEASURED: Final = {"amount", *(name for name, _, convert in _PATTERNS if convert is not _place)}
 """Fields that are numbers, however they are written."""

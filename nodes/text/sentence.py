@@ -17,13 +17,11 @@ from acegraph.state import Comparison
 from acegraph.state.values.notation import written_number
 
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
-
 _UP: Final = (
     r">=?|≥|above|over|more than|greater than|higher than|larger than|bigger than|longer than"
     r"|exceed\w*|at least|no less than|no fewer than|not less than|not below|not under|older than"
     r"|after|beyond|in excess of|minimum(?: of)?|starting at|or (?:more|above|higher|over|older)"
 )
-
 _DOWN: Final = (
     r"<=?|≤|below|under|less than|fewer than|lower than|smaller than|shorter than|at most"
     r"|no more than|not more than|no greater than|not above|not over|not exceed\w*|up to"
@@ -31,7 +29,6 @@ _DOWN: Final = (
     r"|maximum(?: of)?|until"
     r"|or (?:less|fewer|below|lower|under|younger)"
 )
-
 # "no more than" before "more than": the longer phrase has to win.
 _DIRECTION = re.compile(
     rf"(?P<down>\b(?:no more|not more|no greater) than\b|\bnot (?:above|over|exceed\w*)\b)"
@@ -39,7 +36,6 @@ _DIRECTION = re.compile(
     rf"|(?P<up2>(?<!\w)(?:{_UP})(?!\w))|(?P<down2>(?<!\w)(?:{_DOWN})(?!\w))",
     re.IGNORECASE,
 )
-
 VERDICT: Final = re.compile(
     rf"(?P<negated>\b{_NOT}\b[\s-]+(?:a\s+|be\s+|as\s+|to\s+)?)?"
     r"\b(?:(?P<decline>declin\w*|den(?:y|ies|ied|ying)\b|reject\w*|block\w*|refus\w*"
@@ -48,25 +44,19 @@ VERDICT: Final = re.compile(
     r"|(?:let|wave)s?\s+(?:\w+\s+){0,2}through|go(?:es)?\s+through))\b",
     re.IGNORECASE,
 )
-
 # Fraud as a topic, not as a finding.
 _TOPIC = re.compile(
     r"\b(?:(?:low|no|little|less|minimal|without|any)\s+fraud\b"
     r"|fraud\s+(?:risk|score|team|report|reports|pattern|patterns|signal|check|checks|rate))\b",
     re.IGNORECASE,
 )
-
 _CLAIM_WORD = (
     r"(?:confiden\w*|certain\w*|probab\w*|likel\w*|precision|accura\w*|sure|chance|fraud\w*|legit\w*"
     r"|success\w*|correct\w*|hit rate)"
 )
-
 _PERCENT = r"\d+(?:\.\d+)?\s*(?:%|percent\b|per cent\b)"
-
 _SHARE = rf"(?:{_PERCENT}|(?<![\d.])[01]?\.\d+)(?!\d|\s+or\s)"
-
 _OF_THESE = rf"{_PERCENT}\W+of\W+(?:these|those|them|such|cases|the\W+time|the\W+cases|labelled)"
-
 # A percentage or a confidence is a claim about the rule, unless it bounds a field.
 _CLAIM = re.compile(
     rf"{_CLAIM_WORD}\W+(?:of\W+|is\W+|was\W+|score\W+|level\W+){{0,2}}(?:about\W+|around\W+)?"
@@ -74,11 +64,9 @@ _CLAIM = re.compile(
     rf"|{_OF_THESE}|{_PERCENT}(?!\s+or\s)",
     re.IGNORECASE,
 )
-
 _BOUNDING = re.compile(
     rf"(?<!\w)(?:{_UP}|{_DOWN}|between(?:\s+\S+\s+and)?)\s*(?:about\s+|around\s+)?$", re.IGNORECASE
 )
-
 _WORDS_FOR: Final = {
     word: number
     for number, word in enumerate(
@@ -88,9 +76,7 @@ _WORDS_FOR: Final = {
 } | dict(
     zip("thirty forty fifty sixty seventy eighty ninety".split(), range(30, 100, 10), strict=True)
 )
-
 _SCALES: Final = {"k": 1e3, "m": 1e6, "hundred": 1e2, "thousand": 1e3, "million": 1e6}
-
 _UNITS: Final = {
     "second": ("days", 1 / 86400), "sec": ("days", 1 / 86400), "minute": ("days", 1 / 1440),
     "min": ("days", 1 / 1440), "hour": ("days", 1 / 24), "hr": ("days", 1 / 24),
@@ -99,30 +85,23 @@ _UNITS: Final = {
     "percent": ("percent", 1.0), "o'clock": ("clock", 1.0),
 }  # fmt: skip
 """What a number counts, and in which size."""
-
 _CURRENCY = re.compile(
     r"(?P<usd>(?:\bus)?\$|(?<![a-z_])(?:usd|dollars?|bucks)(?![a-z_]))"
     r"|(?P<eur>€|(?<![a-z_])(?:eur|euros?)(?![a-z_]))"
     r"|(?P<gbp>£|(?<![a-z_])(?:gbp|pounds?)(?![a-z_]))"
     r"|(?P<jpy>¥|(?<![a-z_])(?:jpy|yen)(?![a-z_]))"
 )
-
 # Most sentences name no money and no time of day, and this is soon seen.
 _MAY_NAME_MONEY = re.compile(r"[$€£¥]|usd|dollar|buck|eur|gbp|pound|jpy|yen")
-
 _MAY_NAME_TIME = re.compile(r"\d(?::\d|\s*[ap]\.?m\b)")
-
 _TIME = re.compile(r"(?<![\w:.,])([01]?\d|2[0-3])(?::([0-5]\d)\b)?(?:\s*([ap])\.?m\b|(?<=:\d\d))")
-
 # A digit after a letter is part of a name, but not in a script that writes without spaces.
 _NUMBER = re.compile(
     r"(?=[-−\d])(?P<sign>(?<![^\s(=])[-−])?(?<![a-z0-9_.])(?P<digits>\d+(?:[.,]\d+)*)"
     r"\s*(?P<scale>(?:k|m|hundred|thousand|million)\b)?"
     rf"(?:[\s-]*(?P<unit>{'|'.join(_UNITS)})s?\b)?(?P<plus>\+)?"
 )
-
 _WORD = re.compile(r"[^\W_]+(?:['’][^\W\d_]+)?")
-
 _EMPTY: Final = frozenset(
     "a an the this that these those it its they them their there any all each every some such one "
     "and or then so also too as at in into of on onto via with when whenever if "
@@ -136,9 +115,7 @@ _EMPTY: Final = frozenset(
     "cases dollar s time".split()
 )
 """Words that change nothing about what such a sentence says."""
-
 _LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
-
 _SYNONYMS: Final = {
     other: word
     for word, others in {
@@ -154,16 +131,13 @@ _SYNONYMS: Final = {
     }.items()
     for other in others.split()
 }
-
 _LONG_SYNONYMS: Final = [word for word in _SYNONYMS if len(word) > 5]
-
 _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
-
 _VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
 
 
 @dataclass(frozen=True)
-class Said:
+class Sentence:
     """One sentence taken apart."""
 
     verdicts: tuple[int, ...]
@@ -177,7 +151,7 @@ class Said:
     """The other words that carry meaning, in order."""
 
 
-def take_apart(text: str) -> Said:
+def parse_sentence(text: str) -> Sentence:
     """What a sentence says.
 
     >>> said = take_apart("Decline card payments over $1,000 within 24 hours, 90% are fraud")
@@ -211,7 +185,7 @@ def take_apart(text: str) -> Said:
     text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
     verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
     words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
-    return Said(verdicts, tuple(directions), tuple(bounds), currencies, words)
+    return Sentence(verdicts, tuple(directions), tuple(bounds), currencies, words)
 
 
 @lru_cache(maxsize=8192)

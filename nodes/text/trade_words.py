@@ -70,19 +70,16 @@ _LOWERS = re.compile(
     r"(?:white|allow)[- ]?list\w*|ignore\w*|waive\w*|skip\w*|reduces? (?:the )?(?:risk|suspicion)|"
     r"lowers? (?:the )?(?:risk|suspicion)|less (?:suspicious|risky|of a concern)|no (?:risk|fraud|concern|reason))\b"
 )
-
 _RAISES = re.compile(
     r"\b(?:declin\w*|reject\w*|refus\w*|den(?:y|ied)|block\w*|fraud\w*|suspicio\w*|suspect\w*|risky|"
     r"(?:high(?:er)?|elevated)[- ]risk|raises? (?:the )?(?:risk|suspicion)|scam\w*|stolen|takeover|laundering|mule|"
     r"card[- ]testing|flag\w*|hold|scrutin\w*|careful|caution|doubt\w*|compromised|watch|stricter|illegitimate|"
     r"unsafe|a risk)\b"
 )
-
 _NEGATED = re.compile(
     r"\b(?:not|never|no|n't|without|rarely|hardly|don'?t|doesn'?t|isn'?t|aren'?t|shouldn'?t|cannot|less|low)"
     r"(?:\W+(?:only|just|be|is|a|an|the|any|very|of|proof|raise|more|to|immediately)){0,3}\W+$"
 )
-
 Direction = Literal["raises", "lowers", "unclear"]
 
 
@@ -110,9 +107,7 @@ def stem(word: str) -> str:
 
 
 _OBJECT_STEMS: Final = frozenset(map(stem, _OBJECTS))
-
 _FEATURE_STEMS: Final = frozenset(map(stem, _FEATURES)) - _OBJECT_STEMS
-
 _ALL_STEMS: Final = _OBJECT_STEMS | _FEATURE_STEMS | frozenset(map(stem, _JUDGEMENTS))
 
 
@@ -142,7 +137,6 @@ _ABOUT_US = (
     r"(?:instruction|prompt|guideline|directive|training|rules?\b|polic(?:y|ies)|context\b|safety|everything|bullets?\b|"
     r"heuristics?\b|system\b|commands?\b|restrictions?\b|constraints?\b|all of the above|what (?:was|is|you)|messages?\b)"
 )
-
 ORDERS: Final = _any(
     rf"\b(?:ignor|disregard|forget|overrid|bypass|neglect|circumvent|delete|discard)\w*\b.{{0,40}}\b{_ABOUT_US}",
     r"\byou(?:'re| are| must| will| should| have| need| can| shall| may| now|'ll)\b",
@@ -167,7 +161,6 @@ _RISKY = re.compile(
     r"high|higher|huge|big|expensive|luxury|crypto\w*|bitcoin|gift|prepaid|vouchers?|unknown|unverified|unrecogni[sz]ed|unfamiliar|mismatch\w*|"
     r"differs?|fail\w*|overnight|express|disposable|bursts?|velocity|rapid|repeated|distance|over|above|exceed\w*|wire)\b"
 )
-
 _MITIGATES = re.compile(
     r"\b(?:known|usual\w*|verified|verif\w+|home|domestic|travel\w*|trip|airline|hotel|recurring|monthly|renew\w*|subscri\w+|established|older|"
     r"loyal\w*|tenure|below|under|less than|low(?:er)?(?![- ](?:risk|fraud))|small|moderate|up to|within|chip|pin|contactless|present|in[- ]person|"

@@ -15,7 +15,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
-from acegraph.state.database.writer import Page, Statement
+from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.values.decision import Clock
 
@@ -28,9 +28,7 @@ WAIT_SECONDS = 30
 
 
 READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
-
 _LOOK_AT_CLOCK = Statement(READ_CLOCK)
-
 _SET_CLOCK = Statement(
     tables.clock.update().values(
         position=sa.bindparam("at_position"),
@@ -44,6 +42,7 @@ class Database(ABC):
     """The interface that every kind of database has."""
 
     in_memory: ClassVar[bool] = False
+    schema_version: ClassVar[int] = tables.SCHEMA_VERSION
     _read_clock: ClassVar[Statement]
     _driver_error: ClassVar[type[Exception]]
 
@@ -54,7 +53,7 @@ class Database(ABC):
         """Without a password: it is printed in errors."""
         self.durability = durability
         self._lock = RLock()
-        self._page: Page | None = None
+        self._writer: LedgerWriter | None = None
         self._owner = 0
         self._process = getpid()
         try:
@@ -71,26 +70,28 @@ class Database(ABC):
             raise
 
     @contextmanager
-    def writing(self) -> Iterator[Page]:
+    def writing(self) -> Iterator[LedgerWriter]:
         """Write all of it or nothing, in one order with everyone; nested uses join the outer."""
         self._check_process()
         with self._lock:
-            if self._page is not None:
-                yield self._page
+            if self._writer is not None:
+                yield self._writer
                 return
             try:
                 with self._transaction() as connection:
                     self._owner = get_ident()
-                    self._page = page = Page(connection, 0, 0, 0, _cursor=self._cursor())
-                    page.position, page.version, page.seal = page.first(self._read_clock)
-                    yield page
-                    if page.is_written:
-                        page.run(_SET_CLOCK, [(page.position, page.version, page.seal)])
+                    self._writer = writer = LedgerWriter(
+                        connection, 0, 0, 0, _cursor=self._cursor()
+                    )
+                    writer.position, writer.version, writer.seal = writer.first(self._read_clock)
+                    yield writer
+                    if writer.is_written:
+                        writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
             except (sa.exc.DBAPIError, self._driver_error) as error:
                 kind = WriteConflict if self._is_conflict(error) else PlaybookError
                 raise kind(f"cannot write to {self.url}: {_first_line(error)}") from error
             finally:
-                self._page = None
+                self._writer = None
                 self._owner = 0
 
     @contextmanager
@@ -98,8 +99,8 @@ class Database(ABC):
         """Read; inside `writing` what was written so far is seen."""
         self._check_process()
         try:
-            if self._owner == get_ident() and self._page is not None:
-                yield self._page.connection
+            if self._owner == get_ident() and self._writer is not None:
+                yield self._writer.connection
             else:
                 with self._read() as connection:
                     yield connection
@@ -110,8 +111,8 @@ class Database(ABC):
     def snapshot(self) -> Iterator[sa.Connection]:
         """Read several tables as they were at one moment."""
         self._check_process()
-        if self._owner == get_ident() and self._page is not None:
-            yield self._page.connection
+        if self._owner == get_ident() and self._writer is not None:
+            yield self._writer.connection
             return
         try:
             with self._snapshot() as connection:

@@ -18,12 +18,12 @@ def copy_ledger(source: Database, target: Database) -> None:
     if isinstance(source, SqliteDatabase) and isinstance(target, SqliteDatabase):
         source.copy_into(target)
         return
-    with source.snapshot() as read, target.writing() as page:
-        page.connection.execute(tables.clock.delete())
+    with source.snapshot() as read, target.writing() as writer:
+        writer.connection.execute(tables.clock.delete())
         for table in tables.metadata.sorted_tables:
             wanted = sa.select(table)
             if table is tables.meta:  # the schema is the target's own
                 wanted = wanted.where(table.c.key == MODEL_KEY)
             rows = read.execution_options(yield_per=_SOME).execute(wanted).mappings()
             for part in rows.partitions(_SOME):
-                page.connection.execute(table.insert(), [dict(row) for row in part])
+                writer.connection.execute(table.insert(), [dict(row) for row in part])

@@ -10,7 +10,6 @@ from typing import Any, Final
 _ENCODER: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
-
 _MANY: Final = 500
 """Parameters of one statement; some builds of SQLite take no more than 999."""
 

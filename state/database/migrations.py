@@ -12,13 +12,11 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import text_hash, to_text
-from acegraph.state.database.writer import Page
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError
 
 _Rows = list[dict[str, Any]]
-
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
-
 _JSON_OF_1: Final = {
     "bullets": ("condition", "problem_types", "evidence", "origin", "related"),
     "history": ("condition",),
@@ -26,13 +24,10 @@ _JSON_OF_1: Final = {
     "decisions": ("reasons", "settings", "lesson"),
 }
 """The columns of schema 1 that hold JSON."""
-
 _OF_DAMAGE: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """What a row raises that holds other things than it should."""
-
 _VECTORS_OF_1: Final = ("embeddings", "text_embeddings")
 """By bullet, and later by text: a file has one of them, or both."""
-
 _TABLES_OF_1: Final = (*_JSON_OF_1, "selections", "outcomes", "adjustments", *_VECTORS_OF_1)
 
 
@@ -97,9 +92,9 @@ def _to_2(connection: sa.Connection) -> None:
     old = _taken_from_1(connection)
     tables.metadata.create_all(connection)
     connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
-    page = Page(connection, 0, len(old["history"]), 0)
+    writer = LedgerWriter(connection, 0, len(old["history"]), 0)
     for row in old["bullets"]:
-        page.add_bullet(row)
+        writer.add_bullet(row)
     for row in old["decisions"]:
         row["seen"] = -1  # schema 1 did not keep it: such a decision cannot be replayed
     rights = [
@@ -110,20 +105,22 @@ def _to_2(connection: sa.Connection) -> None:
     learned = [(row["case"], row.pop("lesson"), row["decided_at"]) for row in old["decisions"]]
     for row in old["adjustments"]:
         row |= {"reason": "by hand", "covers": 0}
-    page.add(tables.history, old["history"])
-    page.add(tables.cases, old["cases"])
-    page.add(tables.decisions, old["decisions"])
-    page.add(tables.selections, old["selections"])
-    page.add(tables.outcomes, old["outcomes"])
-    page.add(tables.rights, rights)
-    page.add(
+    writer.add(tables.history, old["history"])
+    writer.add(tables.cases, old["cases"])
+    writer.add(tables.decisions, old["decisions"])
+    writer.add(tables.selections, old["selections"])
+    writer.add(tables.outcomes, old["outcomes"])
+    writer.add(tables.rights, rights)
+    writer.add(
         tables.lessons,
         [{"case": case, "lesson": text, "at": at} for case, text, at in learned if text],
     )
-    page.add(tables.adjustments, old["adjustments"])
+    writer.add(tables.adjustments, old["adjustments"])
     _keep_vectors(connection, old)
     connection.execute(
-        tables.clock.update().values(position=page.position, version=page.version, seal=page.seal)
+        tables.clock.update().values(
+            position=writer.position, version=writer.version, seal=writer.seal
+        )
     )
 
 

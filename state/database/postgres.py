@@ -16,9 +16,7 @@ from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
 
 _SCHEMA = "acegraph"
-
 _OPENING = 0x61636567  # one process at a time makes or migrates the tables
-
 _SERIALISATION, _DEADLOCK = "40001", "40P01"
 
 

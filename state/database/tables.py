@@ -48,7 +48,6 @@ meta = sa.Table(
     sa.Column("key", sa.String, primary_key=True),
     sa.Column("value", sa.String, nullable=False),
 )
-
 # One row. Whoever writes holds it, so that all writes of all processes have one order.
 clock = sa.Table(
     "clock",
@@ -59,7 +58,6 @@ clock = sa.Table(
     # All row hashes together: a row that is gone or was put back is noticed too.
     sa.Column("seal", sa.BigInteger, nullable=False),
 )
-
 bullets = sa.Table(
     "bullets",
     metadata,
@@ -84,7 +82,6 @@ bullets = sa.Table(
     sa.Column("changed", sa.BigInteger, nullable=False, index=True),
     sa.Column("hash", sa.BigInteger, nullable=False),
 )
-
 # A playbook version is the number of its newest row.
 history = _ledger(
     "history",
@@ -98,7 +95,6 @@ history = _ledger(
     _text("condition", nullable=True),
     _text("status"),
 )
-
 # Of any text, bullet or transaction: what a model was once paid for is never bought again.
 embeddings = sa.Table(
     "text_embeddings",
@@ -108,7 +104,6 @@ embeddings = sa.Table(
     sa.Column("vector", sa.LargeBinary, nullable=False),
     sa.Column("hash", sa.BigInteger, nullable=False),
 )
-
 # What was asked. A case may be known before it is decided: labelled history is.
 cases = _ledger(
     "cases",
@@ -120,7 +115,6 @@ cases = _ledger(
     _flag("evidence"),
     _text("created_at"),
 )
-
 # What was said about it, and what the playbook was then.
 decisions = _ledger(
     "decisions",
@@ -135,7 +129,6 @@ decisions = _ledger(
     _flag("counted"),
     _text("decided_at"),
 )
-
 selections = _ledger(
     "selections",
     _text("case", primary_key=True),
@@ -146,7 +139,6 @@ selections = _ledger(
     _text("verdict", nullable=True),
     small=True,
 )
-
 # The newest revision of a case is its label; the earlier ones say what was thought before. No
 # label: the one before was withdrawn.
 outcomes = _ledger(
@@ -158,9 +150,7 @@ outcomes = _ledger(
     _text("known_at", index=True),
     small=True,
 )
-
 sa.Index("outcomes_in_order", outcomes.c.position)
-
 # Numbers the right decisions of a node, so that "every k-th" holds for all processes.
 rights = _ledger(
     "rights",
@@ -170,12 +160,10 @@ rights = _ledger(
     sa.Index("rights_of_node", "node", "number"),
     small=True,
 )
-
 # What was learned from a decision; one delivered again is not reflected on again.
 lessons = _ledger(
     "lessons", _text("case", primary_key=True), _text("lesson"), _text("at"), small=True
 )
-
 # Counters moved outside a stored decision: by hand, or by decisions that were pruned.
 adjustments = _ledger(
     "adjustments",
@@ -189,7 +177,6 @@ adjustments = _ledger(
     # The newest position it stands for, as `at` is the newest time: before that nobody can tell.
     sa.Column("covers", sa.BigInteger, nullable=False),
 )
-
 # Ids of pruned decisions: they are neither decided nor counted a second time.
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
 

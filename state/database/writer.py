@@ -18,13 +18,10 @@ _COLUMNS: Final = {
     table.name: tuple(c.name for c in table.c if c.name != "hash")
     for table in (*tables.LEDGER, tables.bullets)
 }
-
 _VALUES: Final = {name: itemgetter(*columns) for name, columns in _COLUMNS.items()}
 """A row as its table's columns; the hash comes last in every table."""
-
 _GIVEN: Final = {t.name: itemgetter(*_COLUMNS[t.name][:-1]) for t in tables.LEDGER}
 """The same without its position, which comes last but one."""
-
 _FORMS: Final = {
     table.name: "\x1f".join(
         "%s" if isinstance(column.type, sa.Text) else "\x1e%r"
@@ -34,11 +31,8 @@ _FORMS: Final = {
     for table in tables.LEDGER
 }
 """A row with a value in every column as `hash_values` writes it, in one step."""
-
 _PLAIN: Final = frozenset({str, int, float, type(None)})
-
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
-
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
 
 
@@ -115,7 +109,7 @@ _INSERTS: Final = {
 
 
 @dataclass
-class Page:
+class LedgerWriter:
     """One write transaction while it is being written."""
 
     connection: sa.Connection

@@ -9,11 +9,11 @@ import sqlalchemy as sa
 
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
 from acegraph.state.values.bullet import Status
-from acegraph.state.values.decision import Moves, add_moves
+from acegraph.state.values.decision import CounterDeltas, add_deltas
 
 
 @dataclass(frozen=True)
-class Until:
+class AsOf:
     """A moment: a position in the ledger's order, or a time; all rows where it is neither."""
 
     position: int | None = None
@@ -30,10 +30,10 @@ class Until:
         return f"position {self.position}" if self.position is not None else str(self.time)
 
 
-ALWAYS = Until()
+ALWAYS = AsOf()
 
 
-def stands(label: sa.FromClause, until: Until = ALWAYS) -> sa.ColumnElement[bool]:
+def is_current_label(label: sa.FromClause, until: AsOf = ALWAYS) -> sa.ColumnElement[bool]:
     """Which labels, or withdrawals, are the newest of their cases."""
     later = outcomes.alias()
     is_overtaken = sa.exists().where(
@@ -44,7 +44,7 @@ def stands(label: sa.FromClause, until: Until = ALWAYS) -> sa.ColumnElement[bool
     return sa.and_(_was_said(label, until), ~is_overtaken)
 
 
-def _was_said(label: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
+def _was_said(label: sa.FromClause, until: AsOf) -> sa.ColumnElement[bool]:
     """Which labels were there; what was said anew after a withdrawal was not there before it."""
     there = until.holds(label, "known_at")
     if until.time is None:
@@ -60,7 +60,7 @@ def _was_said(label: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
 
 
 def count(
-    connection: sa.Connection, until: Until = ALWAYS, decided_before: str | None = None
+    connection: sa.Connection, until: AsOf = ALWAYS, decided_before: str | None = None
 ) -> dict[int, tuple[int, int, int]]:
     """Helpful, harmful and selected per bullet number, adjustments left out."""
     newest = outcomes.alias("newest")
@@ -81,7 +81,7 @@ def count(
             counted,
             selections.c.credited == 1,
             newest.c.label.is_not(None),
-            stands(newest, until),
+            is_current_label(newest, until),
         )
         .group_by(selections.c.bullet)
     )
@@ -92,11 +92,11 @@ def count(
         .where(counted, selections.c.selected == 1)
         .group_by(selections.c.bullet)
     )
-    credit: Moves = {n: (int(h), int(f), 0) for n, h, f in connection.execute(judged)}
-    return add_moves(credit, {n: (0, 0, int(s)) for n, s in connection.execute(shown)})
+    credit: CounterDeltas = {n: (int(h), int(f), 0) for n, h, f in connection.execute(judged)}
+    return add_deltas(credit, {n: (0, 0, int(s)) for n, s in connection.execute(shown)})
 
 
-def adjusted(connection: sa.Connection, until: Until = ALWAYS) -> dict[int, tuple[int, int, int]]:
+def adjusted(connection: sa.Connection, until: AsOf = ALWAYS) -> dict[int, tuple[int, int, int]]:
     """What was counted without a stored decision: by hand, or before it was pruned."""
     columns = (adjustments.c.helpful, adjustments.c.harmful, adjustments.c.selected)
     was_there = sa.or_(adjustments.c.covers > 0, until.holds(adjustments, "at"))
@@ -108,7 +108,7 @@ def adjusted(connection: sa.Connection, until: Until = ALWAYS) -> dict[int, tupl
     return {n: (int(h), int(f), int(s)) for n, h, f, s in rows}
 
 
-def contents(
+def bullet_texts(
     connection: sa.Connection, where: sa.ColumnElement[bool]
 ) -> list[tuple[int, str, str | None, Status]]:
     """The bullets as the newest of some history rows says: number, content, condition, status."""

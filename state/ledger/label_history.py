@@ -8,7 +8,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from acegraph.state.database.writer import Page
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Label
 from acegraph.state.values.times import as_utc
@@ -29,13 +29,13 @@ def confirms(known: Label | None, label: Label | None) -> bool:
     return label.value == known.value and label.source != known.source
 
 
-def is_repeated(page: Page, case_id: str, label: Label) -> bool:
+def is_repeated(writer: LedgerWriter, case_id: str, label: Label) -> bool:
     """Whether the label that comes with a decision was said before, whatever stands now."""
-    return any(_is_same(row, label) for row in sayings(page.connection, [case_id]))
+    return any(_is_same(row, label) for row in labels_given(writer.connection, [case_id]))
 
 
 def repeated(
-    page: Page, known: Mapping[str, Label | None], labels: Mapping[str, Label | None]
+    writer: LedgerWriter, known: Mapping[str, Label | None], labels: Mapping[str, Label | None]
 ) -> list[str]:
     """Labels of a file that is sent again: with the same time, or as a confirmation."""
     others = {
@@ -48,7 +48,7 @@ def repeated(
     }
     return [
         row.case
-        for row in sayings(page.connection, list(others))
+        for row in labels_given(writer.connection, list(others))
         if _is_same(row, label := others[row.case])
         and (_is_of_same_time(row, label) or confirms(known[row.case], label))
     ]
@@ -62,10 +62,10 @@ def _is_of_same_time(row: Any, label: Label) -> bool:
     return bool(label.known_at) and bool(row.known_at == as_utc(label.known_at))
 
 
-def sayings(connection: sa.Connection, case_ids: list[str]) -> list[Any]:
+def labels_given(connection: sa.Connection, case_ids: list[str]) -> list[Any]:
     """Every label of some cases, since they were last withdrawn."""
     found: dict[str, list[Any]] = {}
-    for row in connection.execute(sql.SAYINGS, {"ids": case_ids}) if case_ids else ():
+    for row in connection.execute(sql.LABELS_GIVEN, {"ids": case_ids}) if case_ids else ():
         if row.label is None:
             found.pop(row.case, None)
         else:

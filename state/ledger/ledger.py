@@ -14,13 +14,19 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable, stored_float, to_text
-from acegraph.state.database.writer import Page
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.label_history import confirms, is_repeated, repeated, says_something_new
 from acegraph.state.ledger.row_mapping import case_row, read_case
 from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import DecisionRecord, Label, Moves, Recorded, add_moves
+from acegraph.state.values.decision import (
+    CounterDeltas,
+    DecisionRecord,
+    Label,
+    Recorded,
+    add_deltas,
+)
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, is_absence
@@ -49,7 +55,7 @@ class Ledger:
     def __init__(self, database: Database) -> None:
         self._database = database
 
-    def remember(self, page: Page, past: Iterable[Case], node: str, label: Label) -> int:
+    def remember(self, writer: LedgerWriter, past: Iterable[Case], node: str, label: Label) -> int:
         """Store labelled cases that nobody has decided yet; known ones stay as they are.
 
         `label` says who says so and since when it is known; the cases say what.
@@ -59,44 +65,44 @@ class Ledger:
         for ids in chunks(list(by_id)):
             known: set[str] = set()
             for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
-                known.update(page.connection.scalars(statement, {"ids": ids}))
+                known.update(writer.connection.scalars(statement, {"ids": ids}))
             fresh = [by_id[i] for i in ids if i not in known]
-            page.add(tables.cases, [case_row(case, node, at) for case in fresh])
-            page.add(
+            writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
+            writer.add(
                 tables.outcomes,
                 [_outcome(c.id, 1, replace(label, value=c.label), at) for c in fresh],
             )
             added += len(fresh)
         return added
 
-    def record(self, page: Page, record: DecisionRecord, label: Label | None) -> Recorded:
+    def record(self, writer: LedgerWriter, record: DecisionRecord, label: Label | None) -> Recorded:
         """Store a decision and, where it is known, its outcome; the second time changes nothing.
 
         What comes at once stands at adjacent positions: case, decision, selections, outcome
         (stream.py knows a label that came with its decision by that).
         """
-        known = page.first(sql.IS_KNOWN, record.id, record.id)
+        known = writer.first(sql.IS_KNOWN, record.id, record.id)
         if known is not None:
-            return self._record_known(page, record, label, *known)
+            return self._record_known(writer, record, label, *known)
         at = now()
-        page.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
-        self._store_decision(page, record, at)
+        writer.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
+        self._store_decision(writer, record, at)
         if label is not None:
-            page.add(tables.outcomes, [_outcome(record.id, 1, label, at)])
+            writer.add(tables.outcomes, [_outcome(record.id, 1, label, at)])
         return Recorded(
             decision=record.decision,
             node=record.node,
-            first=True,
+            is_new_decision=True,
             counted=record.counted,
             new_case=True,
             label=label,
             label_changed=label is not None,
-            moved=_first_moves(record, label),
+            deltas=_first_deltas(record, label),
         )
 
     def _record_known(
         self,
-        page: Page,
+        writer: LedgerWriter,
         record: DecisionRecord,
         label: Label | None,
         digest: str,
@@ -112,78 +118,80 @@ class Ledger:
                 f"decision id {record.id!r} was used for another transaction; nothing was changed "
                 "(each payment wants an id of its own, or none)"
             )
-        standing = _standing(page.connection.execute(sql.STANDING, {"id": record.id}).one())
+        standing = _standing(writer.connection.execute(sql.STANDING, {"id": record.id}).one())
         if standing.decided_by not in (None, record.node):
             raise DecisionConflict(
                 f"decision id {record.id!r} was decided by node {standing.decided_by!r}; nothing "
                 f"was changed (node {record.node!r} wants an id of its own, or none)"
             )
         if standing.decision is not None:
-            if label and is_repeated(page, record.id, label):
+            if label and is_repeated(writer, record.id, label):
                 label = None  # the same request again must not undo a correction
-            return self._settle(page, {record.id: standing}, {record.id: label})[record.id]
-        self._store_decision(page, record, now())
+            return self._settle(writer, {record.id: standing}, {record.id: label})[record.id]
+        self._store_decision(writer, record, now())
         standing = replace(
             standing, node=record.node, decision=record.decision, counted=record.counted
         )
         settled = self._settle(
-            page, {record.id: standing}, {record.id: label}, {record.id: _argued(record)}
+            writer, {record.id: standing}, {record.id: label}, {record.id: _argued(record)}
         )[record.id]
         # Labelled history: the label was there before the decision.
-        moved = add_moves(_first_moves(record, standing.label), settled.moved)
-        return replace(settled, first=True, moved=moved)
+        deltas = add_deltas(_first_deltas(record, standing.label), settled.deltas)
+        return replace(settled, is_new_decision=True, deltas=deltas)
 
-    def label(self, page: Page, labels: Mapping[str, Label]) -> dict[str, Recorded]:
+    def label(self, writer: LedgerWriter, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, the right answers of stored cases; unknown ones are left out."""
         found: dict[str, Recorded] = {}
         for ids in chunks([i for i in labels if is_storable(i)]):
-            rows = page.connection.execute(sql.ALL_STANDING, {"ids": ids})
+            rows = writer.connection.execute(sql.ALL_STANDING, {"ids": ids})
             standing = {row.id: _standing(row) for row in rows}
-            hidden = self._blocked(page, [i for i in standing if is_absence(labels[i].source)])
+            hidden = self._blocked(writer, [i for i in standing if is_absence(labels[i].source)])
             said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
             known = {i: case.label for i, case in standing.items()}
-            said |= dict.fromkeys(repeated(page, known, said))
-            self._note_confirmations(page, standing, said)
-            found |= self._settle(page, standing, said)
+            said |= dict.fromkeys(repeated(writer, known, said))
+            self._note_confirmations(writer, standing, said)
+            found |= self._settle(writer, standing, said)
             found |= {i: replace(found[i], missing=True) for i in hidden}
         return found
 
-    def withdraw(self, page: Page, case_id: str, by: str, instead: Label | None) -> Recorded:
+    def withdraw(
+        self, writer: LedgerWriter, case_id: str, by: str, instead: Label | None
+    ) -> Recorded:
         """Take back every label so far with all they moved; one of them may be said anew."""
-        row = page.connection.execute(sql.STANDING, {"id": case_id}).first()
+        row = writer.connection.execute(sql.STANDING, {"id": case_id}).first()
         if row is None:
-            self._refuse_pruned(page.connection, case_id)
+            self._refuse_pruned(writer.connection, case_id)
             raise UnknownDecision(f"no decision {case_id!r} in this playbook")
         case = _standing(row)
-        gone = self._settle(page, {case_id: case}, {case_id: None}, withdrawn_by=by)[case_id]
+        gone = self._settle(writer, {case_id: case}, {case_id: None}, withdrawn_by=by)[case_id]
         if instead is None:
             return gone
         case = replace(case, label=None, revision=case.revision + 1)
-        stands = self._settle(page, {case_id: case}, {case_id: instead})[case_id]
-        return replace(stands, moved=add_moves(gone.moved, stands.moved))
+        stands = self._settle(writer, {case_id: case}, {case_id: instead})[case_id]
+        return replace(stands, deltas=add_deltas(gone.deltas, stands.deltas))
 
-    def conclude(self, page: Page, case_id: str, lesson: Mapping[str, Any]) -> None:
+    def conclude(self, writer: LedgerWriter, case_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision; the first lesson stands."""
-        known = page.first(sql.LESSON, case_id)
+        known = writer.first(sql.LESSON, case_id)
         if known is None:
             raise UnknownDecision(f"no decision {case_id!r} in this playbook")
         if known[0] is None:
             learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
-            page.add(tables.lessons, [learned])
+            writer.add(tables.lessons, [learned])
 
-    def right_number(self, page: Page, case_id: str, node: str) -> int:
+    def right_decision_number(self, writer: LedgerWriter, case_id: str, node: str) -> int:
         """The how-many-eth right decision of its node this is."""
-        known = page.first(sql.RIGHT_NUMBER, case_id)
+        known = writer.first(sql.RIGHT_NUMBER, case_id)
         if known is not None:
             return int(known[0])
-        (last,) = page.first(sql.LAST_RIGHT, node)
+        (last,) = writer.first(sql.LAST_RIGHT, node)
         number = 1 + (last or 0)
-        page.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
+        writer.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
         return number
 
-    def lesson(self, page: Page, case_id: str) -> dict[str, Any] | None:
+    def lesson(self, writer: LedgerWriter, case_id: str) -> dict[str, Any] | None:
         """What was learned from a decision, where something was."""
-        found = page.first(sql.LESSON, case_id)
+        found = writer.first(sql.LESSON, case_id)
         return json.loads(found[0]) if found is not None and found[0] is not None else None
 
     def decision(self, case_id: str) -> dict[str, Any]:
@@ -216,7 +224,7 @@ class Ledger:
         if at is not None:
             raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
 
-    def _store_decision(self, page: Page, record: DecisionRecord, at: str) -> None:
+    def _store_decision(self, writer: LedgerWriter, record: DecisionRecord, at: str) -> None:
         decision = {
             "case": record.id,
             "node": record.node,
@@ -229,8 +237,8 @@ class Ledger:
             "counted": int(record.counted),
             "decided_at": at,
         }
-        page.add(tables.decisions, [decision])
-        page.add(
+        writer.add(tables.decisions, [decision])
+        writer.add(
             tables.selections,
             [
                 {
@@ -247,7 +255,7 @@ class Ledger:
 
     def _settle(
         self,
-        page: Page,
+        writer: LedgerWriter,
         standing: Mapping[str, _Standing],
         labels: Mapping[str, Label | None],
         credited: Mapping[str, Mapping[int, str]] | None = None,
@@ -264,31 +272,34 @@ class Ledger:
             _outcome(i, standing[i].revision + 1, label, at, withdrawn_by)
             for i, label in changed.items()
         ]
-        page.add(tables.outcomes, rows)
+        writer.add(tables.outcomes, rows)
         if credited is None:
-            credited = self._credited(page, [i for i in changed if standing[i].counted])
+            credited = self._credited(writer, [i for i in changed if standing[i].counted])
         found = {}
         for i, case in standing.items():
-            moved: Moves = {}
+            deltas: CounterDeltas = {}
             stands = changed.get(i, case.label)
             if i in changed and case.counted:
                 argued = credited.get(i, {})
                 before = _credit(argued, case.label.value, sign=-1) if case.label else {}
-                moved = add_moves(before, _credit(argued, stands.value) if stands else {})
+                deltas = add_deltas(before, _credit(argued, stands.value) if stands else {})
             found[i] = Recorded(
                 decision=case.decision,
                 node=case.node,
-                first=False,
+                is_new_decision=False,
                 counted=case.counted,
                 label=stands,
                 label_changed=i in changed,
                 lesson=case.lesson,
-                moved=moved,
+                deltas=deltas,
             )
         return found
 
     def _note_confirmations(
-        self, page: Page, standing: Mapping[str, _Standing], labels: Mapping[str, Label | None]
+        self,
+        writer: LedgerWriter,
+        standing: Mapping[str, _Standing],
+        labels: Mapping[str, Label | None],
     ) -> None:
         """Keep that somebody else says the same, below the label that stands: should that one be
         purged, the other stands on.
@@ -299,19 +310,19 @@ class Ledger:
             if confirms(known, label):
                 rows.append(_outcome(i, revision + 1, label, at))
                 rows.append(_outcome(i, revision + 2, known, at))
-        page.add(tables.outcomes, rows)
+        writer.add(tables.outcomes, rows)
 
-    def _blocked(self, page: Page, case_ids: list[str]) -> set[str]:
+    def _blocked(self, writer: LedgerWriter, case_ids: list[str]) -> set[str]:
         """Those that were declined, and not let through: nobody could have charged them back."""
         if not case_ids:
             return set()
-        rows = page.connection.execute(sql.DECLINED, {"ids": case_ids})
+        rows = writer.connection.execute(sql.DECLINED, {"ids": case_ids})
         return {row.case for row in rows if not json.loads(row.settings).get("let_through")}
 
-    def _credited(self, page: Page, case_ids: list[str]) -> dict[str, dict[int, str]]:
+    def _credited(self, writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:
         found: dict[str, dict[int, str]] = {}
         if case_ids:
-            for row in page.connection.execute(sql.CREDITED, {"ids": case_ids}):
+            for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
                 found.setdefault(row.case, {})[row.bullet] = row.said
         return found
 
@@ -345,7 +356,7 @@ def _argued(record: DecisionRecord) -> dict[int, str]:
     return {s.bullet_number: s.verdict or record.decision for s in record.shown if s.credited}
 
 
-def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
+def _first_deltas(record: DecisionRecord, label: Label | None) -> CounterDeltas:
     """What a new decision counts for, with the label that is known of it."""
     moves = {}
     for shown in record.shown if record.counted else ():
@@ -358,6 +369,6 @@ def _first_moves(record: DecisionRecord, label: Label | None) -> Moves:
     return moves
 
 
-def _credit(argued: Mapping[int, str], label: str, sign: int = 1) -> Moves:
+def _credit(argued: Mapping[int, str], label: str, sign: int = 1) -> CounterDeltas:
     """Helpful where what was argued for is the label, harmful where it is not."""
     return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in argued.items()}

@@ -19,17 +19,12 @@ from acegraph.state.database.writer import Statement
 from acegraph.state.values.verdict import DECLINE, JUDGE
 
 _id: sa.BindParameter[Any] = sa.bindparam("id")
-
 _ids: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
-
 _newest = outcomes.alias("newest")
-
 _later = outcomes.alias("later")
-
 _is_newest = ~sa.exists().where(
     _later.c.case == _newest.c.case, _later.c.revision > _newest.c.revision
 )
-
 _known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
 
@@ -40,13 +35,9 @@ IS_KNOWN = Statement(
     )
 )
 """Whether a case was seen before: its digest, or when it was pruned."""
-
 KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(_ids))
-
 PRUNED_CASES = sa.select(pruned.c.case).where(pruned.c.case.in_(_ids))
-
 IS_PRUNED = sa.select(pruned.c.at).where(pruned.c.case == _id)
-
 _standing = (
     sa.select(
         cases.c.id,
@@ -66,11 +57,8 @@ _standing = (
     .outerjoin(lessons, lessons.c.case == cases.c.id)
     .outerjoin(_newest, _known)
 )
-
 STANDING = _standing.where(cases.c.id == _id)
-
 ALL_STANDING = _standing.where(cases.c.id.in_(_ids))
-
 WHOLE_DECISION = (
     sa.select(
         *(cases.c[name] for name in ("id", "node", "text", "fields", "digest", "created_at")),
@@ -86,13 +74,11 @@ WHOLE_DECISION = (
     .outerjoin(_newest, _known)
     .where(cases.c.id == _id)
 )
-
-SAYINGS = (
+LABELS_GIVEN = (
     sa.select(outcomes.c.case, outcomes.c.label, outcomes.c.source, outcomes.c.known_at)
     .where(outcomes.c.case.in_(_ids))
     .order_by(outcomes.c.case, outcomes.c.revision)
 )
-
 LESSON = Statement(
     sa.select(lessons.c.lesson)
     .select_from(cases)
@@ -100,17 +86,14 @@ LESSON = Statement(
     .where(cases.c.id == _id)
 )
 """A row for every case; its lesson is missing where nothing was learned."""
-
 SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
     .order_by(selections.c.rank)
 )
-
 DECLINED = sa.select(decisions.c.case, decisions.c.settings).where(
     decisions.c.case.in_(_ids), decisions.c.decision == DECLINE
 )
-
 CREDITED = (
     sa.select(
         selections.c.case,
@@ -121,7 +104,6 @@ CREDITED = (
     .join(decisions, decisions.c.case == selections.c.case)
     .where(selections.c.case.in_(_ids), selections.c.credited == 1)
 )
-
 _evidence = (
     sa.select(
         cases.c.id,
@@ -138,7 +120,6 @@ _evidence = (
     .join(_newest, _known)
     .where(cases.c.evidence == 1)
 )
-
 LABELLED = (
     _evidence.where(
         cases.c.node == sa.bindparam("node"),
@@ -148,11 +129,9 @@ LABELLED = (
     .order_by(_newest.c.known_at.desc(), _newest.c.position.desc())
     .limit(sa.bindparam("last"))
 )
-
 LABELLED_SINCE = _evidence.where(_newest.c.position > sa.bindparam("since")).order_by(
     _newest.c.position
 )
-
 MOVE = Statement(
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
@@ -164,7 +143,6 @@ MOVE = Statement(
         hash=sa.bindparam("new_hash"),
     )
 )
-
 REWRITE = Statement(
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
@@ -177,17 +155,12 @@ REWRITE = Statement(
         hash=sa.bindparam("new_hash"),
     )
 )
-
 ALL_BULLETS = sa.select(bullets).order_by(bullets.c.number)
-
 BULLETS_SINCE = ALL_BULLETS.where(bullets.c.changed > sa.bindparam("since"))
-
 ADJUSTED_SINCE = (
     sa.select(adjustments.c.number).where(adjustments.c.position > sa.bindparam("since")).limit(1)
 )
-
 RIGHT_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
-
 LAST_RIGHT = Statement(
     sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))
 )

@@ -14,14 +14,12 @@ from typing import Final, TypeVar
 
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
-from acegraph.state.values.memos import is_remark, without_memos
+from acegraph.state.values.memos import is_memo, without_memos
 from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Fields, Scalar, Transaction
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
-
 REDACTED: Final = "[redacted]"
-
 _MIN_ELSEWHERE: Final = 3
 
 
@@ -41,7 +39,7 @@ class Redaction:
             for name, value in fields.items()
             if value is not None and any(name == n or name.startswith(f"{n}.") for n in names)
         }
-        return cls(found, any(is_remark(name) for name in names))
+        return cls(found, any(is_memo(name) for name in names))
 
     def fields(self, fields: Mapping[str, Scalar]) -> Fields:
         """The fields as they may be stored."""

@@ -11,7 +11,6 @@ from acegraph.state.values.condition import Condition
 from acegraph.state.values.decision import DecisionRecord
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
-
 _NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}
 
 

@@ -12,12 +12,12 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger.counters import Until, adjusted, contents, count, stands
+from acegraph.state.ledger.counters import AsOf, adjusted, bullet_texts, count, is_current_label
 from acegraph.state.ledger.row_mapping import from_row, read_condition, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import EVIDENCE_WINDOW
-from acegraph.state.values.decision import add_moves
+from acegraph.state.values.decision import add_deltas
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.verdict import JUDGE
 
@@ -27,10 +27,10 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
 
     By time, a label counts from when it was known; by position, from when it was written.
     """
-    until = Until(position=moment) if isinstance(moment, int) else Until(time=as_utc(moment))
+    until = AsOf(position=moment) if isinstance(moment, int) else AsOf(time=as_utc(moment))
     with playbook.database.snapshot() as connection:
         _refuse_pruned(connection, until)
-        stood = add_moves(count(connection, until), adjusted(connection, until))
+        stood = add_deltas(count(connection, until), adjusted(connection, until))
         bullets = _bullets(connection, until, stood)
         version = connection.scalar(
             sa.select(sa.func.max(tables.history.c.version)).where(
@@ -39,24 +39,24 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
         )
         cases, outcomes = _labelled(connection, until)
     past = BulletPlaybook()
-    with past.writing() as page:
-        page.version = version or 0
+    with past.writing() as writer:
+        writer.version = version or 0
         for bullet in bullets:
-            page.add_bullet(to_row(bullet))
-        past.adjust(page, stood, f"as of {until.describe()}")
-        page.add(tables.cases, cases)
-        page.add(tables.outcomes, outcomes)
-    past.forget()
+            writer.add_bullet(to_row(bullet))
+        past.adjust(writer, stood, f"as of {until.describe()}")
+        writer.add(tables.cases, cases)
+        writer.add(tables.outcomes, outcomes)
+    past.invalidate()
     past.share_vectors(playbook)
     return past
 
 
 def _bullets(
-    connection: sa.Connection, until: Until, stood: dict[int, tuple[int, int, int]]
+    connection: sa.Connection, until: AsOf, stood: dict[int, tuple[int, int, int]]
 ) -> list[Bullet]:
     today = {b.number: b._asdict() for b in connection.execute(sa.select(tables.bullets))}
     found = []
-    for number, content, condition, status in contents(
+    for number, content, condition, status in bullet_texts(
         connection, until.holds(tables.history, "at")
     ):
         helpful, harmful, selected = stood.get(number, (0, 0, 0))
@@ -76,7 +76,7 @@ def _bullets(
 
 
 def _labelled(
-    connection: sa.Connection, until: Until
+    connection: sa.Connection, until: AsOf
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The newest labelled cases that were known, and their labels, oldest first."""
     cases, newest = tables.cases, tables.outcomes
@@ -84,7 +84,7 @@ def _labelled(
         sa.select(cases, newest.c.label, newest.c.source, newest.c.known_at)
         .join(newest, newest.c.case == cases.c.id)
         .where(
-            stands(newest, until),
+            is_current_label(newest, until),
             newest.c.label.is_not(None),
             newest.c.source != JUDGE,
             cases.c.evidence == 1,
@@ -101,7 +101,7 @@ def _labelled(
     return rows, labels
 
 
-def _refuse_pruned(connection: sa.Connection, until: Until) -> None:
+def _refuse_pruned(connection: sa.Connection, until: AsOf) -> None:
     kept = tables.adjustments
     covers = sa.select(sa.func.max(kept.c.covers), sa.func.max(kept.c.at)).where(kept.c.covers > 0)
     position, time = connection.execute(covers).one()

@@ -15,31 +15,26 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, to_text
-from acegraph.state.database.writer import Page
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.condition import Condition, parse_condition
-from acegraph.state.values.memos import is_remark
+from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import has_value, written
 from acegraph.state.values.times import now
 
 GONE: Final = "[erased]"
-
 _MIN_TELLING: Final = 4
-
 _LONG_NUMBER: Final = 7
-
 _NAMES = re.compile(
     r"[\w.+-]+@[\w.-]+|[\"“'‘](?=\w)[^\"”’\n]+?[\"”'’](?!\w)"
     r"|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+"
 )
 """What tells who it is in a text without fields: addresses, quotations, long numbers, names."""
-
 _PAIRS = re.compile(r"(?=\b(\w{4,} \w{4,})\b)")
-
 _OURS: Final = frozenset(
     """
     accept action active added all allow and approve approved as author back bullet by candidate
@@ -52,7 +47,6 @@ _OURS: Final = frozenset(
     """.split()
 )
 """Words of our own: keys, verdicts, sources, statuses, operators. They tell of nobody."""
-
 _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
     tables.history: ("content", "condition", "reason"),
@@ -60,9 +54,7 @@ _TEXTS: Final = {
     tables.adjustments: ("reason",),
 }
 """Where a text may repeat what a transaction said."""
-
 _JSON: Final = frozenset({"evidence", "origin", "problem_types", "lesson"})
-
 _LINKS: Final = frozenset(
     "decision label label_source author prompt imported_from action bullet_id retired".split()
 )
@@ -90,44 +82,46 @@ def erase(
     ids = list(dict.fromkeys(decision_ids))
     if not ids and entity is None:
         raise InvalidInput("erase wants decision ids, or a field and its value")
-    with playbook.writing() as page:
-        found = _by_id(page, ids) if ids else []
-        found += _of_entity(page, *entity) if entity else []
+    with playbook.writing() as writer:
+        found = _by_id(writer, ids) if ids else []
+        found += _of_entity(writer, *entity) if entity else []
         rows = {row["id"]: row for row in found}
         if not rows:
             raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")  # type: ignore[index]
-        telling = _telling(rows.values(), entity)
-        telling = _said_by_nobody_else(page, rows, telling)
+        telling = _identifying_texts(rows.values(), entity)
+        telling = _said_by_nobody_else(writer, rows, telling)
         for row in rows.values():
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
-            page.replace(tables.cases, row, blank)
-        _blank_decisions(page, list(rows))
-        texts = _scrub(page, telling)
-        forget_vectors(page)
-        playbook.adjust(page, {0: (0, 0, 0)}, "erased")  # so that other processes notice
-    playbook.forget()
-    playbook.forget_cases()
+            writer.replace(tables.cases, row, blank)
+        _blank_decisions(writer, list(rows))
+        texts = _scrub(writer, telling)
+        forget_vectors(writer)
+        playbook.adjust(writer, {0: (0, 0, 0)}, "erased")  # so that other processes notice
+    playbook.invalidate()
+    playbook.invalidate_cases()
     playbook.database.scrub()
     return Erased(tuple(rows), texts)
 
 
-def _by_id(page: Page, ids: list[str]) -> list[dict[str, Any]]:
+def _by_id(writer: LedgerWriter, ids: list[str]) -> list[dict[str, Any]]:
     found = []
     for part in chunks(ids):
         query = sa.select(tables.cases).where(tables.cases.c.id.in_(part))
-        found += [dict(row) for row in page.connection.execute(query).mappings()]
+        found += [dict(row) for row in writer.connection.execute(query).mappings()]
     missing = set(ids) - {row["id"] for row in found}
     if missing:
         raise UnknownDecision(f"no decision {min(missing)!r} in this playbook; nothing was erased")
     return found
 
 
-def _of_entity(page: Page, name: str, value: object) -> list[dict[str, Any]]:
-    rows = page.connection.execute(sa.select(tables.cases)).mappings()
+def _of_entity(writer: LedgerWriter, name: str, value: object) -> list[dict[str, Any]]:
+    rows = writer.connection.execute(sa.select(tables.cases)).mappings()
     return [dict(row) for row in rows if has_value(json.loads(row["fields"]), name, value)]
 
 
-def _telling(rows: Iterable[Mapping[str, Any]], entity: tuple[str, object] | None) -> set[str]:
+def _identifying_texts(
+    rows: Iterable[Mapping[str, Any]], entity: tuple[str, object] | None
+) -> set[str]:
     """What the erased transactions said that tells who they are of."""
     found = {written(entity[1])} if entity else set()
     for row in rows:
@@ -139,27 +133,29 @@ def _telling(rows: Iterable[Mapping[str, Any]], entity: tuple[str, object] | Non
             if not isinstance(value, str):  # an amount tells nothing, the number of a card does
                 telling = text.isdigit() and len(text) >= _LONG_NUMBER
             else:
-                telling = is_remark(name) or bool(re.search(r"[A-Z\d@\s]", text))
+                telling = is_memo(name) or bool(re.search(r"[A-Z\d@\s]", text))
             if telling:
                 found.add(text)
-            if is_remark(name):  # it may have been quoted in part
+            if is_memo(name):  # it may have been quoted in part
                 found |= set(_PAIRS.findall(text))
         found |= {part.strip("\"“”'‘’ ") for part in _NAMES.findall(row["text"])}
         found.add(row["text"])
     return {text for text in found if len(text) >= _MIN_TELLING}
 
 
-def _said_by_nobody_else(page: Page, erased: Mapping[str, Any], telling: set[str]) -> set[str]:
+def _said_by_nobody_else(
+    writer: LedgerWriter, erased: Mapping[str, Any], telling: set[str]
+) -> set[str]:
     """What no other transaction says, and what is not made of our own words and field names."""
     left, ours = set(telling), set(_OURS)
-    for row in page.connection.execute(
+    for row in writer.connection.execute(
         sa.select(tables.cases.c.id, tables.cases.c.text, tables.cases.c.fields)
     ):
         if row.id not in erased:
             said = f"{row.text} {row.fields}".casefold()
             left -= {text for text in left if _is_said(text.casefold(), said)}
             ours.update(_words(" ".join(json.loads(row.fields))))
-    for text in page.connection.scalars(sa.select(tables.bullets.c.condition)):
+    for text in writer.connection.scalars(sa.select(tables.bullets.c.condition)):
         if rule := read_condition(text):
             ours.update(_words(" ".join(rule.fields)))
     return {text for text in left if not ours.issuperset(_words(text))}
@@ -174,21 +170,21 @@ def _is_said(text: str, said: str) -> bool:
     return text in said and bool(re.search(_whole(text), said))
 
 
-def _blank_decisions(page: Page, ids: list[str]) -> None:
+def _blank_decisions(writer: LedgerWriter, ids: list[str]) -> None:
     """Reasons repeat what was seen. Without a transaction there is nothing to learn from either."""
     for part in chunks(ids):
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
-        for row in [dict(row) for row in page.connection.execute(query).mappings()]:
-            page.replace(tables.decisions, row, {"reasons": "[]"})
+        for row in [dict(row) for row in writer.connection.execute(query).mappings()]:
+            writer.replace(tables.decisions, row, {"reasons": "[]"})
         known = set(
-            page.connection.scalars(
+            writer.connection.scalars(
                 sa.select(tables.lessons.c.case).where(tables.lessons.c.case.in_(part))
             )
         )
         nothing = {"action": "refused", "reason": "erased", "bullet_id": None}
         lesson = to_text({**nothing, "evidence": {}, "retired": []})
         at = now()
-        page.add(
+        writer.add(
             tables.lessons,
             [{"case": case, "lesson": lesson, "at": at} for case in part if case not in known],
         )
@@ -209,7 +205,7 @@ def _whole(text: str) -> str:
     return (r"(?<!\w)" if first else "") + re.escape(text) + (r"(?!\w)" if last else "")
 
 
-def _scrub(page: Page, telling: set[str]) -> int:
+def _scrub(writer: LedgerWriter, telling: set[str]) -> int:
     """Take telling values out of every text that repeats them; the longest first."""
     forms = {
         form for text in telling for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])
@@ -219,14 +215,14 @@ def _scrub(page: Page, telling: set[str]) -> int:
     pattern = re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))))
     changed = 0
     for table, columns in _TEXTS.items():
-        for row in [dict(r) for r in page.connection.execute(sa.select(table)).mappings()]:
+        for row in [dict(r) for r in writer.connection.execute(sa.select(table)).mappings()]:
             new = _without(row, columns, pattern)
             if not new:
                 continue
             changed += 1
             if table is tables.bullets:
-                new["changed"] = page.next_position()
-            page.replace(table, row, new)
+                new["changed"] = writer.next_position()
+            writer.replace(table, row, new)
     return changed
 
 

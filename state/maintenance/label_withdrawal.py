@@ -32,7 +32,7 @@ class Purged:
 
 
 @dataclass(frozen=True)
-class Suspect:
+class PurgeFilter:
     """What a purge takes back: labels by their source, entity and time; all that are given hold."""
 
     source: str | None = None
@@ -53,7 +53,7 @@ class Suspect:
         ]
         return ", ".join(part for part in parts if part)
 
-    def is_behind(self, origin: Mapping[str, Any], at: str) -> bool:
+    def matches_import(self, origin: Mapping[str, Any], at: str) -> bool:
         """Whether a bullet that was added then came out of a file of this name."""
         return (
             "imported_from" in origin
@@ -63,7 +63,7 @@ class Suspect:
             and (self.until is None or at < self.until)
         )
 
-    def said(self, label: Any) -> bool:
+    def matches_label(self, label: Any) -> bool:
         """Whether a label is one of them; its entity was looked at before."""
         return (
             (self.source is None or label.source == self.source)
@@ -72,20 +72,20 @@ class Suspect:
         )
 
 
-def suspect_of(
+def purge_filter(
     source: str | None,
     entity: tuple[str, object] | None,
     since: str | datetime | None,
     until: str | datetime | None,
-) -> Suspect:
+) -> PurgeFilter:
     """Whom a purge is about; nobody at all is refused."""
     if not ((source or "").strip() or entity or since or until):
         raise InvalidInput("purge wants the name of a source, an entity or a time")
     first, last = (as_utc(time) if time else None for time in (since, until))
-    return Suspect(source, entity, first, last)
+    return PurgeFilter(source, entity, first, last)
 
 
-def purge(
+def withdraw_labels(
     playbook: BulletPlaybook,
     source: str | None = None,
     by: str = "user",
@@ -99,11 +99,11 @@ def purge(
     Retired bullets can be restored one by one, or all by a rollback to the version before; the
     labels stay in the ledger's history. Weights are fitted anew by `Curator.tend`.
     """
-    suspect = suspect_of(source, entity, since, until)
+    suspect = purge_filter(source, entity, since, until)
     why = suspect.describe()
-    with playbook.writing() as page:
-        labels = _taken_back(page.connection, suspect)
-        touched = _ever_said(page.connection, suspect)
+    with playbook.writing() as writer:
+        labels = _taken_back(writer.connection, suspect)
+        touched = _ever_said(writer.connection, suspect)
         gone = [
             b
             for b in playbook
@@ -111,7 +111,7 @@ def purge(
         ]
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
-        restored = _displaced(playbook, page.connection, suspect, touched) if touched else []
+        restored = _displaced(playbook, writer.connection, suspect, touched) if touched else []
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in labels.items():
@@ -123,13 +123,13 @@ def purge(
     return Purged(tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored))
 
 
-def _from(bullet: Bullet, suspect: Suspect, touched: Mapping[str, int]) -> bool:
+def _from(bullet: Bullet, suspect: PurgeFilter, touched: Mapping[str, int]) -> bool:
     """Whether a bullet was learned from one of the labels, or imported from the source."""
     origin = bullet.origin
     if origin.get("decision") in touched:
         return suspect.source in (None, origin.get("label_source"))
     if origin.get("imported_from"):
-        return suspect.is_behind(origin, bullet.created_at)
+        return suspect.matches_import(origin, bullet.created_at)
     if suspect.entity or suspect.since or suspect.until:
         return False
     return suspect.source == origin.get("label_source")
@@ -138,7 +138,7 @@ def _from(bullet: Bullet, suspect: Suspect, touched: Mapping[str, int]) -> bool:
 def _displaced(
     playbook: BulletPlaybook,
     connection: sa.Connection,
-    suspect: Suspect,
+    suspect: PurgeFilter,
     touched: Mapping[str, int],
 ) -> list[Bullet]:
     """Bullets that the curator retired after the first of the labels: they did it, perhaps."""
@@ -156,12 +156,12 @@ def _displaced(
     ]
 
 
-def _ever_said(connection: sa.Connection, suspect: Suspect) -> dict[str, int]:
+def _ever_said(connection: sa.Connection, suspect: PurgeFilter) -> dict[str, int]:
     """The cases on which the suspect ever had a say, and where in the ledger's order."""
     query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
     found: dict[str, int] = {}
     for row in connection.execute(query.order_by(outcomes.c.position)):
-        if suspect.said(row) and row.label and _is_of(row.fields, suspect.entity):
+        if suspect.matches_label(row) and row.label and _is_of(row.fields, suspect.entity):
             found.setdefault(row.case, row.position)
     return found
 
@@ -170,7 +170,7 @@ def _is_of(fields: str, entity: tuple[str, object] | None) -> bool:
     return entity is None or has_value(json.loads(fields), *entity)
 
 
-def _taken_back(connection: sa.Connection, suspect: Suspect) -> Mapping[str, Label | None]:
+def _taken_back(connection: sa.Connection, suspect: PurgeFilter) -> Mapping[str, Label | None]:
     """The cases on which the suspect has a say, and what stands without it.
 
     What was withdrawn before never stands again.
@@ -182,7 +182,7 @@ def _taken_back(connection: sa.Connection, suspect: Suspect) -> Mapping[str, Lab
         if row.label is None:
             said.discard(row.case)
             others.pop(row.case, None)
-        elif suspect.said(row) and _is_of(row.fields, suspect.entity):
+        elif suspect.matches_label(row) and _is_of(row.fields, suspect.entity):
             said.add(row.case)
         else:
             others[row.case] = Label(row.label, row.source, row.known_at)

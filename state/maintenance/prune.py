@@ -20,9 +20,9 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
     before = as_utc(decisions_before)
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
-    with playbook.writing() as page:
+    with playbook.writing() as writer:
         old = list(
-            page.connection.scalars(
+            writer.connection.scalars(
                 sa.select(decisions.c.case)
                 .where(decisions.c.decided_at < before)
                 .order_by(decisions.c.position)
@@ -30,23 +30,23 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
         )
         if not old:
             return 0
-        balance = count(page.connection, decided_before=before)
+        balance = count(writer.connection, decided_before=before)
         is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
         covers, at = 0, ""
         for table, time in ((decisions, "decided_at"), (outcomes, "known_at")):
             last = sa.select(sa.func.max(table.c.position), sa.func.max(table.c[time]))
-            position, newest = page.connection.execute(last.where(table.c.case.in_(is_old))).one()
+            position, newest = writer.connection.execute(last.where(table.c.case.in_(is_old))).one()
             covers, at = max(covers, position or 0), max(at, newest or "")
         # A balance of nothing is noted too: it says how far back nobody can look any more.
-        playbook.adjust(page, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
-        page.add(tables.pruned, [{"case": case, "at": now()} for case in old])
+        playbook.adjust(writer, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
+        writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
             for table in (selections, outcomes, tables.lessons, decisions):
-                page.remove(table, table.c.case.in_(part))
-            page.remove(tables.rights, tables.rights.c.case.in_(part) & _is_overtaken())
-            page.remove(tables.cases, tables.cases.c.id.in_(part))
-        forget_vectors(page)
-        playbook.forget_cases()
+                writer.remove(table, table.c.case.in_(part))
+            writer.remove(tables.rights, tables.rights.c.case.in_(part) & _is_overtaken())
+            writer.remove(tables.cases, tables.cases.c.id.in_(part))
+        forget_vectors(writer)
+        playbook.invalidate_cases()
     return len(old)
 
 

@@ -12,9 +12,9 @@ from acegraph.state.database import tables
 from acegraph.state.database.base import Database
 from acegraph.state.database.writer import row_hash, vector_hash
 from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger.counters import adjusted, contents, count
+from acegraph.state.ledger.counters import adjusted, bullet_texts, count
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.decision import add_moves
+from acegraph.state.values.decision import add_deltas
 
 _SOME: Final = 1_000
 
@@ -71,7 +71,7 @@ def _check_vectors(connection: sa.Connection) -> Iterator[str]:
 
 
 def _check_counters(connection: sa.Connection) -> Iterator[str]:
-    expected = add_moves(count(connection), adjusted(connection))
+    expected = add_deltas(count(connection), adjusted(connection))
     rows = connection.execute(sa.select(tables.bullets).order_by(tables.bullets.c.number))
     for row in rows:
         found = (row.helpful_count, row.harmful_count, row.times_selected)
@@ -87,7 +87,7 @@ def _check_counters(connection: sa.Connection) -> Iterator[str]:
 
 def _check_contents(connection: sa.Connection) -> Iterator[str]:
     """The bullets are what the newest rows of the history say."""
-    told = {row[0]: row[1:] for row in contents(connection, sa.true())}
+    told = {row[0]: row[1:] for row in bullet_texts(connection, sa.true())}
     b = tables.bullets.c
     for number, *content in connection.execute(
         sa.select(b.number, b.content, b.condition, b.status)

@@ -7,7 +7,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.tables import history
 from acegraph.state.errors import InvalidInput
-from acegraph.state.ledger.counters import contents
+from acegraph.state.ledger.counters import bullet_texts
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
@@ -39,7 +39,7 @@ def bullets_at(playbook: BulletPlaybook, version: int) -> list[Bullet]:
     """The bullets of a version; their counters are today's."""
     with playbook.database.snapshot() as connection:
         _check(version, connection)
-        rows = contents(connection, history.c.version <= version)
+        rows = bullet_texts(connection, history.c.version <= version)
     return [
         replace(
             playbook.get_bullet(f"b{number}"),
@@ -67,16 +67,16 @@ def rollback(
     playbook: BulletPlaybook, version: int, reason: str = "", source: str = "user"
 ) -> list[Difference]:
     """Make the bullets those of an earlier version. Itself a change: it can be rolled back too."""
-    with playbook.writing() as page:
-        changes = diff(playbook, page.version, version)
+    with playbook.writing() as writer:
+        changes = diff(playbook, writer.version, version)
         why = f"{_ROLLBACK} to version {version}" + (f": {reason}" if reason else "")
         for change in changes:
             now = playbook.get_bullet(change.bullet_id)
             then = change.after or replace(now, status="removed")
             # A weight was fitted beside bullets that may be gone.
             then = replace(then, weight=None if then.status != now.status else now.weight)
-            playbook.rewrite(page, [then])
-            playbook.log(page, then, _ROLLBACK, why, source)
+            playbook.rewrite(writer, [then])
+            playbook.log(writer, then, _ROLLBACK, why, source)
     return changes
 
 

@@ -16,28 +16,25 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.base import READ_CLOCK, Durability
 from acegraph.state.database.open import open_database
-from acegraph.state.database.writer import Page, lasting_hash, tally_hash, tally_of
+from acegraph.state.database.writer import LedgerWriter, lasting_hash, tally_hash, tally_of
 from acegraph.state.errors import WriteConflict
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.ledger import Ledger
 from acegraph.state.ledger.row_mapping import condition_text, from_row, read_case, to_row
-from acegraph.state.playbook.index import Roster
-from acegraph.state.playbook.vector_store import VectorShelf
+from acegraph.state.playbook.index import BulletIndex
+from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.decision import Clock, Moves
+from acegraph.state.values.decision import Clock, CounterDeltas
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import JUDGE
 
 _STALE: Final = -1
-
 _ATTEMPTS: Final = 5
-
 _REWRITTEN: Final = itemgetter(
     "content", "condition", "status", "weight", "changed", "hash", "number"
 )
-
 _Method = TypeVar("_Method", bound=Callable[..., Any])
 
 
@@ -45,20 +42,20 @@ def retried(method: _Method) -> _Method:
     """Try again what the database gave up in favour of another writer; nothing else."""
 
     @functools.wraps(method)
-    def wrapped(self: "Books", *args: Any, **kwargs: Any) -> Any:
+    def wrapped(self: "PlaybookCache", *args: Any, **kwargs: Any) -> Any:
         for _ in range(_ATTEMPTS - 1):
             try:
                 return method(self, *args, **kwargs)
             except WriteConflict:
                 with self._lock:  # whoever else is writing has his own step
-                    if self._page is not None:  # the outer write is lost as a whole
+                    if self._writer is not None:  # the outer write is lost as a whole
                         raise
         return method(self, *args, **kwargs)
 
     return cast(_Method, wrapped)
 
 
-class Books:
+class PlaybookCache:
     """Bullets, their hashes and the labelled cases, as of one moment of the ledger."""
 
     def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
@@ -66,15 +63,15 @@ class Books:
         """For the ledger's own operations; a user has no need of it."""
         self._ledger = Ledger(self.database)
         self._lock = RLock()
-        self._bullets = Roster()
+        self._bullets = BulletIndex()
         self._hashes: dict[int, tuple[int, int]] = {}
         """Per bullet: the lasting part of its hash, and the whole."""
-        self._vectors = VectorShelf(self.database)
-        self._moved: dict[int, tuple[int, int, int]] = {}
+        self._vectors = VectorStore(self.database)
+        self._pending_deltas: dict[int, tuple[int, int, int]] = {}
         """What the step under way has moved and not yet written."""
         self._cases: dict[str, CaseTable] = {}
         self._clock = Clock(_STALE, 0)
-        self._page: Page | None = None
+        self._writer: LedgerWriter | None = None
         """Of the step under way."""
         with self._fresh():
             pass
@@ -109,53 +106,60 @@ class Books:
             return iter([b for b in self._bullets.values() if b.status != "removed"])
 
     @contextmanager
-    def writing(self) -> Iterator[Page]:
+    def writing(self) -> Iterator[LedgerWriter]:
         """Hold the playbook still: what happens inside is one step for everyone else."""
         with self._lock:
-            if self._page is not None:  # part of a step under way
-                yield self._page
+            if self._writer is not None:  # part of a step under way
+                yield self._writer
                 return
             try:
-                with self.database.writing() as page:
-                    self._page = page
-                    if Clock(page.position, page.version) != self._clock:
-                        self._refresh(page.connection)
-                    yield page
-                    self._write_moved(page)
-                self._clock = Clock(page.position, page.version)
+                with self.database.writing() as writer:
+                    self._writer = writer
+                    if Clock(writer.position, writer.version) != self._clock:
+                        self._refresh(writer.connection)
+                    yield writer
+                    self._write_pending_deltas(writer)
+                self._clock = Clock(writer.position, writer.version)
             except BaseException:
-                self.forget()  # memory may be ahead of what was rolled back
+                self.invalidate()  # memory may be ahead of what was rolled back
                 raise
             finally:
-                self._page = None
+                self._writer = None
 
-    def move(self, moved: Moves) -> None:
+    def add_to_counters(self, deltas: CounterDeltas) -> None:
         """Add to the counters of bullets; what one step moves is written at its end, at once."""
-        waiting = self._moved
-        for number, (helpful, harmful, selected) in moved.items():
+        waiting = self._pending_deltas
+        for number, (helpful, harmful, selected) in deltas.items():
             self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
             h, f, s = waiting.get(number, (0, 0, 0))
             waiting[int(number)] = (h + helpful, f + harmful, s + selected)
 
-    def _write_moved(self, page: Page) -> None:
+    def _write_pending_deltas(self, writer: LedgerWriter) -> None:
         """In the order of their numbers: PostgreSQL locks the rows one by one."""
         rows = []
-        for number, (helpful, harmful, selected) in sorted(self._moved.items()):
+        for number, (helpful, harmful, selected) in sorted(self._pending_deltas.items()):
             (lasting, old), after = self._hashes[number], self._bullets[number]
-            position = page.next_position()
+            position = writer.next_position()
             counts = (after.helpful_count, after.harmful_count, after.times_selected)
             new = lasting ^ tally_hash(number, *counts, position)
-            page.reseal(old, new)
+            writer.reseal(old, new)
             self._hashes[number] = (lasting, new)
             rows.append((helpful, harmful, selected, position, new, number))
         if rows:
-            page.run(sql.MOVE, rows)
-        self._moved = {}
+            writer.run(sql.MOVE, rows)
+        self._pending_deltas = {}
 
-    def adjust(self, page: Page, moved: Moves, reason: str, at: str = "", covers: int = 0) -> None:
+    def adjust(
+        self,
+        writer: LedgerWriter,
+        deltas: CounterDeltas,
+        reason: str,
+        at: str = "",
+        covers: int = 0,
+    ) -> None:
         """Note counters that move, or moved, without a stored decision."""
-        last = page.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
-        page.add(
+        last = writer.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
+        writer.add(
             tables.adjustments,
             [
                 {
@@ -168,31 +172,33 @@ class Books:
                     "at": at or now(),
                     "covers": covers,
                 }
-                for i, (number, (h, f, s)) in enumerate(sorted(moved.items()), start=1)
+                for i, (number, (h, f, s)) in enumerate(sorted(deltas.items()), start=1)
             ],
         )
 
-    def rewrite(self, page: Page, changed: Iterable[Bullet]) -> None:
+    def rewrite(self, writer: LedgerWriter, changed: Iterable[Bullet]) -> None:
         """Store bullets with another content, condition, status or weight."""
-        self._write_moved(page)
+        self._write_pending_deltas(writer)
         rows = []
         for bullet in changed:
             lasting, old = self._hashes[bullet.number]
-            row = {**to_row(bullet), "changed": page.next_position()}
+            row = {**to_row(bullet), "changed": writer.next_position()}
             # By difference: a damaged row must not become whole by being written to.
             lasting ^= lasting_hash(to_row(self._bullets[bullet.number])) ^ lasting_hash(row)
             row["hash"] = lasting ^ tally_of(row)
-            page.reseal(old, row["hash"])
+            writer.reseal(old, row["hash"])
             self._keep(row)
             rows.append(_REWRITTEN(row))
         if rows:
-            page.run(sql.REWRITE, rows)
+            writer.run(sql.REWRITE, rows)
 
-    def log(self, page: Page, bullet: Bullet, change: str, reason: str, source: str) -> None:
+    def log(
+        self, writer: LedgerWriter, bullet: Bullet, change: str, reason: str, source: str
+    ) -> None:
         """Give the playbook its next version."""
-        page.version += 1
+        writer.version += 1
         entry = {
-            "version": page.version,
+            "version": writer.version,
             "at": now(),
             "bullet": bullet.number,
             "change": change,
@@ -202,18 +208,18 @@ class Books:
             "condition": condition_text(bullet.condition),
             "status": bullet.status,
         }
-        page.add(tables.history, [entry])
+        writer.add(tables.history, [entry])
 
-    def forget(self) -> None:
+    def invalidate(self) -> None:
         """Read everything anew when next asked."""
         self._clock = Clock(_STALE, 0)
-        self._moved = {}
+        self._pending_deltas = {}
 
-    def forget_cases(self) -> None:
+    def invalidate_cases(self) -> None:
         """Read the labelled cases anew when next asked."""
         self._cases.clear()
 
-    def share_vectors(self, other: "Books") -> None:
+    def share_vectors(self, other: "PlaybookCache") -> None:
         """Use the vectors of a playbook with the same bullets: they need not be bought again."""
         self._vectors = other._vectors
 
@@ -226,7 +232,7 @@ class Books:
         with self._lock:
             is_known = self._clock.position != _STALE
             if (
-                self._page is None
+                self._writer is None
                 and not (self.database.in_memory and is_known)
                 and self.database.clock() != self._clock
             ):

@@ -15,7 +15,7 @@ from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock
 
 
-class PlaybookView:
+class FrozenPlaybook:
     """What selector, agent and reflector read of a playbook, standing still."""
 
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
@@ -67,3 +67,7 @@ class PlaybookView:
     def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors of any texts."""
         self._playbook.store_text_vectors(model, vectors)
+
+
+ReadablePlaybook = BulletPlaybook | FrozenPlaybook
+"""What selector and reflector read: the playbook as it is now, or as it stood."""

@@ -9,7 +9,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 _ROOM: Final = 16
-
 _START: Final = 16
 
 

@@ -22,13 +22,11 @@ from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import Scalar
 
 Bools = NDArray[np.bool_]
-
 Floats = NDArray[np.float64]
-
 _COLUMNS: Final = ("numbers", "helpful", "harmful", "rates", "is_active", "is_online", "lengths")
 
 
-class Shelf:
+class NodeBullets:
     """The bullets of one node as rows."""
 
     def __init__(self) -> None:
@@ -120,7 +118,7 @@ class View:
 
     clock: Clock
     """Which moment."""
-    shelf: Shelf
+    shelf: NodeBullets
     size: int
     helpful: Floats
     harmful: Floats
@@ -129,7 +127,7 @@ class View:
     is_online: Bools
 
     @classmethod
-    def of(cls, shelf: Shelf, clock: Clock) -> "View":
+    def of(cls, shelf: NodeBullets, clock: Clock) -> "View":
         """What a shelf holds now. Numbers, conditions and vectors need no copy: a row keeps its
         own.
         """
@@ -178,12 +176,12 @@ class View:
         return tuple(self.shelf.bullets[row] for row in rows.tolist())
 
 
-class Roster(dict[int, Bullet]):
+class BulletIndex(dict[int, Bullet]):
     """All bullets by number, and the shelves of their nodes."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shelves: dict[str, Shelf] = {}
+        self._shelves: dict[str, NodeBullets] = {}
 
     def __setitem__(self, number: int, bullet: Bullet) -> None:
         before = self.get(number)
@@ -198,10 +196,10 @@ class Roster(dict[int, Bullet]):
         self._shelves.pop(self[number].node, None)
         super().__delitem__(number)
 
-    def shelf(self, node: str) -> Shelf:
+    def shelf(self, node: str) -> NodeBullets:
         """The rows of one node."""
         if node not in self._shelves:
-            shelf = Shelf()
+            shelf = NodeBullets()
             for bullet in sorted(
                 (b for b in self.values() if b.node == node), key=lambda b: b.number
             ):

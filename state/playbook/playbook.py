@@ -21,24 +21,29 @@ from acegraph.state.errors import (
 )
 from acegraph.state.ledger.redaction import redacted
 from acegraph.state.ledger.row_mapping import to_row
-from acegraph.state.playbook.cache import Books, retried
+from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import Bullet, Source, Status
 from acegraph.state.values.cases import EVIDENCE_WINDOW, Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
-from acegraph.state.values.decision import DecisionRecord, Label, Moves, Recorded, add_moves
+from acegraph.state.values.decision import (
+    CounterDeltas,
+    DecisionRecord,
+    Label,
+    Recorded,
+    add_deltas,
+)
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
-
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
 
 
-class BulletPlaybook(Books):
+class BulletPlaybook(PlaybookCache):
     """`BulletPlaybook()` lives in memory; `BulletPlaybook("sqlite:///ace.db")` and
     `BulletPlaybook("postgresql://...")` last.
     """
@@ -72,7 +77,7 @@ class BulletPlaybook(Books):
             raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
         if source not in ("offline", "online"):
             raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
-        with self.writing() as page:
+        with self.writing() as writer:
             number = max(self._bullets, default=0) + 1
             bullet = Bullet(
                 id=f"b{number}",
@@ -87,9 +92,9 @@ class BulletPlaybook(Books):
                 **details,
             )
             row = to_row(bullet)
-            page.add_bullet(row)
+            writer.add_bullet(row)
             self._keep(row)
-            self.log(page, bullet, "added", reason, source)
+            self.log(writer, bullet, "added", reason, source)
         return bullet.id
 
     def get_bullet(self, bullet_id: str) -> Bullet:
@@ -139,36 +144,36 @@ class BulletPlaybook(Books):
     @retried
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
         """Count one outcome by hand: helpful or harmful, and selected, by one."""
-        with self.writing() as page:
+        with self.writing() as writer:
             number = self.get_bullet(bullet_id).number
-            moved = {number: (int(is_helpful), int(not is_helpful), 1)}
-            self.adjust(page, moved, "by hand")
-            self.move(moved)
+            deltas = {number: (int(is_helpful), int(not is_helpful), 1)}
+            self.adjust(writer, deltas, "by hand")
+            self.add_to_counters(deltas)
 
     @retried
     def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
         """Activate, retire or hold back a bullet; what it was is kept in the history."""
         if status not in ("candidate", "active", "retired"):
             raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
-        with self.writing() as page:
+        with self.writing() as writer:
             before = self.get_bullet(bullet_id)
             # It was fitted beside bullets that may be gone: who comes back starts without.
             weight = before.weight if before.status == status else None
             bullet = replace(before, status=status, weight=weight)
-            self.rewrite(page, [bullet])
-            self.log(page, bullet, status, reason, source)
+            self.rewrite(writer, [bullet])
+            self.log(writer, bullet, status, reason, source)
 
     @retried
     def set_weights(self, weights: Mapping[str, float | None]) -> None:
         """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
-        with self.writing() as page:
+        with self.writing() as writer:
             known = {i: self.get_bullet(i) for i in weights}
             changed = [
                 replace(b, weight=stored_float(weights[i]))
                 for i, b in known.items()
                 if b.weight != weights[i]
             ]
-            self.rewrite(page, changed)
+            self.rewrite(writer, changed)
 
     def history(self) -> list[dict[str, Any]]:
         """Every change to the bullets, oldest first."""
@@ -238,12 +243,12 @@ class BulletPlaybook(Books):
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its outcome, and move the counters of its bullets, once per id."""
         record = redacted(record)
-        with self.writing() as page:
+        with self.writing() as writer:
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:
                     self.get_bullet(f"b{shown.bullet_number}")  # says what it looked for
-            recorded = self._ledger.record(page, record, label)
-            self.move(recorded.moved)
+            recorded = self._ledger.record(writer, record, label)
+            self.add_to_counters(recorded.deltas)
             if label and recorded.label_changed and label.source != JUDGE:
                 if not recorded.new_case:  # it may be of another node
                     self._cases.clear()
@@ -273,36 +278,36 @@ class BulletPlaybook(Books):
     @retried
     def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
         """Say, or correct, many right answers in one step; unknown decisions are left out."""
-        with self.writing() as page:
-            found = self._ledger.label(page, labels)
-            moved: Moves = {}
+        with self.writing() as writer:
+            found = self._ledger.label(writer, labels)
+            deltas: CounterDeltas = {}
             for recorded in found.values():
-                moved = add_moves(moved, recorded.moved)
+                deltas = add_deltas(deltas, recorded.deltas)
                 if recorded.label_changed:
                     self._cases.pop(recorded.node, None)
-            self.move(moved)
+            self.add_to_counters(deltas)
         return found
 
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
         """Take a label back with all it moved; an earlier one may stand again instead."""
-        with self.writing() as page:
-            recorded = self._ledger.withdraw(page, decision_id, by, instead)
-            self.move(recorded.moved)
+        with self.writing() as writer:
+            recorded = self._ledger.withdraw(writer, decision_id, by, instead)
+            self.add_to_counters(recorded.deltas)
             self._cases.pop(recorded.node, None)
         return recorded
 
     @retried
     def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
         """Note what was learned from a decision, so that it is not learned from twice."""
-        with self.writing() as page:
-            self._ledger.conclude(page, decision_id, lesson)
+        with self.writing() as writer:
+            self._ledger.conclude(writer, decision_id, lesson)
 
     @retried
-    def right_number(self, decision_id: str, node: str) -> int:
+    def right_decision_number(self, decision_id: str, node: str) -> int:
         """The how-many-eth right decision of its node this is; the same whenever it is asked."""
-        with self.writing() as page:
-            return self._ledger.right_number(page, decision_id, node)
+        with self.writing() as writer:
+            return self._ledger.right_decision_number(writer, decision_id, node)
 
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
@@ -314,8 +319,8 @@ class BulletPlaybook(Books):
 
     @retried
     def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
-        with self.writing() as page:
-            added = self._ledger.remember(page, past, node, label)
+        with self.writing() as writer:
+            added = self._ledger.remember(writer, past, node, label)
             self._cases.pop(node, None)
         return added
 
@@ -325,8 +330,8 @@ class BulletPlaybook(Books):
 
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision, where the learning branch has run."""
-        with self.writing() as page:
-            return self._ledger.lesson(page, decision_id)
+        with self.writing() as writer:
+            return self._ledger.lesson(writer, decision_id)
 
     def cases(self, node: str) -> CaseTable:
         """The newest labelled cases of a node, the evidence on which bullets are tested.
@@ -337,7 +342,7 @@ class BulletPlaybook(Books):
             table = self._cases.get(node)
             if table is None or len(table) > 2 * EVIDENCE_WINDOW:
                 with self.database.snapshot() as connection:
-                    if self._page is None:  # bullets and cases are of one moment
+                    if self._writer is None:  # bullets and cases are of one moment
                         self._refresh(connection)
                     table = CaseTable(self._ledger.labelled(connection, node, EVIDENCE_WINDOW))
                 self._cases[node] = table
@@ -348,9 +353,9 @@ class BulletPlaybook(Books):
         from acegraph.state.database.copy import copy_ledger
 
         with self._lock:
-            if self._page is not None:
+            if self._writer is not None:
                 raise PlaybookError("a playbook cannot be forked in the middle of a write")
         copy = BulletPlaybook()
         copy_ledger(self.database, copy.database)
-        copy.forget()
+        copy.invalidate()
         return copy

@@ -1,6 +1,7 @@
 """What waits for a person: transactions to judge and bullets to approve."""
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,8 +10,8 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.errors import DecisionConflict, PrunedDecision
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.counters import stands
-from acegraph.state.ledger.label_history import sayings
+from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.ledger.label_history import labels_given
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.row_mapping import case_row
 from acegraph.state.playbook.playbook import BulletPlaybook
@@ -24,10 +25,10 @@ from acegraph.state.values.verdict import JUDGE, Verdict
 
 def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:
     """Keep a transaction on which the agent could not decide, so that a person can."""
-    with playbook.writing() as page:
-        known = page.first(sql.IS_KNOWN, case.id, case.id)
+    with playbook.writing() as writer:
+        known = writer.first(sql.IS_KNOWN, case.id, case.id)
         if known is None:
-            page.add(cases, [case_row(case, node, now(), evidence=evidence)])
+            writer.add(cases, [case_row(case, node, now(), evidence=evidence)])
         elif known[1]:
             raise PrunedDecision(f"decision {case.id!r} was pruned on {known[0][:10]}")
         elif known[0] != case.digest:
@@ -37,7 +38,7 @@ def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool
 
 
 @dataclass(frozen=True)
-class Ruled:
+class HumanVerdict:
     """A transaction after a person's answer."""
 
     verdict: Verdict
@@ -53,7 +54,7 @@ class Ruled:
         return (self.by, self.verdict) == (answer.source, answer.verdict)
 
 
-def ruling(playbook: BulletPlaybook, decision_id: str) -> Ruled | None:
+def first_human_verdict(playbook: BulletPlaybook, decision_id: str) -> HumanVerdict | None:
     """What the first person has said of a stored case already, whatever its label is now."""
     said = _first_word(playbook, decision_id)
     if said is None:
@@ -65,29 +66,29 @@ def ruling(playbook: BulletPlaybook, decision_id: str) -> Ruled | None:
         # The same label again changes nothing, and tells what stands.
         label = Label(stored["label"], stored["label_source"])
         recorded = playbook.label_many({decision_id: label})[decision_id]
-    return Ruled(said.value, said.source, recorded)
+    return HumanVerdict(said.value, said.source, recorded)
 
 
 def _first_word(playbook: BulletPlaybook, decision_id: str) -> Label | None:
     """The first label of a case that a person gave, since its labels were last withdrawn."""
     with playbook.database.reading() as connection:
-        said = sayings(connection, [decision_id])
+        said = labels_given(connection, [decision_id])
     persons = (Label(row.label, row.source) for row in said if row.source.startswith(ANALYST))
     return next(persons, None)
 
 
-def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> Ruled:
+def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> HumanVerdict:
     """A person's verdict as the label of a stored case; the first person's stands."""
     with playbook.writing():
         stored = playbook.decision(decision_id)
-        before = ruling(playbook, decision_id)
+        before = first_human_verdict(playbook, decision_id)
         if before is not None:
             return before
         label = Label(answer.verdict, answer.source)
         if stored["label"] is not None and stored["label_source"] != JUDGE:
             label = Label(stored["label"], stored["label_source"])  # more than an opinion
         recorded = playbook.label_many({decision_id: label})[decision_id]
-    return Ruled(answer.verdict, answer.source, recorded)
+    return HumanVerdict(answer.verdict, answer.source, recorded)
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ def waiting(playbook: BulletPlaybook) -> list[Waiting]:
 def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
     labelled = sa.exists().where(
         outcomes.c.case == cases.c.id,
-        stands(outcomes),
+        is_current_label(outcomes),
         outcomes.c.label.is_not(None),
         outcomes.c.source != JUDGE,
     )
@@ -143,17 +144,16 @@ def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
 
 
 _DECIDED: Final = (decisions.c.decision, decisions.c.risk_score, decisions.c.settings)
-
 _ASKED: Final = ('"review":true', LET_THROUGH)
 
 
 def _why_unsure(row: Any) -> str:
     if row.decision is None:
-        return unsure(None, None, {})
-    return unsure(row.decision, row.risk_score, json.loads(row.settings))
+        return reason_to_ask(None, None, {})
+    return reason_to_ask(row.decision, row.risk_score, json.loads(row.settings))
 
 
-def unsure(decision: str | None, risk: float | None, settings: dict[str, Any]) -> str:
+def reason_to_ask(decision: str | None, risk: float | None, settings: Mapping[str, Any]) -> str:
     """Why a person is asked about a transaction, or nothing."""
     if decision is None:
         return "the agent could not decide"

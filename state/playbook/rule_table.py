@@ -17,9 +17,7 @@ from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Conditi
 from acegraph.state.values.transaction import Scalar
 
 HOLDS: Final = 1
-
 FAILS: Final = 0
-
 CANNOT_SAY: Final = -1
 
 
@@ -29,9 +27,7 @@ Answers = NDArray[np.int8]
 
 # What is compared, per field: its number, the code of its word or flag, whether it is known.
 _NUMBER, _WORD, _KNOWN, _SLOTS = 0, 1, 2, 3
-
 _ALWAYS: Final = 0  # the slot that every unused comparison of a row looks at
-
 _UNSEEN: Final = -1.0  # the code of a word that no condition names
 
 

@@ -14,24 +14,22 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, text_hash
 from acegraph.state.database.tables import MODEL_KEY, bullets, cases, embeddings, history, meta
-from acegraph.state.database.writer import Page, Statement, vector_hash
+from acegraph.state.database.writer import LedgerWriter, Statement, vector_hash
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector
 from acegraph.state.values.memos import facts_text
 from acegraph.state.values.transaction import Transaction
 
 _of_model = embeddings.c.model == sa.bindparam("model")
-
 _ONE_VECTOR: Final = Statement(
     sa.select(embeddings.c.vector).where(_of_model, embeddings.c.text_hash == sa.bindparam("name"))
 )
-
 _VECTORS: Final = sa.select(embeddings.c.text_hash, embeddings.c.vector).where(
     _of_model, embeddings.c.text_hash.in_(sa.bindparam("names", expanding=True))
 )
 
 
-class VectorShelf:
+class VectorStore:
     """The stored vectors of one playbook, by model and text."""
 
     def __init__(self, database: Database) -> None:
@@ -58,8 +56,8 @@ class VectorShelf:
             name, data = text_hash(text), np.asarray(vector, dtype="<f4").tobytes()
             kept = {"model": model, "text_hash": name, "vector": data}
             rows.append({**kept, "hash": vector_hash(model, name, data)})
-        with self._database.writing() as page:
-            one = page.connection.scalar(
+        with self._database.writing() as writer:
+            one = writer.connection.scalar(
                 sa.select(sa.func.length(embeddings.c.vector))
                 .where(embeddings.c.model == model)
                 .limit(1)
@@ -67,8 +65,8 @@ class VectorShelf:
             sizes = {len(vector) for vector in vectors.values()} | ({one // 4} if one else set())
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
-            insert = _insert(page, embeddings)
-            page.connection.execute(insert.on_conflict_do_nothing(), rows)
+            insert = _insert(writer, embeddings)
+            writer.connection.execute(insert.on_conflict_do_nothing(), rows)
 
     def bound_model(self) -> str | None:
         """The model whose vectors the bullets of this playbook have."""
@@ -80,36 +78,36 @@ class VectorShelf:
 
     def bind(self, model: str) -> None:
         """Say whose vectors the bullets have from now on."""
-        with self._database.writing() as page:
-            insert = _insert(page, meta)
-            page.connection.execute(
+        with self._database.writing() as writer:
+            insert = _insert(writer, meta)
+            writer.connection.execute(
                 insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
                 {"key": MODEL_KEY, "value": model},
             )
 
 
-def _insert(page: Page, table: sa.Table) -> Any:
+def _insert(writer: LedgerWriter, table: sa.Table) -> Any:
     """An insert that may say what to do on a conflict: SQLAlchemy has one for each database."""
-    dialect = import_module(f"sqlalchemy.dialects.{page.connection.dialect.name}")
+    dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
     return dialect.insert(table)
 
 
-def forget_vectors(page: Page) -> None:
+def forget_vectors(writer: LedgerWriter) -> None:
     """Drop the vectors of texts that the ledger does not hold any more: they follow from them.
 
     By what is left, not by what went: a transaction that was redacted or never decided has no text
     there by which its vector could be found.
     """
-    stored = set(page.connection.scalars(sa.select(embeddings.c.text_hash)))
+    stored = set(writer.connection.scalars(sa.select(embeddings.c.text_hash)))
     if stored:
-        stored -= {text_hash(text) for text in _texts(page)}
+        stored -= {text_hash(text) for text in _texts(writer)}
     for some in chunks(sorted(stored)):
-        page.connection.execute(embeddings.delete().where(embeddings.c.text_hash.in_(some)))
+        writer.connection.execute(embeddings.delete().where(embeddings.c.text_hash.in_(some)))
 
 
-def _texts(page: Page) -> Iterator[str]:
+def _texts(writer: LedgerWriter) -> Iterator[str]:
     """Every text whose vector may be asked for again."""
     for table in (bullets, history):
-        yield from page.connection.scalars(sa.select(table.c.content))
-    for text, fields in page.connection.execute(sa.select(cases.c.text, cases.c.fields)):
+        yield from writer.connection.scalars(sa.select(table.c.content))
+    for text, fields in writer.connection.execute(sa.select(cases.c.text, cases.c.fields)):
         yield facts_text(Transaction(text, json.loads(fields)))

@@ -1,9 +1,11 @@
 """The three modes as data, and how a run's settings follow from mode and context."""
 
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, cast
 
-from acegraph.state import AceContext, Mode, Source
+from acegraph.state.run.context import AceContext, Mode
+from acegraph.state.run.schema import RunSettings
+from acegraph.state.values.bullet import Source
 
 
 @dataclass(frozen=True)
@@ -22,16 +24,17 @@ MODES: Final[dict[Mode, ModePlan]] = {
 }
 
 
-def settle_settings(context: AceContext) -> dict[str, Any]:
+def settle_settings(context: AceContext) -> RunSettings:
     """Everything the nodes need to know of a run, with no question left open.
 
     Vanilla stays vanilla: it neither selects nor learns, whatever else is set.
     """
     plan = MODES[context.mode]
     learns = plan.learns if context.learn is None else context.learn
-    return {
+    settings = {
         **context.model_dump(),
         "selects": plan.selects,
         "source": context.source or plan.source,
         "learn": learns and plan.learns,
     }
+    return cast(RunSettings, settings)

@@ -13,9 +13,7 @@ from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
 ANALYST: Final = "analyst:"
 """How the source of a label begins when a person gave it."""
-
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
-
 _WORDS: Final[dict[str, Verdict]] = {
     "approve": APPROVE,
     "approved": APPROVE,

@@ -11,9 +11,17 @@ from acegraph.state.values.condition import Condition
 from acegraph.state.values.verdict import Verdict
 
 Source = Literal["offline", "online"]
-
 Status = Literal["candidate", "active", "retired", "removed"]
 """`removed`: rolled back to a version from before it was added; its record stays."""
+
+
+def number_of(bullet_id: str) -> int:
+    """The number in the id of a stored bullet.
+
+    >>> number_of("b12")
+    12
+    """
+    return int(bullet_id.removeprefix("b"))
 
 
 @dataclass(frozen=True)

@@ -18,9 +18,7 @@ from acegraph.state.values.verdict import DECLINE, Verdict
 EVIDENCE_WINDOW: Final = 5_000
 """How many of the newest labelled cases count as evidence: enough to prove, few enough to
 forget."""
-
 _MISSING = -1
-
 _START = 16
 
 

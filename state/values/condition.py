@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import CaseTable
@@ -20,28 +21,35 @@ from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 MAX_COMPARISONS: Final = 3
-
 _ORDER: Final = ("<=", ">=", "<", ">")
-
 _TESTS: Final = ("is", "is not", "is missing", "is known")
 
 
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
-
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-
 # A comma parts thousands: "3,5" is no number here, and must not be read as 35.
 _NUMBER = re.compile(
     r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )
-
 _FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
-
 _OPERATOR = re.compile(r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b", re.IGNORECASE)
-
 _OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
-
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
+
+
+class ComparisonData(TypedDict):
+    """A comparison as it is stored."""
+
+    field: str
+    op: str
+    value: Scalar
+
+
+class ConditionData(TypedDict):
+    """A condition as it is stored: all of its comparisons hold, and the verdict follows."""
+
+    verdict: Verdict
+    all: list[ComparisonData]
 
 
 @dataclass(frozen=True)
@@ -194,7 +202,7 @@ class Condition:
                 raise InvalidCondition(f"not a condition: cannot read {rest[:40]!r}")
             rest = rest[joint.end() :]
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> ConditionData:
         """The form in which it is stored."""
         return {
             "verdict": self.verdict,

@@ -11,13 +11,12 @@ LET_THROUGH: Final = '"let_through":true'
 """How the stored settings say that a would-be decline was let through."""
 
 
-Moves = Mapping[int, tuple[int, int, int]]
+CounterDeltas = Mapping[int, tuple[int, int, int]]
 """What is added per bullet number: helpful, harmful, selected."""
 
 
 BY_ITSELF: Final = ("curator", "offline", "online")
 """Who signs what no person did: the curator, or the source of a bullet that was learned."""
-
 PURGED: Final = "purged: "
 """How the reason of a change begins that a purge made."""
 
@@ -79,7 +78,7 @@ class Recorded:
     decision: Verdict | None
     """The decision that stands: the first one given under this id."""
     node: str
-    first: bool
+    is_new_decision: bool
     """Whether the decision is new; False for one delivered again."""
     counted: bool = False
     new_case: bool = False
@@ -89,13 +88,13 @@ class Recorded:
     label_changed: bool = False
     lesson: Mapping[str, Any] | None = None
     """What was learned from it already, where the learning branch has run."""
-    moved: Moves = field(default_factory=dict)
+    deltas: CounterDeltas = field(default_factory=dict)
     """The counters that this has to move, and did not yet."""
     missing: bool = False
     """Whether the label was no label: no chargeback came, and the payment had been declined."""
 
 
-def add_moves(left: Moves, right: Moves) -> dict[int, tuple[int, int, int]]:
+def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int, int, int]]:
     """Both together; what cancels out is left out."""
     total = dict(left)
     for number, (h, f, s) in right.items():

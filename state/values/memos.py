@@ -14,26 +14,19 @@ _REMARKS: Final = frozenset(
     "memo note notes message msg comment comments remark remarks description reference narrative "
     "details purpose subject greeting verwendungszweck motif concepto causale".split()
 )
-
 _LEAD = re.compile(r"\b(?:" + "|".join(sorted(_REMARKS)) + r")\b", re.IGNORECASE)
-
 _SAYS = r"\s*+(?:[:=]|says|reads|is)?\s*+"
-
 _QUOTED_MEMO = re.compile(rf"{_LEAD.pattern}{_SAYS}[\"'“„«‘].*[\"'”“»’]", re.I | re.DOTALL)
 """From the word to the last quotation mark of the text, whatever stands between: who writes a memo
 can write quotation marks too."""
-
 _PLAIN_MEMO = re.compile(rf"{_LEAD.pattern}{_SAYS}[:=][^;|\n]*", re.IGNORECASE)
 """Without quotes, to the end of the pair or line."""
-
 _CLOSING: Final = {'"': '"', "'": "'", "“": "”", "„": "“”", "«": "»"}
-
 _OPENING = re.compile(rf"(?<!\w)[{''.join(_CLOSING)}]")
-
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'[^']*'(?!\w)")
 
 
-def is_remark(name: str) -> bool:
+def is_memo(name: str) -> bool:
     """Whether a field holds a stranger's words, by its name.
 
     >>> [is_remark(name) for name in ("memo", "payment.message", "merchant_category")]
@@ -51,7 +44,7 @@ def facts_text(transaction: Transaction) -> str:
     """
     text = transaction.text
     for name, value in transaction.fields.items():
-        if is_remark(name):
+        if is_memo(name):
             pair = render_fields({name: value})
             text = text.replace(f"; {pair}", "").replace(f"{pair}; ", "").replace(pair, "")
     return without_remarks(text)

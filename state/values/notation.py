@@ -5,13 +5,10 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 _ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
-
 _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
-
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
-
 # Not "na": in capitals it is the code of Namibia.
 _NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
 

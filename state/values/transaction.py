@@ -19,18 +19,13 @@ import numpy as np
 from acegraph.state.errors import InvalidTransaction
 
 Scalar = str | bool | int | float | None
-
 Fields = dict[str, Scalar]
 
 
 MAX_TEXT = 20_000
-
 MAX_FIELDS = 300
-
 MAX_DEPTH = 6
-
 _MAX_EXACT = 2**53
-
 _MAX_BITS = 1024
 
 
@@ -83,7 +78,6 @@ def clean_text(text: str) -> str:
 
 _BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
 """Fillers and separators that look like a space, or like nothing, and count as none."""
-
 _SELECTORS = ("\ufe00", "\ufe0f", "\U000e0100", "\U000e01ef")
 
 

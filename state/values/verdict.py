@@ -5,11 +5,10 @@ from typing import Final, Literal
 from acegraph.state.errors import InvalidInput
 
 Verdict = Literal["APPROVE", "DECLINE"]
-
 APPROVE: Final = "APPROVE"
-
 DECLINE: Final = "DECLINE"
-
+UNDECIDED: Final = "UNDECIDED"
+"""What is said where there is no verdict."""
 JUDGE: Final = "judge"
 """The source of an outcome that is a model's opinion: weaker than a label, never in a backtest."""
 
@@ -23,7 +22,6 @@ _APPROVE_WORDS = frozenset(
     "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
     "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
 )
-
 _DECLINE_WORDS = frozenset(
     "decline declined deny denied reject rejected block blocked fraud fraudulent bad suspicious "
     "yes true 1 1.0".split()

@@ -1,0 +1,69 @@
+"""The agent as a graph node: decide with the bullets that were shown.
+
+A model's failure ends here as UNDECIDED with its reason: nobody is approved by it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.agent.agent import Decision
+from acegraph.nodes.agent.challenger import Challenger
+from acegraph.nodes.agent.custom import Agent
+from acegraph.nodes.agent.exploration import is_explored
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import DECLINE, AceState, Bullet, ModelError, Transaction
+from acegraph.state.run.schema import Update
+from acegraph.state.values.verdict import UNDECIDED
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+
+@dataclass(frozen=True)
+class AgentNode:
+    """Decides."""
+
+    playbook: BulletPlaybook
+    agent: Agent
+    challenger: Challenger
+
+    async def __call__(self, state: AceState, wait: Wait) -> Update:
+        """Decide with the bullets that were shown."""
+        case, settings = state["case"], state["settings"]
+        bullets = await wait.work(self._bullets_shown, state)
+        transaction = Transaction(case["text"], case["given_fields"])
+        try:
+            decision = await self.agent.decide_with(
+                transaction, bullets, wait, settings["agent_model"], case["id"]
+            )
+        except ModelError as error:
+            return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
+        reasons = list(decision.reasons)
+        if decision.decision == DECLINE and is_explored(case, settings):
+            settings = {**settings, "let_through": True}
+            reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
+        if settings["selects"] and settings["challenger"] is not None:
+            settings = {**settings, "shadow": await self.challenger.decide(case, settings, wait)}
+        return {
+            "decision": decision.decision,
+            "risk_score": decision.risk_score,
+            "reasons": reasons,
+            "bullets_used": [b.id for b in bullets if _had_a_part(b, state, decision)],
+            "settings": settings,
+        }
+
+    def _bullets_shown(self, state: AceState) -> list[Bullet]:
+        return [self.playbook.get_bullet(shown["id"]) for shown in state["bullets"]]
+
+
+def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:
+    """Whether a bullet's condition holds, the agent cited it, or it is prose that may have been
+    read.
+    """
+    if bullet.condition and bullet.condition.holds(state["case"]["fields"]):
+        return True
+    if decision.bullets_used is None:
+        return bullet.condition is None
+    return bullet.id in decision.bullets_used

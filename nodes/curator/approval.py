@@ -1,0 +1,80 @@
+"""The person who lets a bullet in: a graph node that stops a run until somebody has answered."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.runtime.ask import answer_fields, ask
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import AceState, Bullet, Status
+from acegraph.state.run.review_answers import ApprovalAnswer, check_four_eyes
+from acegraph.state.run.schema import ApprovalData, Update
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+
+@dataclass(frozen=True)
+class ApprovalNode:
+    """Asks a person whether a bullet may act."""
+
+    playbook: BulletPlaybook
+    curator: Curator
+
+    async def __call__(self, state: AceState, wait: Wait) -> Update:
+        """Ask whether the bullet that was learned may act."""
+        decision_id, curation = state["case"]["id"], state["curation"]
+        bullet_id = curation["bullet_id"] if curation else None
+        if bullet_id is None:
+            return {"decision_id": decision_id}
+        bullet = await wait.work(self.playbook.get_bullet, bullet_id)
+        answer = None
+        if bullet.status == "candidate":
+            answer = ask(
+                ApprovalAnswer, _question(bullet), lambda given: check_four_eyes(bullet, given.who)
+            )
+            bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, self.curator)
+        is_active = bullet.status == "active"
+        approval: ApprovalData = {
+            "approve": is_active,
+            "why": "answered before",
+            "bullet": bullet_id,
+            "status": bullet.status,
+        }
+        if answer is not None and answer.approve == is_active:
+            approval |= {"who": answer.who, "why": answer.why}
+        return {
+            "decision_id": decision_id,
+            "approval": approval,
+            "new_bullet": bullet_id if is_active else None,
+        }
+
+
+def give_approval(
+    playbook: BulletPlaybook, bullet_id: str, answer: ApprovalAnswer, curator: Curator
+) -> Bullet:
+    """Let a waiting bullet act, or retire it; the first answer stands."""
+    with playbook.writing():
+        bullet = playbook.get_bullet(bullet_id)
+        if bullet.status == "candidate":
+            check_four_eyes(bullet, answer.who)
+            status: Status = "active" if answer.approve else "retired"
+            word = "approved" if answer.approve else "rejected"
+            playbook.set_status(bullet_id, status, f"{word}: {answer.why}", answer.source)
+            if answer.approve:
+                curator.tend(bullet.node, playbook, keep=bullet_id)
+        return playbook.get_bullet(bullet_id)
+
+
+def _question(bullet: Bullet) -> dict[str, Any]:
+    return {
+        "kind": "approval",
+        "bullet": bullet.id,
+        "content": bullet.content,
+        "proof": bullet.proof,
+        "evidence": dict(bullet.evidence),
+        "origin": dict(bullet.origin),
+        "answer": answer_fields(ApprovalAnswer),
+    }

@@ -1,0 +1,102 @@
+"""The curator as a graph node: let the heuristic into the playbook, or refuse it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.models.embedding_models import EmbeddingModel
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import AceState, Condition, ModelError
+from acegraph.state.run.lesson import Lesson
+from acegraph.state.run.schema import Reflection, RunSettings, Update
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+NOTHING_LEARNED = "the reflector found nothing to learn"
+
+
+@dataclass(frozen=True)
+class CuratorNode:
+    """Curates what the reflector wrote."""
+
+    playbook: BulletPlaybook
+    curator: Curator
+    embedding: Callable[[RunSettings], EmbeddingModel] | None = None
+    """The embedding model of a run; None where somebody else stores the vectors of new bullets."""
+
+    async def __call__(self, state: AceState, wait: Wait) -> Update:
+        """Let the heuristic into the playbook or refuse it, and tend the bullets there."""
+        decision_id = state["case"]["id"]
+        if state["undecided"]:  # the reflector failed: nothing is concluded, it may be tried again
+            failed = Curation("refused", state["undecided"])
+            return {"decision_id": decision_id, "curation": failed.to_json()}
+        curation = await wait.work(
+            curate_lesson, Lesson.of(state), state["reflection"], self.curator, self.playbook
+        )
+        warnings = list(state["warnings"])
+        if curation.bullet_id is not None and self.embedding is not None:
+            embedding = self.embedding(state["settings"])
+            warnings += await self._store_vector(curation.bullet_id, embedding, wait)
+        return {
+            "decision_id": decision_id,
+            "new_bullet": curation.bullet_id,
+            "curation": curation.to_json(),
+            "warnings": warnings,
+        }
+
+    async def _store_vector(
+        self, bullet_id: str, embedding: EmbeddingModel, wait: Wait
+    ) -> list[str]:
+        """Store the new bullet's vector; if that fails, the selector fetches it later."""
+        bullet = await wait.work(self.playbook.get_bullet, bullet_id)
+        try:
+            vectors = await embedding.vectors([bullet.content], wait, self.playbook)
+            await wait.work(self.playbook.store_vectors, embedding.name, {bullet_id: vectors[0]})
+        except ModelError as error:
+            return [f"no vector yet for {bullet_id}: {error}"]
+        return []
+
+
+def curate_lesson(
+    lesson: Lesson, reflection: Reflection | None, curator: Curator, playbook: BulletPlaybook
+) -> Curation:
+    """Let the heuristic in or refuse it, and note that its decision has been learned from."""
+    node = lesson.settings["node"]
+    if lesson.settings.get("review"):
+        curator = curator.awaiting_approval()
+    with playbook.writing():
+        learned = playbook.lesson(lesson.decision_id)
+        if learned is not None:  # the same decision, delivered twice at once
+            return Curation(**{**learned, "retired": tuple(learned["retired"])})
+        if reflection is None:
+            retired = curator.tend(node, playbook)
+            curation = Curation("refused", NOTHING_LEARNED, retired=tuple(retired))
+        else:
+            condition = reflection.get("condition")
+            curation = curator.curate(
+                reflection["new_bullet"],
+                node,
+                playbook,
+                lesson.settings["learn_as"],
+                condition=Condition.from_json(condition) if condition else None,
+                problem_types=reflection["problem_types"],
+                confidence=reflection["confidence"],
+                origin=_origin(lesson, reflection),
+            )
+        playbook.conclude(lesson.decision_id, curation.to_json())
+    return curation
+
+
+def _origin(lesson: Lesson, reflection: Reflection) -> dict[str, str]:
+    """Where a bullet comes from: its decision, its label, who wrote it and by which prompt."""
+    origin = {
+        "decision": lesson.decision_id,
+        "label": lesson.correct,
+        "label_source": lesson.label_source,
+        "author": reflection.get("author", ""),
+    }
+    return origin | ({"prompt": reflection["prompt"]} if "prompt" in reflection else {})

@@ -1,0 +1,143 @@
+"""The judge as a graph node: say whether the decision was right, and record it once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.judge.judge import Judgement, SimpleJudge
+from acegraph.nodes.judge.outcome import counts_right_decisions, is_worth_learning, verdict_word
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.state import (
+    APPROVE,
+    AceState,
+    DecisionRecord,
+    Label,
+    ModelError,
+    Shown,
+    UnknownDecision,
+    parse_verdict,
+)
+from acegraph.state.run.schema import Update
+from acegraph.state.values.bullet import number_of
+from acegraph.state.values.verdict import UNDECIDED
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+
+@dataclass(frozen=True)
+class JudgeNode:
+    """Judges and records."""
+
+    playbook: BulletPlaybook
+    judge: SimpleJudge
+
+    async def __call__(self, state: AceState, wait: Wait) -> Update:
+        """Say whether the decision was right; record it, and what it moves, once."""
+        case, settings = state["case"], state["settings"]
+        if state["decision"] == UNDECIDED:
+            earlier = await wait.work(self._earlier_decision, case["id"])
+            if earlier is None:
+                return {"decision_id": case["id"], "verdict": "undecided"}
+            # This time the agent failed; what it decided once stands.
+            state = {**state, **earlier[0]}
+        judgement, undecided = await self._judge(state, wait)
+        answer = judgement.correct_answer
+        label = None if answer is None else Label(answer, judgement.source)
+        recorded = await wait.work(self.playbook.record, _record_of(state), label)
+        # What stands is the first decision given under this id, and the strongest label.
+        label = recorded.label
+        is_correct = None if label is None else recorded.decision == label.value
+        first_answer: Update = {}
+        if not recorded.is_new_decision:
+            earlier = await wait.work(self._earlier_decision, case["id"])
+            settings = {**settings, "let_through": bool(earlier and earlier[1])}
+            if earlier:
+                first_answer = {**earlier[0], "settings": settings}
+        right_decisions = None
+        if counts_right_decisions(is_correct, settings):
+            right_decisions = await wait.work(
+                self.playbook.right_decision_number, case["id"], settings["node"]
+            )
+        return {
+            **first_answer,
+            "decision_id": case["id"],
+            # The ledger keeps the agent's own decision; let through, the payment goes ahead.
+            "decision": APPROVE if settings.get("let_through") else recorded.decision or UNDECIDED,
+            "verdict": verdict_word(is_correct, undecided),
+            "is_correct": is_correct,
+            "confidence": judgement.confidence,
+            "judge_reasoning": judgement.reasoning,
+            "correct_answer": label.value if label else None,
+            "label_source": label.source if label else None,
+            "undecided": undecided,
+            "learning": is_worth_learning(is_correct, recorded, right_decisions, settings),
+            "new_bullet": (recorded.lesson or {}).get("bullet_id"),
+        }
+
+    async def _judge(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
+        """The judgement, and why there is none where the judge failed."""
+        case, settings = state["case"], state["settings"]
+        try:
+            judgement = await self.judge.judge_with(
+                case["text"],
+                state["decision"],
+                case["ground_truth"],
+                wait,
+                settings["judge_model"],
+                case["id"],
+            )
+        except ModelError as error:
+            undecided = f"judge: {error}"
+            return Judgement(None, None, undecided), undecided
+        return judgement, None
+
+    def _earlier_decision(self, decision_id: str) -> tuple[Update, bool] | None:
+        """What was answered under this id before, and whether it was let through."""
+        try:
+            stored = self.playbook.decision(decision_id)
+        except UnknownDecision:
+            return None
+        if stored["decision"] is None:  # labelled history, never decided
+            return None
+        answer: Update = {
+            "decision": stored["decision"],
+            "risk_score": stored["risk_score"],
+            "reasons": stored["reasons"],
+            "bullets_used": stored["bullets_used"],
+        }
+        return answer, bool(stored["settings"].get("let_through"))
+
+
+def _record_of(state: AceState) -> DecisionRecord:
+    case, settings = state["case"], state["settings"]
+    used, credits_all = set(state["bullets_used"]), settings["credit"] == "selected"
+    shown = tuple(
+        Shown(
+            bullet_number=number_of(b["id"]),
+            credited=credits_all or b["id"] in used,
+            verdict=None if credits_all else b["verdict"],
+        )
+        for b in state["bullets"]
+    )
+    if not credits_all:
+        shown += tuple(
+            Shown(number_of(rule["id"]), True, rule["verdict"], selected=False)
+            for rule in state["held_back"]
+        )
+    return DecisionRecord(
+        id=case["id"],
+        node=settings["node"],
+        text=case["text"],
+        fields=case["fields"],
+        digest=case["digest"],
+        decision=parse_verdict(state["decision"]),
+        risk_score=state["risk_score"],
+        reasons=tuple(state["reasons"]),
+        settings=settings,
+        playbook_version=state["playbook_version"],
+        seen=state["playbook_position"],
+        shown=shown,
+        counted=settings["learn"],
+    )

@@ -1,0 +1,56 @@
+"""The reflector as a graph node: write a heuristic from a judged decision, or nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.reflector.custom import Reflecting
+from acegraph.nodes.reflector.reflector import Judged
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import AceState, ModelError
+from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.run.lesson import Lesson
+from acegraph.state.run.schema import Reflection, Update
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+
+
+@dataclass(frozen=True)
+class ReflectorNode:
+    """Reflects on the decision of a run."""
+
+    playbook: BulletPlaybook
+    reflector: Reflecting
+
+    async def __call__(self, state: AceState, wait: Wait) -> Update:
+        """Write a heuristic from the judged decision, or nothing."""
+        try:
+            reflection = await reflect_on(Lesson.of(state), self.reflector, self.playbook, wait)
+        except ModelError as error:
+            return {"undecided": f"reflector: {error}"}
+        return {"reflection": reflection}
+
+
+async def reflect_on(
+    lesson: Lesson, reflector: Reflecting, playbook: ReadablePlaybook, wait: Wait
+) -> Reflection | None:
+    """The heuristic that a reflector draws from a lesson, with all the evidence there is."""
+    node, source = lesson.settings["node"], lesson.settings["source"]
+    table = await wait.work(playbook.cases, node)
+    bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
+    redaction = Redaction.of(read_fields(lesson.transaction), lesson.settings.get("redact") or ())
+    judged = Judged(
+        redaction.transaction(lesson.transaction),
+        lesson.decision,
+        lesson.correct,
+        redaction.text("\n".join(lesson.reasons)),
+        since_change(table, bullets),
+        [b for b in bullets if b.status == "active" and source in (None, b.source)],
+        lesson.decision_id,
+    )
+    return await reflector.reflect_with(judged, wait, lesson.settings["reflector_model"])

@@ -1,0 +1,49 @@
+"""Stop a run until a person has answered."""
+
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.config import get_config
+from langgraph.types import interrupt
+
+from acegraph.state import InvalidAnswer
+from acegraph.state.run.review_answers import (
+    AnyAnswer,
+    ApprovalAnswer,
+    VerdictAnswer,
+    read_answer,
+)
+
+
+def ask(
+    form: type[AnyAnswer],
+    question: dict[str, Any],
+    check: Callable[[AnyAnswer], None] = lambda answer: None,
+) -> AnyAnswer:
+    """Stop the run until there is an answer of this form; a wrong one is asked for again."""
+
+    def check_all(answer: AnyAnswer) -> None:
+        # A server with users knows who resumes, and server/auth.py whose thread it is.
+        config = get_config()
+        user = config.get("configurable", {}).get("langgraph_auth_user_id")
+        if user and answer.who != user:
+            raise InvalidAnswer(f"signed in as {user}, the answer is signed {answer.who}")
+        is_own = user and config.get("metadata", {}).get("owner") == user
+        if is_own and isinstance(answer, ApprovalAnswer) and answer.approve:
+            raise InvalidAnswer(
+                f"the thread is {user}'s own: what it taught is for somebody else to approve, "
+                "with acegraph review"
+            )
+        check(answer)
+
+    answer = interrupt(question)
+    while True:
+        try:
+            return read_answer(form, answer, check_all)
+        except InvalidAnswer as error:
+            answer = interrupt({**question, "error": str(error)})
+
+
+def answer_fields(form: type[VerdictAnswer] | type[ApprovalAnswer]) -> dict[str, str]:
+    """What the answer has to hold, for whoever shows the question."""
+    return {name: field.description or "" for name, field in form.model_fields.items()}
