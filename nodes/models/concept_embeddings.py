@@ -26,7 +26,7 @@ DIMENSIONS: Final = 384
 _WORD_WEIGHT: Final = 0.3
 _RAW_THRESHOLD: Final = 0.25
 """The cosine of directions above which two texts are about the same thing, measured on pairs of
-transactions and heuristics (tests/test_embedder.py)."""
+transactions and heuristics (tests/nodes/models/test_concept_embeddings.py)."""
 # A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2
 # moves the raw threshold to 0.5, the threshold the rest of the system speaks of.
 _SHARED: Final = 1 - 2 * _RAW_THRESHOLD

@@ -1,0 +1,401 @@
+"""The command line, run as a person runs it."""
+
+import hashlib
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from project_paths import ROOT
+
+from acegraph.graph import generate_transactions
+from acegraph.graph.cli.main import main
+
+ACEGRAPH = Path(sys.executable).with_name("acegraph")
+RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
+
+
+def run(folder: Path, *words: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+    clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
+    done = subprocess.run(
+        [ACEGRAPH, *words],
+        cwd=folder,
+        env={**clean, **env},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == code, done.stdout + done.stderr
+    assert "Traceback" not in done.stderr
+    return done
+
+
+def from_json(done: subprocess.CompletedProcess[str]) -> Any:
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with a labelled file and a playbook trained on it."""
+    folder = tmp_path_factory.mktemp("trained")
+    cases = [e.item() for e in generate_transactions(150, seed=1)]
+    (folder / "cases.json").write_text(json.dumps(cases))
+    run(folder, "train", "cases.json")
+    return folder
+
+
+def test_decide_gives_reasons_and_remembers(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", RISKY, "--id", "mine")
+    assert done.stdout.startswith("DECLINE")
+    assert "no language model" in done.stdout
+    told = run(tmp_path, "feedback", "mine", "DECLINE")
+    assert "mine was right" in told.stdout
+
+
+def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", '{"amount": 12, "hour": 14}', "--json", "--truth", "APPROVE")
+    result = from_json(done)
+    assert (result["decision"], result["verdict"]) == ("APPROVE", "right")
+
+
+def test_train_makes_a_playbook_that_lasts(trained: Path) -> None:
+    listed = from_json(run(trained, "playbook", "list", "--json"))
+    assert len(listed["bullets"]) >= 2
+    shown = from_json(run(trained, "playbook", "show", "b1"))
+    assert shown["proof"] == "proven"
+    assert shown["history"][0]["change"] == "added"
+    assert "heuristic" in run(trained, "playbook", "list").stdout
+
+
+def test_a_playbook_is_carried_elsewhere(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    first = run(tmp_path, "playbook", "import", "book.json").stdout
+    again = run(tmp_path, "playbook", "import", "book.json").stdout
+    assert not first.startswith("0 bullet(s) added")
+    assert again.startswith("0 bullet(s) added")
+
+
+@pytest.fixture(scope="module")
+def compared(trained: Path) -> Any:
+    """What a comparison on that file prints for machines."""
+    words = ["compare", "cases.json", "--train", "60", "--test", "40", "--seeds", "2", "--json"]
+    elsewhere = "sqlite:///typo.db"  # a setting for other commands does no harm
+    return from_json(run(trained, *words, ACE_PLAYBOOK_URL=elsewhere))
+
+
+def test_compare_prints_one_object_with_all_figures(compared: Any) -> None:
+    found = compared
+    assert set(found["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
+    for mode in found["modes"].values():
+        for metric in ("accuracy", "balanced_accuracy", "average_precision"):
+            assert mode[metric]["low"] <= mode[metric]["mean"] <= mode[metric]["high"]
+    for name in ("logistic_regression", "depth_3_tree", "gradient_boosting"):
+        assert 0 <= found["challengers"][name]["balanced_accuracy"]["mean"] <= 1
+    assert (found["seeds"], found["test_cases"]) == (2, 80)
+
+
+def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
+    for name, seed in (("a.csv", 1), ("b.csv", 2)):
+        rows = ["amt,hour,outcome"]
+        for e in generate_transactions(60, seed=seed):
+            rows.append(
+                f"{e.fields['amount']},{e.fields['hour']},{'Y' if e.answer == 'DECLINE' else 'N'}"
+            )
+        (tmp_path / name).write_text("\n".join(rows))
+    done = run(
+        tmp_path, "compare", "--train-file", "a.csv", "--test-file", "b.csv",
+        "--label", "outcome", "--positive", "Y", "--no-baselines",
+    )  # fmt: skip
+    assert "vanilla" in done.stdout
+    assert "approving everything scores" in done.stdout.replace("\n", " ")
+
+
+def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
+    done = run(tmp_path, "demo", "--train", "60", "--test", "40")
+    for word in (
+        "vanilla",
+        "offline + online",
+        "logistic regression",
+        "best attainable",
+        "65-70",
+    ):
+        assert word in done.stdout
+    picture = tmp_path / "out" / "learning_curves.png"
+    assert picture.read_bytes().startswith(b"\x89PNG")
+
+
+def test_graph_prints_mermaid(tmp_path: Path) -> None:
+    assert "selector --> agent" in run(tmp_path, "graph").stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["decide", ""], "empty"),
+        (["decide", "{nonsense"], "not JSON"),
+        (["decide", "pays $1", "--mode", "telepathy"], "mode"),
+        (["decide", "pays $1", "--truth", "perhaps"], "unknown label"),
+        (["decide", "pays $1", "--playbook", "mysql://u:secret@x"], "cannot open"),
+        (["decide", "pays $1", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["decide", "pays $1", "--playbook", "sqlite://"], "in a file"),
+        (["decide", "pays $1", "--playbook", "sqlite:///no/where.db"], "no folder"),
+        (["feedback", "x", "APPROVE", "--playbook", "sqlite:///typo.db"], "no playbook"),
+        (["demo", "--picture", "x.xyz"], ".png"),
+        (["playbook", "import", "."], "cannot be read"),
+        (["train", "nowhere.csv"], "no such file"),
+        (["compare"], "compare wants FILE"),
+        (["compare", "nowhere.json"], "no such file"),
+        (["playbook", "list"], "no playbook"),
+        (["playbook", "import", "nowhere.json"], "no such file"),
+        (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
+        (["fly"], "No such command 'fly'"),
+        (["prune"], "--decisions-before"),
+        (["doctor", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["doctor", "--playbook", "sqlite:///no/where.db"], "no folder"),
+        (["restore", "nowhere.db"], "no such file"),
+        (["read", "."], "cannot be read: Is a directory"),
+        (["compare", "x.csv", "--pictures", "/dev/null"], "/dev/null: File exists"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(
+    tmp_path: Path,
+    words: list[str],
+    why: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """In this process: so many starts of another would take a minute."""
+    for name in [name for name in os.environ if name.startswith(("OPENAI_", "ACE_"))]:
+        monkeypatch.delenv(name)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", ["acegraph", *words])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2
+    assert why in said
+    assert "secret" not in said
+    assert len(said.strip().splitlines()) == 1
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_an_error_of_usage_says_where_to_read_on(tmp_path: Path) -> None:
+    assert "(see acegraph demo --help)" in run(tmp_path, "demo", "--seeds", "0", code=2).stderr
+    done = run(tmp_path, "decide", "pays $1", "--truth", "perhaps", code=2)
+    assert "unknown label" in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def write(folder: Path, name: str, text: str) -> str:
+    (folder / name).write_text(text)
+    return name
+
+
+@pytest.mark.parametrize(
+    ("text", "words", "why"),
+    [
+        ("a,y\n1,Betrug\n2,ok\n", ["--label", "y", "--positive", "Betrugg"], "found Betrug, ok"),
+        ("a,y\n1,\n", ["--label", "y"], "field 'y' is empty"),
+        ("a,b,y\n1,2,0\n", [], "say which one to take (--label, --text)"),
+        (f"a,y\n{'x' * 200_000},0\n", ["--label", "y"], "not CSV"),
+        ("a:y\n1:0\n", ["--label", "y"], "it has a:y"),
+    ],
+)
+def test_what_is_wrong_with_a_file_is_said(
+    tmp_path: Path, text: str, words: list[str], why: str
+) -> None:
+    done = run(tmp_path, "train", write(tmp_path, "f.csv", text), *words, code=2)
+    assert why in done.stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+@pytest.mark.parametrize(
+    "bullets", ["5", "null", '[{"content": "x"}]', '[{"confidence": NaN, "condition": null}]']
+)
+def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
+    body = {"format": "acegraph-playbook", "format_version": 2, "bullets": json.loads(bullets)}
+    body["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
+    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", json.dumps(body)), code=2)
+    assert len(done.stderr.strip().splitlines()) == 1
+    assert "changed" not in done.stderr
+
+
+def test_a_tampered_export_is_refused(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    body = json.loads((tmp_path / "book.json").read_text())
+    body["bullets"][0]["content"] = "APPROVE when amount >= 0"
+    file = write(tmp_path, "tampered.json", json.dumps(body))
+    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    del body["sha256"]
+    file = write(tmp_path, "undigested.json", json.dumps(body))
+    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
+    given = json.dumps({"amount": 9, "customer_id": "C-778"})
+    run(tmp_path, "decide", given, "--id", "d1")
+    run(tmp_path, "feedback", "d1", "DECLINE", "--source", "feed")
+    purged = run(tmp_path, "playbook", "purge", "--entity", "customer_id=C-778").stdout
+    assert purged.startswith("1 label(s) taken back")
+    assert "FIELD=VALUE wanted" in run(tmp_path, "erase", "--entity", "C-778", code=2).stderr
+    done = run(tmp_path, "erase", "--entity", "customer_id=C-778").stdout
+    assert done.startswith("1 transaction(s) erased")
+    assert b"C-778" not in (tmp_path / "ace.db").read_bytes()
+    assert run(tmp_path, "verify").stdout.startswith("clean")
+    run(tmp_path, "erase", "--decision", "nobody", code=1)
+
+
+def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
+    done = run(tmp_path, "decide", "pays $5 [/red] [bold]", "--id", "[/red]")
+    assert "[/red]" in done.stdout
+    assert "[/red] was right" in run(tmp_path, "feedback", "[/red]", "APPROVE").stdout
+
+
+def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
+    cases = [e.item() for e in generate_transactions(75, seed=1)]
+    file = write(tmp_path, "cases.json", json.dumps(cases))
+    found = from_json(run(tmp_path, "compare", file, "--no-baselines", "--json"))
+    assert found["test_cases"] == 45
+
+
+def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
+    run(trained, "playbook", "export", str(tmp_path / "book.json"))
+    run(tmp_path, "playbook", "import", "book.json")
+    run(tmp_path, "playbook", "retire", "b1", "--reason", "audit")
+    shown = from_json(run(tmp_path, "playbook", "show", "b1"))
+    assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")
+    again = run(tmp_path, "playbook", "retire", "b1").stdout
+    assert "retired already; nothing was changed" in again
+    run(tmp_path, "playbook", "restore", "b1")
+    assert from_json(run(tmp_path, "playbook", "show", "b1"))["status"] == "active"
+
+
+def test_training_again_adds_nothing(trained: Path) -> None:
+    again = from_json(run(trained, "train", "cases.json", "--json"))
+    assert again["bullets_added"] == 0
+    assert again["repeated"] == again["cases"] == 150
+
+
+def test_training_after_a_rollback_says_why_it_learns_nothing(
+    trained: Path, tmp_path: Path
+) -> None:
+    run(trained, "backup", str(tmp_path / "ace.db"))
+    run(tmp_path, "playbook", "rollback", "0")
+    told = run(tmp_path, "train", str(trained / "cases.json")).stdout
+    assert "learned from all of these cases before" in told
+
+
+def test_too_few_rows_are_one_line(trained: Path) -> None:
+    done = run(trained, "compare", "cases.json", "--train", "1000", code=2)
+    assert "1000 training and 0 test rows wanted; the file has 150" in done.stderr
+
+
+def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
+    assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum").stdout
+    rows = ["memo,fraud", *(f"lorem ipsum dolor amet {i},{i % 2}" for i in range(30))]
+    file = write(tmp_path, "f.csv", "\n".join(rows))
+    done = run(tmp_path, "train", file, "--label", "fraud", "--text", "memo")
+    assert "nothing could be read from its texts" in done.stderr
+
+
+def test_the_version_is_told(tmp_path: Path) -> None:
+    assert run(tmp_path, "--version").stdout.startswith("acegraph 0.")
+
+
+def test_an_unknown_decision_is_one_line(tmp_path: Path) -> None:
+    run(tmp_path, "decide", "pays $5")
+    done = run(tmp_path, "feedback", "nobody", "APPROVE", code=1)
+    assert "no decision 'nobody'" in done.stderr
+
+
+def test_a_bad_row_teaches_nothing(tmp_path: Path) -> None:
+    rows = [e.item() for e in generate_transactions(30, seed=1)]
+    (tmp_path / "cases.json").write_text(json.dumps([*rows, {"query": "pays $1"}]))
+    done = run(tmp_path, "train", "cases.json", code=2)
+    assert "row 31: field 'answer' is missing" in done.stderr
+    assert not (tmp_path / "ace.db").exists()
+
+
+def test_help_teaches(tmp_path: Path) -> None:
+    for words in (["--help"], ["demo", "--help"], ["compare", "--help"], ["playbook", "--help"]):
+        assert "Usage" in run(tmp_path, *words).stdout
+
+
+@pytest.fixture
+def undated(tmp_path: Path) -> Path:
+    """A folder with a labelled file in which no field is a date."""
+    (tmp_path / "cases.json").write_text(
+        json.dumps([e.item() for e in generate_transactions(100, seed=1)])
+    )
+    return tmp_path
+
+
+def test_a_proof_that_a_file_cannot_give_is_refused_at_once(undated: Path) -> None:
+    words = ["prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
+    done = run(undated, *words, "--only", "noise,delay", code=2)
+    assert "one field with a date (ISO 8601) in every row" in done.stderr
+    assert "--time" not in done.stderr  # prove has no such option
+    assert done.stdout == ""
+
+
+def test_without_being_named_it_is_left_out_and_that_is_said_first(undated: Path) -> None:
+    words = [str(ACEGRAPH), "prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
+    with subprocess.Popen(words, cwd=undated, stdout=subprocess.PIPE, text=True) as proving:
+        assert proving.stdout is not None
+        first = proving.stdout.readline()
+        proving.kill()  # the others take minutes
+    assert first.startswith("delay is left out: it wants one field with a date")
+
+
+def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -> None:
+    words = ["compare", "cases.json", "--playbook", "sqlite:///typo.db"]
+    done = run(trained, *words, code=2)
+    assert "compare without --challenger does not go with --playbook" in done.stderr
+    assert "no playbook at" in run(trained, *words, "--challenger", "1", code=2).stderr
+    words = ["compare", "cases.json", "--playbook", "sqlite:///ace.db", "--challenger", "1"]
+    assert "challenger  version 1" in run(trained, *words).stdout
+
+
+def test_the_figures_of_compare_are_named_in_the_readme(compared: Any) -> None:
+    readme = (ROOT / "README.md").read_text()
+    assert [name for name in compared if f"`{name}`" not in readme] == []
+
+
+def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:
+    run(tmp_path, "decide", "pays $9", "--id", "d1")
+    run(tmp_path, "feedback", "d1", "DECLINE", "--source", "partner feed ")
+    purged = run(tmp_path, "playbook", "purge", "--source", " partner feed\u200b").stdout
+    assert purged.startswith("1 label(s) taken back")
+
+
+def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_path: Path) -> None:
+    name = "bu\u0308cher.json"  # as macOS writes it; text is cleaned to one letter
+    run(trained, "playbook", "export", str(tmp_path / name))
+    run(tmp_path, "playbook", "import", name)
+    assert "retired: b1" in run(tmp_path, "playbook", "purge", "--source", name).stdout
+
+
+def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
+    record = str(tmp_path / "nowhere" / "run.jsonl")
+    env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORD": record}
+    found = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
+    problems = [finding for finding in found if finding["level"] == "problem"]
+    assert [p["name"] for p in problems] == ["agent", "judge", "reflector", "embedding"]
+    assert all(f"No such file or directory: '{record}'" in p["text"] for p in problems)
+    assert "canary" not in str(found)
+
+
+def test_a_shell_can_read_the_example_environment(tmp_path: Path) -> None:
+    example = (ROOT / ".env.example").read_text()
+    given = re.sub(r"^# (?=[A-Z_]+=\S)", "", example, flags=re.MULTILINE)
+    (tmp_path / ".env").write_text(given)
+    words = ["sh", "-c", "set -a; . ./.env; set +a; env"]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
+    told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    assert done.stderr == ""
+    assert json.loads(told["ACE_PRICES"]) == {"gpt-4o-mini": [0.15, 0.6]}

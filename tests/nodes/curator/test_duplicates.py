@@ -1,0 +1,150 @@
+"""Duplicates, exactly as a full scan finds them; contradictions and revisions told apart."""
+
+import json
+from difflib import SequenceMatcher
+
+import pytest
+from data.build_pairs import build
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+from project_paths import DATA
+
+from acegraph.nodes import Curator
+from acegraph.nodes.curator.duplicates import alike
+from acegraph.nodes.text.difference import difference
+from acegraph.state import BulletPlaybook
+
+NODE = "fraud_detection"
+PAIRS = DATA / "pairs.jsonl"
+SENTENCE = "Decline any card payment over $1,000 when the account is less than 30 days old"
+
+words = st.sampled_from(
+    [*SENTENCE.split(), "İstanbul", "ß", "naïve", "DECLINE", "支払い", "\u0130"]
+)
+texts = st.lists(words, min_size=1, max_size=60).map(" ".join)
+
+
+@st.composite
+def edited(draw: st.DrawFn) -> tuple[str, str]:
+    """Two texts a few edits apart: those that a bound has to tell from one another."""
+    text = draw(texts)
+    other = text
+    for _ in range(draw(st.integers(0, 6))):
+        at, cut = draw(st.integers(0, len(other))), draw(st.integers(0, 12))
+        other = (
+            other[:at] + draw(st.sampled_from(["", "x", " not ", "eeee", "Ω"])) + other[at + cut :]
+        )
+    return text, other
+
+
+def full_scan(candidate: str, existing: list[str], threshold: float) -> list[int]:
+    return [
+        i
+        for i, text in enumerate(existing)
+        if SequenceMatcher(None, candidate.lower(), text.lower()).ratio() > threshold
+    ]
+
+
+@settings(max_examples=150, deadline=None)
+@given(edited(), st.lists(texts, max_size=3), st.sampled_from([0.0, 0.5, 0.85, 0.9, 1.0]))
+@example(("ab" * 150, "ab" * 150), [], 0.85)  # autojunk: all characters are popular
+@example(("a" * 17 + "b" * 3, "a" * 17), ["a" * 17 + "c" * 3], 0.85)  # exactly at the threshold
+def test_the_text_test_answers_as_the_full_scan(
+    pair: tuple[str, str], others: list[str], threshold: float
+) -> None:
+    candidate, existing = pair
+    everybody = [existing, *others, candidate]
+    assert alike(candidate, everybody, threshold) == full_scan(candidate, everybody, threshold)
+
+
+def test_the_pairs_are_what_their_builder_builds() -> None:
+    assert [json.loads(line) for line in PAIRS.read_text().splitlines()] == build()
+
+
+def test_held_out_contradictions_are_kept_and_near_duplicates_caught() -> None:
+    counts: dict[str, list[int]] = {}
+    for pair in map(json.loads, PAIRS.read_text().splitlines()):
+        if pair["half"] == "held out":
+            is_duplicate = bool(
+                alike(pair["right"], [pair["left"]], 0.85)
+                and difference(pair["right"], pair["left"]) is None
+            )
+            counts.setdefault(pair["kind"], []).append(is_duplicate)
+    different = counts["contradiction"] + counts["threshold"]
+    assert sum(different) <= 0.02 * len(different)
+    assert sum(counts["duplicate"]) >= 0.8 * len(counts["duplicate"])
+    assert not any(counts["unrelated"])
+
+
+@pytest.mark.parametrize(
+    ("left", "right", "what"),
+    [
+        ("Decline above $1,000", "Decline above 1000 dollars", None),
+        ("Decline above $1,000", "Decline above 1k", None),
+        ("Decline above $1,000", "Decline above $10,000", "bound"),
+        ("Decline two in 24 hours", "Decline 2 in 1 day", None),
+        ("Decline within 10 minutes", "Decline within 10 hours", "bound"),
+        ("Decline when use is above 80%", "Decline when use is above 90%", "bound"),
+        ("Decline, 80% of these are fraud", "Decline, 90% of these are fraud", None),
+        ("Decline over 5 in 100 days", "Decline over 100 in 5 days", "bound"),
+        ("Decline at night but approve at noon", "Approve at night but decline at noon", "verdict"),
+        ("Do not approve gift cards", "Decline gift cards", None),
+        ("Decline no more than 5 tries", "Decline more than 5 tries", "direction"),
+        ("Decline verified cards", "Decline unverified cards", "field"),
+        ("Decline transfers to Oslo", "Decline transfers from Oslo", "field"),
+        ("Decline unless a PIN was used", "Decline if a PIN was used", "field"),
+        ("A score above 0.9 means fraud", "A score above 0.5 means fraud", "bound"),
+        ("A fraud score of 0.9 or more", "A fraud score of 0.5 or more", "bound"),
+        ("A score>0.9 means fraud", "A score>0.5 means fraud", "bound"),
+        ("Decline an amount >500", "Decline an amount <500", "direction"),
+        ("A ratio over 20% is fraud", "A ratio over 80% is fraud", "bound"),
+        ("Over 20% of past bills disputed", "Over 80% of past bills disputed", "bound"),
+        ("Between 20% and 80% is fraud", "Between 20% and 60% is fraud", "bound"),
+        ("Decline, 90% are fraud", "Decline, 95% are fraud", None),
+        ("Decline, over 80% of these are fraud", "Decline, over 90% of these are fraud", None),
+        ("Decline to discover 90% fraud", "Decline to discover 95% fraud", None),
+        ("Decline a balance below -100", "Decline a balance below 100", "bound"),
+        ("Decline a balance below -$100", "Decline a balance below -100", None),
+        ("Decline ages 20-30", "Decline ages 20 - 30", None),
+        ("Decline above 500 USD", "Decline above 500 EUR", "bound"),
+        ("Decline above $500", "Decline above £500", "bound"),
+        ("Decline above EUR 500", "Decline above 500 dollars", "bound"),
+        ("Decline above $500 or €300", "Decline above €500 or $300", "bound"),
+        ("Decline above 1000", "Decline above 1k usd", None),
+        ("Decline above 1000", "Decline above 1000 euros", None),
+        ("Decline tx_last_1h above 5", "Decline tx_last_24h above 5", "field"),
+        ("Decline V14 below 5", "Decline V17 below 5", "field"),
+        ("Decline MCC5411 cards", "Decline MCC5141 cards", "field"),
+        ("拒绝超过1000元的付款", "拒绝超过2000元的付款", "bound"),
+        ("拒绝超过一千元的付款", "拒绝超过两千元的付款", "field"),
+        ("Decline above 1,5 thousand", "Decline above 15 thousand", "bound"),
+        ("Decline above 1,5 thousand", "Decline above 1.5k", None),
+        ("Decline after 10 PM", "Decline after 22:00", None),
+        ("Decline at 12:30 am", "Decline at 0:30", None),
+        ("Decline after 10 PM", "Decline after 10 AM", "bound"),
+        ("Decline beyond 500 km", "Decline beyond 500 kilometers", None),
+        ("Decline beyond 500 km", "Decline beyond 500 miles", "bound"),
+        ("Decline cards of Iceland", "Decline cards of Ireland", "field"),
+        ("Decline hotel bookings", "Decline hostel bookings", "field"),
+        ("Decline another county", "Decline another country", "field"),
+        ("Decline merchant refunds", "Decline merchnat refunds", None),
+        ("Decline merchants abroad", "Decline merchnats abroad", None),
+        ("Decline the transaction", "Decline the transction", None),
+        ("Decline password resets", "Decline paswsord resets", None),
+        ("Decline changed addresses", "Decline changed adresses", None),
+        ("Approve card reuse", "Approve card refuse", "verdict"),
+    ],
+)
+def test_what_two_sentences_say_differently(left: str, right: str, what: str | None) -> None:
+    assert difference(left, right) == difference(right, left) == what
+
+
+def test_equal_conditions_in_other_words_are_duplicates_whatever_their_texts() -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    rule = 'DECLINE when amount >= 1000 and vpn is true and country is not "US"'
+    assert curator.merge_bullet(rule, NODE, playbook) == "b1"
+    again = 'decline if country != "US" and amount >= 1,000 and vpn = true'
+    assert curator.merge_bullet(again, NODE, playbook) is None
+    other = 'DECLINE when amount > 1000 and vpn is true and country is not "US"'
+    assert curator.merge_bullet(other, NODE, playbook) == "b2"
+    assert playbook.get_bullet("b2").related == ("b1",)

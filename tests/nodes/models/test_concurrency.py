@@ -1,0 +1,285 @@
+"""Many calls under way at once, and still one run: the order, the lag, the number of calls."""
+
+import asyncio
+import random
+import re
+import zlib
+from threading import Barrier
+from typing import Any
+
+import pytest
+from langchain_core.embeddings import Embeddings
+from model_samples import (
+    APPROVAL,
+    DENIAL,
+    LESSON,
+    NODE,
+    PROSE,
+    RULE,
+    SUSPICIOUS,
+)
+from openai_server import Body, OpenAIServer, Reply, Response, delayed, failed, filled
+
+from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
+from acegraph.graph.build import gather_parts
+from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.nodes.models.embedding_models import EmbeddingModel
+from acegraph.nodes.runtime.sync_async import AWAITING
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+
+NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
+
+
+def _stream(cases: int) -> list[dict[str, Any]]:
+    """Transactions that each name themselves; the agent is always wrong about them."""
+    return [{"query": f"payment number {n}", "answer": "DECLINE"} for n in range(cases)]
+
+
+def _number(body: Body) -> int:
+    found = re.search(r"\npayment number (\d+)\n", str(body["messages"]))
+    found = found or re.search(r"payment number (\d+)", str(body["messages"]))
+    assert found is not None
+    return int(found[1])
+
+
+def _lesson(body: Body) -> Response | None:
+    """A heuristic that names the case it came from."""
+    text = f"payment number, as in {NUMBERS[_number(body)]}"
+    return filled(**{**LESSON, "new_bullet": text, "condition": None})(body)
+
+
+def _at_random(reply: Reply, seed: int) -> Reply:
+    """Answers that come in any order."""
+    return delayed(reply, lambda body: random.Random(f"{seed} {body}").uniform(0, 0.05))
+
+
+def _shown(server: OpenAIServer) -> dict[int, set[str]]:
+    """Which heuristics the agent was shown, by case."""
+    return {
+        _number(r.body): set(re.findall(r"as in (\w+)", r.prompt))
+        for r in server.chats
+        if "tools" in r.body
+    }
+
+
+@pytest.mark.parametrize("lag", [1, 3])
+def test_a_case_is_decided_on_what_was_learned_a_lag_before(server: OpenAIServer, lag: int) -> None:
+    server.on("DecisionForm", _at_random(filled(**APPROVAL), lag))
+    server.on("ReflectionForm", _at_random(_lesson, lag))
+    context = AceContext(n_bullets=20, semantic_threshold=-1)
+    TrainingPipeline(context=context, concurrency=lag).train_online(_stream(6))
+    expected = {n: set(NUMBERS[: max(0, n + 1 - lag)]) for n in range(6)}
+    assert _shown(server) == expected
+
+
+def _trained(server: OpenAIServer, seed: int) -> tuple[Any, ...]:
+    server.on("DecisionForm", _at_random(filled(**APPROVAL), seed))
+    server.on("ReflectionForm", _at_random(_lesson, seed))
+    pipeline = TrainingPipeline(concurrency=4)
+    report = pipeline.train_online(_stream(8))
+    decisions = [pipeline.playbook.decision(i) for i in _ids(pipeline.playbook)]
+    told = [
+        (d["id"], d["decision"], d["playbook_version"], d["bullets"], d["lesson"])
+        for d in decisions
+    ]
+    bullets = [
+        (b.id, b.content, b.status, b.helpful_count, b.times_selected) for b in pipeline.playbook
+    ]
+    return report.run, told, bullets
+
+
+def _ids(playbook: BulletPlaybook) -> list[str]:
+    return [case.id for case in playbook.cases(NODE)]
+
+
+def test_the_same_concurrency_gives_the_same_run_whatever_comes_first(
+    server: OpenAIServer,
+) -> None:
+    assert _trained(server, 1) == _trained(server, 2)
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [{"mode": "vanilla"}, {"mode": "offline_online", "learn": False, "source": "offline"}],
+    ids=["vanilla", "frozen"],
+)
+def test_without_learning_concurrency_changes_nothing(
+    server: OpenAIServer, playbook: BulletPlaybook, settings: dict[str, Any]
+) -> None:
+    def decided(body: Body) -> Response | None:
+        prompt = str(body["messages"][-1]["content"])
+        text = re.sub(r"DATA [0-9a-f]{16}", "", prompt)
+        return filled(**(DENIAL if zlib.crc32(text.encode()) % 2 else APPROVAL))(body)
+
+    for text in (RULE, PROSE, 'APPROVE when merchant_category is "grocery"'):
+        playbook.add_bullet(text, NODE, "offline")
+    server.on("DecisionForm", _at_random(decided, 1))
+    cases = generate_transactions(16, seed=5)
+    runs, prompts = [], []
+    for concurrency in (1, 32):
+        server.requests.clear()
+        pipeline = TrainingPipeline(playbook, concurrency=concurrency)
+        runs.append(pipeline.evaluate(cases, **settings))
+        prompts.append(sorted(r.prompt for r in server.chats))
+    assert runs[0] == runs[1]
+    assert len(set(runs[0].decisions)) == 2
+    assert prompts[0] == prompts[1]
+
+
+def test_a_lag_of_one_is_the_plain_loop(no_key: None) -> None:
+    cases = generate_transactions(30, seed=4)
+    context = AceContext(mode="online", learn_every=7)
+    left: list[Any] = []
+    for ahead in (False, True):
+        playbook = BulletPlaybook()
+        parts = gather_parts(playbook)
+        look = Lookahead(parts, context)
+        told: dict[str, Any] = {}
+        items = [({"id": str(i), **_item(e)}, f"d{i}") for i, e in enumerate(cases)]
+        if ahead:
+            asyncio.run(_collect(look, items, turns(look.parts, context), told))
+        else:
+            turn = turns(parts, context)
+            told = {case_id: turn(item, case_id) for item, case_id in items}
+        left.append((told, list(playbook.history()) and [(b.content, b.weight) for b in playbook]))
+    for first, second in zip(left[0][0].values(), left[1][0].values(), strict=True):
+        assert first == second
+    assert left[0][1] == left[1][1]
+
+
+def _item(example: Any) -> dict[str, Any]:
+    return {"query": example.query, "answer": example.answer}
+
+
+async def _collect(look: Lookahead, items: Any, turn: Any, told: dict[str, Any]) -> None:
+    async for case_id, result in look.results(items, 1, turn, lambda: True):
+        told[case_id] = result
+
+
+def test_as_many_calls_are_under_way_as_asked_for(server: OpenAIServer) -> None:
+    together = Barrier(8, timeout=60)  # nobody is answered before eight have asked
+
+    def decided(body: Body) -> Response | None:
+        together.wait()
+        return filled(**DENIAL)(body)
+
+    server.on("DecisionForm", decided)
+    report = TrainingPipeline(concurrency=8).train_online(_stream(16))
+    assert (report.cases, report.undecided, len(server.chats)) == (16, 0, 16)
+
+
+def test_a_wrong_decision_costs_no_more_among_others(server: OpenAIServer) -> None:
+    server.on("DecisionForm", filled(**APPROVAL))
+    server.on("ReflectionForm", _lesson)
+    TrainingPipeline(concurrency=4).train_online(_stream(8))
+    bought = [text for r in server.embeddings for text in r.body["input"]]
+    assert len(server.chats) == 2 * 8
+    assert len(server.embeddings) <= 2 * 8
+    assert len(bought) == len(set(bought))
+
+
+def test_many_who_lack_the_same_vectors_buy_them_once(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    for text in (RULE, PROSE):
+        playbook.add_bullet(text, NODE)
+    server.on("DecisionForm", filled(**DENIAL))
+    server.on("embeddings", delayed(_embedded, lambda body: 0.1))
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = [{"transaction": {**SUSPICIOUS, "amount": 1000 + i % 3}} for i in range(9)]
+    asyncio.run(graph.abatch([{**g, "ground_truth": "DECLINE"} for g in given]))
+    bought = [text for r in server.embeddings for text in r.body["input"]]
+    assert len(bought) == len(set(bought)) == 2 + 3
+
+
+def _embedded(body: Body) -> Response | None:
+    from openai_server import embedded
+
+    return embedded()(body)
+
+
+def test_who_waits_for_vectors_in_vain_is_told(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    rule = playbook.add_bullet(RULE, NODE)
+    server.on("DecisionForm", filled(**DENIAL))
+    server.on("embeddings", delayed(failed(401, "no"), lambda body: 0.1))
+    graph = create_ace_graph(playbook=playbook).compile()
+
+    async def states() -> list[Any]:
+        async def last(amount: int) -> Any:
+            given = {"transaction": {**SUSPICIOUS, "amount": amount}, "ground_truth": "DECLINE"}
+            return [s async for s in graph.astream(given, stream_mode="values")][-1]
+
+        return await asyncio.gather(*(last(1000 + i % 2) for i in range(4)))
+
+    for state in asyncio.run(states()):
+        assert [b["id"] for b in state["bullets"]] == [rule]
+        assert state["warnings"][0].startswith("selection without embeddings: ")
+
+
+class _Shop(Embeddings):
+    """Sells vectors once it is open."""
+
+    def __init__(self) -> None:
+        self.asked, self.opened = asyncio.Event(), asyncio.Event()
+        self.sold: list[str] = []
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        raise NotImplementedError
+
+    def embed_query(self, text: str) -> list[float]:
+        raise NotImplementedError
+
+    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
+        self.asked.set()
+        await self.opened.wait()
+        self.sold += texts
+        return [[1.0] for _ in texts]
+
+
+async def test_who_no_longer_waits_for_vectors_does_not_disturb_their_buyer() -> None:
+    shop = _Shop()
+    model = EmbeddingModel("shop", shop)
+    buyer = asyncio.create_task(model.vectors([PROSE], AWAITING))
+    await shop.asked.wait()
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(model.vectors([PROSE], AWAITING), 0.01)
+    shop.opened.set()
+    assert len(await buyer) == 1
+
+
+async def test_who_waits_for_a_buyer_that_leaves_buys_for_himself() -> None:
+    shop = _Shop()
+    model = EmbeddingModel("shop", shop).remembering()
+    buyer = asyncio.create_task(model.vectors([PROSE, RULE], AWAITING))
+    await shop.asked.wait()
+    waiters = [asyncio.create_task(model.vectors([RULE, PROSE], AWAITING)) for _ in range(3)]
+    buyer.cancel()
+    shop.opened.set()
+    assert [len(found) for found in await asyncio.gather(*waiters)] == [2, 2, 2]
+    assert sorted(shop.sold) == sorted([PROSE, RULE])
+
+
+async def test_a_pipeline_may_be_run_inside_an_event_loop(server: OpenAIServer) -> None:
+    server.on_all(filled(**DENIAL))
+    report = TrainingPipeline(concurrency=3).train_online(_stream(4))
+    assert (report.cases, report.mistakes) == (4, 0)
+
+
+def test_a_mistake_of_the_caller_ends_the_run_and_leaves_no_task(no_key: None) -> None:
+    def buggy(given: dict[str, Any]) -> dict[str, Any]:
+        if given["transaction"].endswith("3"):
+            raise ZeroDivisionError
+        return dict(APPROVAL)
+
+    playbook = BulletPlaybook()
+    pipeline = TrainingPipeline(playbook, concurrency=4, agent=buggy)
+    with pytest.raises(ZeroDivisionError):
+        pipeline.train_online(_stream(8))
+    assert len(playbook.cases(NODE)) == 3
+
+
+def test_concurrency_is_a_number_from_one_on(no_key: None) -> None:
+    with pytest.raises(InvalidSettings, match="concurrency is a number from 1 on, not 0"):
+        TrainingPipeline(concurrency=0)

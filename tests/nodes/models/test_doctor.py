@@ -1,0 +1,154 @@
+"""The doctor: which models would be used, whether they answer, what is wrong."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from model_samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
+from openai_server import OpenAIServer, embedded, failed, filled
+from typer.testing import CliRunner
+
+from acegraph.graph import reembed
+from acegraph.graph.cli.main import app
+from acegraph.graph.operations.doctor import Finding, model_findings
+from acegraph.nodes.models.recordings import Recorder
+from acegraph.state import AceContext, BulletPlaybook
+
+HELLO = filled(greeting="hello")
+
+
+def _by_name(found: list[Finding]) -> dict[str, Finding]:
+    return {finding.name: finding for finding in found}
+
+
+def test_without_a_key_everything_is_embedded_and_well(no_key: None) -> None:
+    found = model_findings()
+    assert [f.level for f in found] == ["ok"] * 5
+    assert "OPENAI_API_KEY is not set" in found[0].text
+
+
+def test_it_says_which_models_answer_and_why_they_were_chosen(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_JUDGE_MODEL", "judge-9")
+    server.on_all(HELLO)
+    found = _by_name(model_findings(AceContext(reflector_model="embedded")))
+    assert found["server"].text.startswith(server.url)
+    assert found["agent"].text.startswith(f"{FUNCTIONS} (default) by function_calling, answered in")
+    assert found["judge"].text.startswith("judge-9 (ACE_JUDGE_MODEL) by json_schema")
+    assert found["reflector"].text == "embedded, needs no server (context)"
+    assert "1536 dimensions, threshold 0.5" in found["embedding"].text
+    assert {f.level for f in found.values()} == {"ok"}
+    assert CANARY not in str(found)
+
+
+def test_what_is_secret_in_the_address_of_a_server_is_not_told(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://ann:hush@example.org/v1?api-key=hush")
+    found = model_findings(ask=False)
+    assert found[0].text == "http://example.org/v1, a key is set"
+    assert "hush" not in str(found)
+
+
+def test_a_replay_is_told_and_not_asked(
+    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Recorder(tmp_path / "run.jsonl")
+    monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "run.jsonl"))
+    found = _by_name(model_findings())
+    assert found["server"].text.endswith("run.jsonl, nothing is asked now")
+    for name in ("agent", "judge", "reflector", "embedding"):
+        assert (found[name].level, "not asked" in found[name].text) == ("ok", True)
+
+
+def test_a_replay_without_a_recording_is_a_problem(
+    no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "none.jsonl"))
+    found = _by_name(model_findings())
+    assert found["agent"].level == found["embedding"].level == "problem"
+    assert "no recording at" in found["agent"].text
+
+
+def test_it_says_what_is_wrong(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ACE_EMBEDDING_MODEL", "unheard-of")
+    server.on_all(failed(401, f"bad key {CANARY}"))
+    server.on("embeddings", embedded(8))
+    found = _by_name(model_findings())
+    assert found["agent"] == Finding(
+        "agent",
+        "problem",
+        f"{FUNCTIONS} (default) by function_calling: {FUNCTIONS}: the server refused the key (401)",
+    )
+    assert found["embedding"].level == "warning"
+    assert "no threshold is known for it: 0.5 is assumed" in found["embedding"].text
+    assert CANARY not in str(found)
+
+
+def test_a_server_without_forms_is_a_warning(server: OpenAIServer) -> None:
+    server.on("ProbeForm", failed(400, "no"))
+    server.on("plain", HELLO)
+    found = _by_name(model_findings())
+    assert found["judge"].level == "warning"
+    assert "ACE_METHOD=prompt" in found["judge"].text
+
+
+def test_vectors_of_another_model_are_a_problem(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    playbook.add_bullet(PROSE, NODE)
+    reembed(playbook, "embedded")
+    server.on_all(HELLO)
+    found = _by_name(model_findings(playbook=playbook))
+    assert found["vectors"].level == "problem"
+    assert "reembed" in found["vectors"].text
+
+
+def test_not_asking_makes_no_request(server: OpenAIServer) -> None:
+    assert "not asked" in _by_name(model_findings(ask=False))["judge"].text
+    assert server.requests == []
+
+
+def test_a_setting_that_cannot_be_read_is_a_problem(
+    no_key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_METHOD", "telepathy")
+    [found] = model_findings()
+    assert (found.name, found.level) == ("settings", "problem")
+
+
+def test_a_model_named_without_a_key_is_a_problem(
+    no_key: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_AGENT_MODEL", SCHEMAS)
+    found = _by_name(model_findings())
+    assert found["agent"].text == f"{SCHEMAS} (ACE_AGENT_MODEL) needs OPENAI_API_KEY"
+
+
+def test_the_command_exits_with_one_where_there_is_a_problem(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    server.on_all(failed(404, "no such model"))
+    done = CliRunner().invoke(app, ["doctor", "--playbook", url, "--json"])
+    assert done.exit_code == 1
+    assert {f["level"] for f in json.loads(done.stdout)} == {"ok", "problem"}
+    assert not (tmp_path / "ace.db").exists()
+    server.on_all(HELLO)
+    assert CliRunner().invoke(app, ["doctor", "--playbook", url]).exit_code == 0
+
+
+def test_a_demonstration_with_a_model_and_no_key_is_one_line(tmp_path: Path) -> None:
+    env = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
+    command = [str(Path(sys.executable).parent / "acegraph"), "demo", "--model", FUNCTIONS]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    [line] = done.stderr.splitlines()
+    assert line.startswith(f"acegraph: model '{FUNCTIONS}' needs OPENAI_API_KEY")
+    assert (done.stdout, list(tmp_path.iterdir())) == ("", [])

@@ -1,0 +1,89 @@
+"""Chat models that are not ours."""
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.language_models import FakeListChatModel, GenericFakeChatModel
+from langchain_core.messages import AIMessage
+from langchain_openai import ChatOpenAI, OpenAIEmbeddings
+from model_samples import (
+    DENIAL,
+    NODE,
+    RULE,
+    SUSPICIOUS,
+    Run,
+    run_once,
+)
+from openai_server import (
+    OpenAIServer,
+    filled,
+)
+
+from acegraph.graph import create_ace_graph
+from acegraph.state import BulletPlaybook
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        pytest.param(lambda: FakeListChatModel(responses=[json.dumps(DENIAL)]), id="list"),
+        pytest.param(
+            lambda: GenericFakeChatModel(messages=iter([AIMessage(json.dumps(DENIAL))])),
+            id="generic",
+        ),
+        pytest.param(
+            lambda: FakeListChatModel(responses=[f"Well: {json.dumps(DENIAL)}"]), id="prose"
+        ),
+        pytest.param(
+            lambda: GenericFakeChatModel(
+                messages=iter([AIMessage([{"type": "text", "text": json.dumps(DENIAL)}])])
+            ),
+            id="blocks",
+        ),
+    ],
+)
+def test_a_chat_model_without_structured_output_answers_in_plain_json(
+    no_key: None, playbook: BulletPlaybook, run: Run, model: Callable[[], Any]
+) -> None:
+    used = playbook.add_bullet(RULE, NODE)
+    found = run(
+        create_ace_graph(playbook=playbook, agent=model()),
+        {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"},
+    )
+    assert (found["decision"], found["verdict"]) == ("DECLINE", "right")
+    assert (found["risk_score"], found["bullets_used"]) == (0.9, [used])
+
+
+def test_a_chat_model_that_only_talks_is_not_an_approval(
+    no_key: None, playbook: BulletPlaybook, run: Run
+) -> None:
+    talker = FakeListChatModel(responses=["APPROVE, I think."])
+    found = run(
+        create_ace_graph(playbook=playbook, agent=talker),
+        {"transaction": SUSPICIOUS, "ground_truth": "APPROVE"},
+    )
+    assert (found["decision"], found["verdict"]) == ("UNDECIDED", "undecided")
+    assert found["undecided"] == "agent: FakeListChatModel gave no JSON for DecisionForm"
+
+
+def test_clients_of_ones_own_can_be_given_to_the_graph(
+    server: OpenAIServer, playbook: BulletPlaybook
+) -> None:
+    playbook.add_bullet(RULE, NODE)
+    server.on("DecisionForm", filled(**DENIAL))
+    own = {"base_url": server.url, "api_key": "own-key"}
+    found = run_once(
+        create_ace_graph(
+            playbook=playbook,
+            agent=ChatOpenAI(model="own-model", **own),
+            embeddings=OpenAIEmbeddings(
+                model="own-vectors", check_embedding_ctx_length=False, **own
+            ),
+        ),
+        {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"},
+    )
+    assert found["verdict"] == "right"
+    assert [r.body["model"] for r in server.requests] == ["own-vectors", "own-model"]
+    assert {r.headers["authorization"] for r in server.requests} == {"Bearer own-key"}

@@ -1,0 +1,112 @@
+"""Answers that cannot be read are asked for once more; servers without forms in plain JSON."""
+
+import json
+
+import pytest
+from langchain_openai import ChatOpenAI
+from model_samples import (
+    APPROVAL,
+    DENIAL,
+    FUNCTIONS,
+    SCHEMAS,
+    SUSPICIOUS,
+    Run,
+    run_once,
+)
+from openai_server import OpenAIServer, failed, filled, said
+
+from acegraph.graph import create_ace_graph
+from acegraph.nodes import LanguageModel, SimpleFraudAgent
+from acegraph.state import BulletPlaybook, InvalidSettings, ModelRefused, ModelUnavailable
+
+UNSURE = {**DENIAL, "risk_score": 92}
+
+
+@pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
+def test_a_broken_answer_is_repaired_once(server: OpenAIServer, model: str) -> None:
+    server.on_all(filled(**UNSURE), filled(**DENIAL))
+    found = SimpleFraudAgent(model=model).decide(SUSPICIOUS)
+    assert (found.decision, found.risk_score) == ("DECLINE", 0.9)
+    first, second = (r.body["messages"] for r in server.chats)
+    assert second[: len(first)] == first
+    assert json.loads(second[len(first)]["content"]) == UNSURE
+    assert (
+        "risk_score: Input should be less than or equal to 1" in second[len(first) + 1]["content"]
+    )
+
+
+def test_a_broken_answer_is_not_repaired_twice(server: OpenAIServer) -> None:
+    server.on_all(filled(**UNSURE), filled(**UNSURE), filled(**DENIAL))
+    found = run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
+    assert found["decision"] == "UNDECIDED"
+    assert len(server.chats) == 2
+
+
+def test_a_model_that_calls_no_function_is_asked_in_plain_json(server: OpenAIServer) -> None:
+    server.on("DecisionForm", said("I would decline."))
+    server.on("plain", filled(**DENIAL))
+    assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
+    assert [bool(r.body.get("tools")) for r in server.chats] == [True, False]
+    assert '"risk_score"' in server.chats[1].prompt  # the schema is told in words
+
+
+@pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
+@pytest.mark.parametrize("status", [400, 422, 501])
+def test_a_server_without_forms_is_asked_in_plain_json_and_it_is_said(
+    server: OpenAIServer, run: Run, playbook: BulletPlaybook, model: str, status: int
+) -> None:
+    server.on("DecisionForm", failed(status, "response_format is not supported"))
+    server.on("plain", said(f"Sure:\n```json\n{json.dumps(DENIAL)}\n```"))
+    found = run(
+        create_ace_graph(playbook=playbook),
+        {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"},
+        agent_model=model,
+    )
+    assert (found["decision"], found["verdict"]) == ("DECLINE", "right")
+    assert len(server.chats) == 2
+    [warning] = found["warnings"]
+    assert warning.startswith(f"agent: {model} refused ")
+    assert warning.endswith("ACE_METHOD=prompt saves the first call")
+
+
+def test_a_repair_does_not_go_back_to_what_the_server_refused(server: OpenAIServer) -> None:
+    server.on("DecisionForm", failed(400, "response_format is not supported"))
+    server.on("plain", said("I would decline."), filled(**DENIAL))
+    assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
+    assert ["response_format" in r.body for r in server.chats] == [True, False, False]
+
+
+def test_the_method_can_be_chosen(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    server.on("plain", filled(**DENIAL))
+    server.on("DecisionForm", filled(**APPROVAL))
+    monkeypatch.setenv("ACE_METHOD", "prompt")
+    assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
+    own = LanguageModel(ChatOpenAI(model=SCHEMAS, max_retries=0), "function_calling")
+    graph = create_ace_graph(agent=own)
+    assert run_once(graph, {"transaction": SUSPICIOUS})["decision"] == "APPROVE"
+    assert [bool(r.body.get("tools")) for r in server.chats[:2]] == [False, True]
+
+
+def test_a_method_that_was_chosen_is_kept(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_METHOD", "json_schema")
+    server.on_all(failed(400, "no"))
+    with pytest.raises(ModelUnavailable, match="HTTP 400"):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+    assert len(server.chats) == 1
+
+
+def test_an_unknown_method_is_one_line(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ACE_METHOD", "telepathy")
+    with pytest.raises(InvalidSettings, match="ACE_METHOD is one of json_schema, "):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+
+
+def test_a_filter_in_front_of_the_model_is_a_refusal(server: OpenAIServer) -> None:
+    server.on_all(failed(400, "filtered", "content_filter"))
+    with pytest.raises(ModelRefused):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+    assert len(server.chats) == 1

@@ -1,0 +1,201 @@
+"""Damage to live rows: whatever is flipped behind the ledger's back, verify says so."""
+
+import os
+import random
+import resource
+import sqlite3
+import subprocess
+import sys
+from contextlib import closing
+from dataclasses import replace
+from enum import Enum
+from pathlib import Path
+
+import numpy as np
+import pytest
+from ledger_cases import NODE, record
+from project_paths import SUPPORT
+
+from acegraph.state import BulletPlaybook, Case, Label, PlaybookError, Shown, verify
+from acegraph.state.database.open import open_database
+
+FLIPS = 100
+TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    """A SQLite file in which every table has rows."""
+    file = tmp_path / "ace.db"
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        for i in range(3):
+            book.add_bullet(f"DECLINE when amount >= {i}", NODE, evidence={"fires": i})
+        book.remember([Case(f"h{i}", {"amount": i}, "APPROVE") for i in range(5)], NODE)
+        for i in range(12):
+            book.record(record(f"d{i}", 1, 2, amount=i), Label("DECLINE"))
+            book.conclude(f"d{i}", {"action": "refused"})
+            book.right_decision_number(f"d{i}", NODE)
+        book.label("d1", Label("APPROVE", "chargeback"))
+        book.update_stats("b3", True)
+        book.set_weights({"b1": 0.5})
+    return file
+
+
+class Word(str, Enum):  # noqa: UP042
+    """A word with a class of its own."""
+
+    DECLINE = "DECLINE"
+
+
+@pytest.mark.parametrize("risk", [None, 0.5, -0.0, float("nan"), np.float32(0.25)])
+def test_values_of_other_classes_are_no_damage(
+    risk: float | None, playbook: BulletPlaybook
+) -> None:
+    playbook.add_bullet("DECLINE when amount >= 1", np.str_(NODE), confidence=-0.0)
+    given = replace(
+        record(np.str_("d1"), 1),
+        decision=Word.DECLINE,
+        risk_score=risk,
+        playbook_version=np.int64(1),
+        shown=(Shown(np.int64(1), credited=True, verdict=None),),
+    )
+    playbook.record(given, Label(Word.DECLINE))
+    playbook.set_weights({"b1": -0.0})
+    assert verify(playbook) == []
+    assert playbook.decision("d1")["decision"] == "DECLINE"
+    assert playbook.get_bullet("b1").helpful_count == 1
+
+
+def findings(file: Path) -> list[str]:
+    """What verify says; a database that cannot even be opened has said enough."""
+    try:
+        database = open_database(f"sqlite:///{file}")
+    except PlaybookError as error:
+        return [str(error)]
+    try:
+        return verify(database)
+    finally:
+        database.close()
+
+
+def flipped(value: object, rng: random.Random) -> object:
+    """The same value, but for one bit or its presence."""
+    if value is None:
+        return rng.choice(["x", 1])
+    if isinstance(value, int):
+        return value ^ (1 << rng.randrange(16))
+    if isinstance(value, float):
+        return value + rng.choice([-1, 1]) * 2.0**-40
+    if isinstance(value, bytes):
+        return value + b"\0"
+    text = str(value)
+    if not text:
+        return "x"
+    at = rng.randrange(len(text))
+    return text[:at] + chr(ord(text[at]) ^ 1) + text[at + 1 :]
+
+
+def flip_something(connection: sqlite3.Connection, rng: random.Random) -> object:
+    """Change one value of one live row; None where the database itself refuses."""
+    table = rng.choice(TABLES.split())
+    columns = connection.execute(f"PRAGMA table_info({table})").fetchall()
+    name = rng.choice(columns)[1]
+    keys = [f'"{column[1]}"' for column in columns if column[5]]
+    row = rng.choice(connection.execute(f"SELECT {', '.join(keys)} FROM {table}").fetchall())
+    where = " AND ".join(f"{key} = ?" for key in keys)
+    (value,) = connection.execute(f'SELECT "{name}" FROM {table} WHERE {where}', row).fetchone()
+    new = flipped(value, rng)
+    try:
+        connection.execute(f'UPDATE {table} SET "{name}" = ? WHERE {where}', (new, *row))
+        connection.commit()
+    except sqlite3.IntegrityError:
+        return None
+    return table, name, value, new
+
+
+def test_every_flip_of_a_live_row_is_reported(file: Path) -> None:
+    assert findings(file) == []
+    whole = file.read_bytes()
+    rng = random.Random(7)
+    missed, flips = [], 0
+    while flips < FLIPS:
+        with closing(sqlite3.connect(file)) as connection:
+            damage = flip_something(connection, rng)
+        if damage is not None:
+            flips += 1
+            if not findings(file):
+                missed.append(damage)
+        for tail in ("-wal", "-shm"):
+            Path(f"{file}{tail}").unlink(missing_ok=True)
+        file.write_bytes(whole)
+    assert missed == []
+    assert findings(file) == []
+
+
+@pytest.mark.parametrize("table", "bullets history cases decisions selections outcomes".split())
+def test_a_row_that_is_gone_is_reported(file: Path, table: str) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute(f"DELETE FROM {table} WHERE hash = (SELECT max(hash) FROM {table})")
+    connection.close()
+    assert findings(file) != []
+
+
+def test_damage_is_not_mended_by_writing_to_the_row(file: Path) -> None:
+    with sqlite3.connect(file) as connection:
+        connection.execute(
+            "UPDATE bullets SET content = 'APPROVE when amount >= 0' WHERE number = 1"
+        )
+    connection.close()
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        book.record(record("late", 1, amount=99), Label("DECLINE"))
+        book.set_weights({"b1": 0.75})
+        book.set_status("b1", "retired", "odd")
+    assert any("bullets 1:" in finding for finding in findings(file))
+
+
+WRITER = """
+import resource, sys
+from ledger_cases import NODE, record
+from acegraph.state import BulletPlaybook, Label, PlaybookError
+
+file, limit = sys.argv[1], int(sys.argv[2])
+with BulletPlaybook("sqlite:///" + file) as book:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
+    try:
+        for i in range(100_000):
+            book.record(record(f"full-{i}", 1, amount=i, reasons=("x" * 500,)), Label("DECLINE"))
+            print(f"full-{i}", flush=True)
+    except PlaybookError as error:
+        print("ERROR", error, flush=True)
+    print("COUNT", book.get_bullet("b1").times_selected, flush=True)
+"""
+
+
+def test_a_disk_that_fills_up_loses_nothing_acknowledged(file: Path) -> None:
+    limit = file.stat().st_size + 1_500_000
+    environment = {**os.environ, "PYTHONPATH": str(SUPPORT)}
+    ran = subprocess.run(
+        [sys.executable, "-c", WRITER, str(file), str(limit)],
+        capture_output=True,
+        text=True,
+        env=environment,
+        preexec_fn=_ignore_the_signal,
+        timeout=120,
+    )
+    *acknowledged, error, count = ran.stdout.splitlines()
+    assert error.startswith("ERROR cannot write to sqlite:///"), ran.stderr
+    assert len(acknowledged) > 20
+    assert int(count.split()[1]) == 12 + len(acknowledged)
+    with BulletPlaybook(f"sqlite:///{file}") as book:  # space is back
+        assert verify(book) == []
+        assert all(book.decision(i)["label"] == "DECLINE" for i in acknowledged)
+        book.record(record("after", 1, amount=5), Label("DECLINE"))
+        assert book.get_bullet("b1").times_selected == 13 + len(acknowledged)
+        assert verify(book) == []
+
+
+def _ignore_the_signal() -> None:
+    import signal
+
+    signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails as on a full disk
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))

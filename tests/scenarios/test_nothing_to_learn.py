@@ -1,0 +1,13 @@
+"""Labels dealt out at random: a generated stream in which nothing can be learned."""
+
+from pathlib import Path
+
+from test_learning import balanced, demo
+
+
+def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
+    noise = demo(tmp_path, "--shuffle-labels")
+    for mode in ("offline", "offline_online", "online"):
+        test = noise["modes"][mode]["against_vanilla"]
+        assert test["gained"] <= test["lost"] or test["p_value"] > 0.05
+        assert abs(balanced(noise, mode) - 0.5) < 0.04
