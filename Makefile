@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove test bench soak test-llm lint format types check clean
+.PHONY: help install demo prove test bench soak test-llm docs lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -24,7 +24,7 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 	$(BIN)/acegraph demo
 
 prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift, growth and others
-	$(BIN)/acegraph prove
+	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/learning.py
 
 test: $(STAMP)  ## run all tests
@@ -42,6 +42,10 @@ test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py
+
+docs: $(STAMP)  ## build the documentation site into site/: strictly, without a network
+	$(BIN)/python docs/stage.py
+	$(BIN)/zensical build --strict --clean
 
 lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
@@ -62,4 +66,4 @@ format: $(STAMP)  ## format the code
 check: lint test  ## everything that must pass
 
 clean:  ## remove what the targets made
-	rm -rf $(VENV) build dist out *.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist out site *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -19,19 +19,19 @@ Work = Callable[[], Any]
 
 
 def compare(*works: Work, repeats: int = REPEATS) -> list[float]:
-    """The median CPU seconds of each; they take turns, so that all meet the same machine."""
+    """The median CPU seconds of each; they take turns, so that a busy moment slows all alike."""
     times: list[list[float]] = [[] for _ in works]
     for turn in range(repeats + 1):
-        for work, found in zip(works, times, strict=True):
+        for work, seconds in zip(works, times, strict=True):
             start = time.process_time()
             work()
             if turn:  # the first turn warms up
-                found.append(time.process_time() - start)
-    return [statistics.median(found) for found in times]
+                seconds.append(time.process_time() - start)
+    return [statistics.median(seconds) for seconds in times]
 
 
 class Embedded(Embeddings):
-    """Queries that are embedded already."""
+    """An embedding model that knows the vectors of its texts."""
 
     model = "bench"
 
@@ -39,16 +39,16 @@ class Embedded(Embeddings):
         self.vectors = vectors
 
     def embed_query(self, text: str) -> list[float]:
-        """One query."""
+        """The vector of a query."""
         return self.vectors[text]  # type: ignore[return-value]
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        """Several."""
+        """The vectors of several texts."""
         return [self.embed_query(text) for text in texts]
 
 
 def embedded(vectors: dict[str, Vector]) -> EmbeddingModel:
-    """The same with a memory: a text is asked for once, by the turn that warms up."""
+    """The model with a memory: a text is embedded once, in the turn that warms up."""
     return named_embeddings(Embedded(vectors)).remembering()
 
 
@@ -71,22 +71,22 @@ def bullets_of(size: int, seed: int = 0, *, rules: bool = False) -> Iterable[Bul
 def around(query: Vector, size: int, seed: int = 0) -> Vector:
     """Unit vectors whose cosines with the query are spread evenly from 0.1 to 0.9."""
     rng = np.random.default_rng(seed)
-    found = rng.standard_normal((size, len(query)), dtype=np.float32)
-    found -= np.outer(found @ query, query)
-    found /= np.linalg.norm(found, axis=1, keepdims=True)
+    vectors = rng.standard_normal((size, len(query)), dtype=np.float32)
+    vectors -= np.outer(vectors @ query, query)
+    vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
     cosines = rng.uniform(0.1, 0.9, size).astype(np.float32)[:, None]
-    found *= np.sqrt(1 - cosines**2)
-    found += cosines * query
-    return found
+    vectors *= np.sqrt(1 - cosines**2)
+    vectors += cosines * query
+    return vectors
 
 
 def playbook_of(bullets: Iterable[Bullet], vectors: Vector) -> BulletPlaybook:
-    """A playbook filled past its database: 100,000 inserts would outlast everything measured."""
+    """A playbook filled in memory only: 100,000 inserts would take longer than the measurements."""
     playbook = BulletPlaybook()
     for bullet in bullets:
         playbook._bullets[bullet.number] = bullet
-    shelf = playbook._bullets.shelf(NODE)
-    shelf.put_vectors(Embedded.model, enumerate(vectors, start=1))
+    node_bullets = playbook._bullets.of_node(NODE)
+    node_bullets.put_vectors(Embedded.model, enumerate(vectors, start=1))
     return playbook
 
 

@@ -1,4 +1,4 @@
-"""Merging one candidate against a full scan with `SequenceMatcher`, and the answers compared."""
+"""The curator's search for duplicates, beside a full scan with `SequenceMatcher`."""
 
 import random
 from difflib import SequenceMatcher
@@ -23,20 +23,20 @@ ODD = "İstanbul naïve ß 支払い ÅNGSTRÖM".split()
 
 
 def sentence(rng: random.Random, words: int = 12, vocabulary: list[str] = WORDS) -> str:
-    """Words in a row, with a number."""
+    """Random words, and a number."""
     number = rng.randint(1, 5000)
     return " ".join(rng.choice(vocabulary) for _ in range(words)) + f" above {number}"
 
 
 def neighbour(text: str, rng: random.Random) -> str:
-    """A text one word away."""
+    """The text with one word changed."""
     words = text.split(" ")
     words[rng.randrange(len(words))] = rng.choice(WORDS)
     return " ".join(words)
 
 
 def full_scan(candidate: str, texts: list[str]) -> list[int]:
-    """The rule, written down."""
+    """The duplicates by definition: every text is compared."""
     return [
         i
         for i, text in enumerate(texts)
@@ -45,7 +45,7 @@ def full_scan(candidate: str, texts: list[str]) -> list[int]:
 
 
 def playbook_of(texts: list[str]) -> BulletPlaybook:
-    """A playbook with these texts, filled past its database."""
+    """A playbook with these texts, filled in memory only."""
     playbook = BulletPlaybook()
     for number, text in enumerate(texts, start=1):
         playbook._bullets[number] = Bullet(f"b{number}", text, NODE)
@@ -54,7 +54,10 @@ def playbook_of(texts: list[str]) -> BulletPlaybook:
 
 
 def merging(size: int) -> dict[str, float]:
-    """One candidate into so many bullets, twenty of them above the bound; each turn another one."""
+    """Times to merge one candidate among so many bullets, twenty of them alike.
+
+    Each turn merges another candidate.
+    """
     rng = random.Random(size)
     candidates = [sentence(rng) for _ in range(REPEATS + 1)]
     texts = [sentence(rng, rng.randint(8, 18)) for _ in range(size)]
@@ -82,7 +85,7 @@ def merging(size: int) -> dict[str, float]:
 
 
 def answers() -> int:
-    """Pairs, random and adversarial, on which both give the same answer; it raises otherwise."""
+    """How many random and adversarial pairs were tried; it raises if the two answers differ."""
     rng = random.Random(0)
     for i in range(PAIRS):
         vocabulary = WORDS + ODD * rng.randrange(3)
@@ -102,13 +105,14 @@ def answers() -> int:
 
 def main() -> dict[str, Any]:
     """Measure at all sizes and print the table."""
-    found = {size: merging(size) for size in SIZES}
+    by_size = {size: merging(size) for size in SIZES}
     rows = [["CPU", *(f"{size:,}" for size in SIZES)]]
-    rows += [[name, *(f"{found[s][name]:.2f}" for s in SIZES)] for name in found[SIZES[0]]]
+    rows += [[name, *(f"{by_size[s][name]:.2f}" for s in SIZES)] for name in by_size[SIZES[0]]]
     table(f"Merging one candidate, {ABOVE} above the bound", rows)
     same = answers()
     print(f"same answer as the full scan on {same:,} pairs of {PAIRS:,}")
-    return {"sizes": {str(size): figures for size, figures in found.items()}, "same answers": same}
+    sizes = {str(size): figures for size, figures in by_size.items()}
+    return {"sizes": sizes, "same answers": same}
 
 
 if __name__ == "__main__":

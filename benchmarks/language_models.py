@@ -1,8 +1,8 @@
-"""How fast and how dear the language-model path is, beside a bare LangGraph + ChatOpenAI loop.
+"""Time and calls with language models, beside a bare loop of LangGraph and ChatOpenAI.
 
 A server in a process of its own speaks the protocol and answers after a delay. The pipeline decides
-a stream in mode `online`; the bare loop makes the same calls, with the same clients, in a graph of
-its own, and does nothing else: no playbook, no selection, no ledger.
+a stream in mode `online`. The bare loop makes the same calls with the same clients in a graph that
+does nothing else: no playbook, no selection, no ledger.
 
     python benchmarks/language_models.py                    # 128 cases, 32 at once, 1 s an answer
     python benchmarks/language_models.py --mistakes 0.1     # one wrong decision in ten
@@ -33,14 +33,14 @@ _DIMENSIONS = 1536
 
 
 class Server:
-    """Answers chats by what it was told about each text, embeddings by their words."""
+    """Answers chats with the decision set for each text, embeddings by the words of the text."""
 
     def __init__(self, delay: float, decisions: dict[str, str]) -> None:
         self.delay, self.decisions = delay, decisions
         self.counts: Counter[str] = Counter()
 
     async def serve(self, ready: Any) -> None:
-        """Listen on a free port of loopback, and say which."""
+        """Listen on a free port of loopback, and send its number."""
         server = await asyncio.start_server(self._talk, "127.0.0.1", 0)
         ready.send(server.sockets[0].getsockname()[1])
         await server.serve_forever()
@@ -73,7 +73,7 @@ class Server:
 
     def _filled(self, given: dict[str, Any]) -> tuple[str, dict[str, Any]]:
         prompt = "\n".join(str(message["content"]) for message in given["messages"])
-        texts = [found[2] for found in _FENCED.finditer(prompt)] or [prompt]
+        texts = [match[2] for match in _FENCED.finditer(prompt)] or [prompt]
         if "ReflectionForm" in json.dumps([given.get("tools"), given.get("response_format")]):
             about = next((t for t in texts if t in self.decisions), prompt)
             name = f"case {zlib.crc32(about.encode()):08x}"
@@ -171,8 +171,8 @@ def bare_graph(client: Any) -> Any:
         return {}
 
     async def reflect(state: Bare) -> Bare:
-        found = await reflector.ainvoke(f"What is to be learned from this?\n{state['text']}")
-        return {"lesson": found["parsed"].new_bullet}
+        answer = await reflector.ainvoke(f"What is to be learned from this?\n{state['text']}")
+        return {"lesson": answer["parsed"].new_bullet}
 
     async def keep(state: Bare) -> Bare:
         await embedder.aembed_documents([state["lesson"]])
@@ -195,20 +195,20 @@ def bare_graph(client: Any) -> Any:
 
 
 def bare_loop(cases: list[tuple[str, bool]], at_once: int) -> None:
-    """Run it over the cases, as many at once."""
+    """Run the bare graph over the cases, so many of them at once."""
     import openai
 
     async def everything() -> None:
-        gate = asyncio.Semaphore(at_once)
+        places = asyncio.Semaphore(at_once)
         async with openai.DefaultAsyncHttpxClient() as client:
             graph = bare_graph(client)
 
-            async def one(number: int, text: str, wrong: bool) -> None:
-                async with gate:  # the first cases find no bullet, and ours embeds nothing there
+            async def run(number: int, text: str, wrong: bool) -> None:
+                async with places:  # the first cases find no bullet, so ours embeds nothing
                     state = {"text": text, "wrong": wrong, "embeds": number >= at_once}
                     await graph.ainvoke(state)
 
-            await asyncio.gather(*(one(n, text, wrong) for n, (text, wrong) in enumerate(cases)))
+            await asyncio.gather(*(run(n, text, wrong) for n, (text, wrong) in enumerate(cases)))
 
     asyncio.run(everything())
 
@@ -236,7 +236,7 @@ def main() -> None:
     server.start()
     url = f"http://127.0.0.1:{here.recv()}/v1"
     os.environ |= {"OPENAI_API_KEY": "benchmark", "OPENAI_BASE_URL": url, "NO_PROXY": "127.0.0.1"}
-    TrainingPipeline().evaluate(examples[:1], "vanilla")  # what the first call imports and builds
+    TrainingPipeline().evaluate(examples[:1], "vanilla")  # the first call imports and builds
     bare_loop([(texts[0], True)], 1)
     _counts(url)
     for _ in range(2):

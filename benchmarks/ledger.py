@@ -1,9 +1,9 @@
 """What an outcome costs: the ledger beside the same rows written by hand with `sqlite3`.
 
 One outcome is a case, a decision, three selections, its label and the counters of three bullets in
-one transaction. By hand means: the same tables and columns, statements prepared, nothing checked,
-hashed or kept in memory. Beside it stands the same with the hashes that `acegraph verify` wants to
-find, written as plainly: what is left for a ledger around them.
+one database transaction. By hand means: the same tables and columns, statements prepared, nothing
+checked, hashed or kept in memory. A third way writes by hand with the hashes that `acegraph verify`
+checks.
 
     python benchmarks/ledger.py
 """
@@ -46,7 +46,7 @@ def new_playbook(folder: str, durability: Durability) -> BulletPlaybook:
 
 
 def new_record(number: int) -> DecisionRecord:
-    """A decision as the graph gives it."""
+    """A decision as the graph records it."""
     given = Transaction.of({"amount": number, "country": "NO", "channel": "web"})
     shown = tuple(Shown(n, True, "DECLINE") for n in (1, 2, 3))
     return DecisionRecord(
@@ -95,7 +95,7 @@ def connected(folder: str, durability: Durability) -> sqlite3.Connection:
 def by_hand(
     folder: str, durability: Durability, records: list[DecisionRecord], batch: int
 ) -> float:
-    """Outcomes per second with the standard library's module."""
+    """Outcomes per second with the `sqlite3` module."""
     connection, place = connected(folder, durability), count(100)
     started = time.perf_counter()
     for start in range(0, len(records), batch):
@@ -128,12 +128,12 @@ CASE_ROW, DECISION_ROW, SELECTION_ROW, OUTCOME_ROW = (
 def hashed_by_hand(
     folder: str, durability: Durability, records: list[DecisionRecord], batch: int
 ) -> float:
-    """The same with every hash, so that `verify` finds nothing wrong."""
+    """Outcomes per second by hand with every hash, so that `verify` finds nothing wrong."""
     connection = connected(folder, durability)
     p, seal = connection.execute("SELECT position, seal FROM clock").fetchone()
-    known = connection.execute("SELECT number, hash, changed FROM bullets").fetchall()
-    whole = {n: found for n, found, _ in known}
-    lasting = {n: found ^ hash_values((n, 0, 0, 0, changed)) for n, found, changed in known}
+    bullets = connection.execute("SELECT number, hash, changed FROM bullets").fetchall()
+    whole = {n: row_hash for n, row_hash, _ in bullets}
+    lasting = {n: row_hash ^ hash_values((n, 0, 0, 0, at)) for n, row_hash, at in bullets}
     counts = dict.fromkeys(whole, 0)
     started = time.perf_counter()
     for start in range(0, len(records), batch):
@@ -174,7 +174,7 @@ def hashed_by_hand(
 
 
 def check_hashed_by_hand() -> None:
-    """It is the same transaction: the ledger's own audit finds nothing wrong with it."""
+    """Check with the ledger's own audit that the rows written by hand are right."""
     with tempfile.TemporaryDirectory() as folder:
         hashed_by_hand(folder, "normal", [new_record(n) for n in range(100)], BATCH)
         (file,) = Path(folder).glob("*.db")
@@ -183,14 +183,14 @@ def check_hashed_by_hand() -> None:
 
 
 def compare(durability: Durability, batch: int, outcomes: int, repeats: int) -> dict[str, Any]:
-    """All ways in turn, so that a busy moment hits each."""
+    """The three ways in turn, so that a busy moment slows each."""
     records = [new_record(n) for n in range(outcomes)]
     ways = (ours, by_hand, hashed_by_hand)
     rates = []
     with tempfile.TemporaryDirectory() as folder:
         for _ in range(repeats):
             rates.append([way(folder, durability, records, batch) for way in ways])
-    middle = [round(median(found)) for found in zip(*rates, strict=True)]
+    middle = [round(median(some)) for some in zip(*rates, strict=True)]
     return {
         "durability": durability,
         "batch": batch,
@@ -203,9 +203,9 @@ def compare(durability: Durability, batch: int, outcomes: int, repeats: int) -> 
 
 
 def flush_ms(normal: dict[str, Any], full: dict[str, Any], wanted: float) -> tuple[float, float]:
-    """What a flush costs here, and from which cost on the wanted ratio holds.
+    """The cost of a flush on this machine, and the cost from which on the wanted ratio holds.
 
-    By arithmetic: a slower flush takes the same longer both ways.
+    It is calculated: a slower flush slows both ways by the same time.
     """
     ours, by_hand = 1e3 / full["ours_per_second"], 1e3 / full["by_hand_per_second"]
     here = max(by_hand - 1e3 / normal["by_hand_per_second"], 0.0)
@@ -213,7 +213,7 @@ def flush_ms(normal: dict[str, Any], full: dict[str, Any], wanted: float) -> tup
 
 
 def labels(number: int) -> dict[str, Any]:
-    """The cost of a file of labels for stored decisions, without and with learning."""
+    """The time that a file of labels for stored decisions takes."""
     with tempfile.TemporaryDirectory() as folder, new_playbook(folder, "normal") as playbook:
         for start in range(0, number, 1_000):
             with playbook.writing():
@@ -232,7 +232,7 @@ def labels(number: int) -> dict[str, Any]:
 
 
 def main(quick: bool = False) -> dict[str, Any]:
-    """Print the table and give the figures."""
+    """Print the table and return the figures."""
     size, repeats = (200, 3) if quick else (1_000, 9)
     plans: list[tuple[Durability, int, int, float]] = [
         ("normal", 1, size, 0.25),

@@ -1,4 +1,4 @@
-"""What 100,000 bullets hold in memory, and what growing by one copies."""
+"""How much memory 100,000 bullets take, and how much is copied to add one."""
 
 import tracemalloc
 from typing import Any
@@ -14,18 +14,18 @@ NODE = "bench"
 
 
 def main() -> dict[str, Any]:
-    """Fill a playbook's memory one bullet after the other and weigh it."""
+    """Fill the index of a playbook one bullet after the other, and print what it holds."""
     rng = np.random.default_rng(0)
     raw = copied = 0
     tracemalloc.start()
     roster = BulletIndex()
-    shelf = roster.shelf(NODE)
+    node_bullets = roster.of_node(NODE)
     matrix = None
     for bullet in bullets_of(SIZE + MORE):
         roster[bullet.number] = bullet
         vector = rng.standard_normal(DIMENSIONS, dtype=np.float32)
-        shelf.put_vectors(Embedded.model, [(bullet.number, vector)])
-        grown = shelf.matrix(Embedded.model)
+        node_bullets.put_vectors(Embedded.model, [(bullet.number, vector)])
+        grown = node_bullets.matrix(Embedded.model)
         assert grown is not None
         if bullet.number > SIZE and grown.rows is not matrix:
             copied += bullet.number - 1
@@ -35,13 +35,13 @@ def main() -> dict[str, Any]:
         if bullet.number == SIZE:
             held = tracemalloc.get_traced_memory()[0]
     tracemalloc.stop()
-    found = {
+    figures = {
         "bytes held / raw bytes of vectors and text": held / raw,
         "bytes held per bullet": held / SIZE,
         "rows copied per bullet added": copied / MORE,
     }
-    table(f"Memory at {SIZE:,} bullets", [[name, f"{f:,.2f}"] for name, f in found.items()])
-    return found
+    table(f"Memory at {SIZE:,} bullets", [[name, f"{f:,.2f}"] for name, f in figures.items()])
+    return figures
 
 
 if __name__ == "__main__":

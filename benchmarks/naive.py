@@ -9,7 +9,7 @@ from acegraph.state.playbook.vector_matrix import Vector
 
 
 def cosine(a: Vector, b: Vector) -> float:
-    """Of any two vectors."""
+    """The cosine of two vectors."""
     lengths = np.linalg.norm(a) * np.linalg.norm(b)
     return float(np.dot(a, b) / lengths) if lengths > 0 else 0.0
 

@@ -1,4 +1,4 @@
-"""What the graph costs beyond LangGraph itself: CPU of a run on the wrong path, and the import."""
+"""What the graph costs beyond LangGraph itself: CPU of a run that learns, and of the import."""
 
 import statistics
 import subprocess
@@ -57,7 +57,7 @@ def bare_graph(**schemas: Any) -> Any:
 
 
 def running(graph: Any, given: dict[str, Any]) -> Any:
-    """Some runs in a row."""
+    """A function that runs the graph several times."""
 
     def work() -> None:
         for _ in range(RUNS):
@@ -67,32 +67,34 @@ def running(graph: Any, given: dict[str, Any]) -> Any:
 
 
 class Unwritten(BulletPlaybook):
-    """A playbook that keeps no record after its first runs: the least any ledger could cost."""
+    """A playbook that stops writing after its first runs: a ledger that costs nothing."""
 
     is_off = False
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        """As if it had been written."""
+        """Answer as if the decision had been written."""
         if not self.is_off:
             return super().record(record, label)
-        return Recorded(record.decision, record.node, first=True, counted=True, label=label)
+        return Recorded(
+            record.decision, record.node, is_new_decision=True, counted=True, label=label
+        )
 
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
-        """As if nothing had been learned."""
+        """Answer as if nothing had been learned."""
         return None if self.is_off else super().lesson(decision_id)
 
     def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
-        """As if it had been written."""
+        """Do nothing, as if the lesson had been written."""
         if not self.is_off:
             super().conclude(decision_id, lesson)
 
     def writing(self) -> Any:
-        """No transaction."""
+        """Without a database transaction."""
         return nullcontext() if self.is_off else super().writing()
 
 
 def ace_graph(playbook: BulletPlaybook) -> Any:
-    """Ours, with constants for agent and reflector."""
+    """Our graph, with constant answers of agent and reflector."""
     lesson = {
         "new_bullet": "Gift cards bought at night deserve a decline",
         "problem_types": [],
@@ -131,22 +133,23 @@ def main() -> dict[str, Any]:
             running(same_state, wrong),
             *(running(graph, wrong) for graph in graphs.values()),
         )
-    found = {"bare ms": 1e3 * bare / RUNS, "bare with our state / bare": with_state / bare}
+    figures = {"bare ms": 1e3 * bare / RUNS, "bare with our state / bare": with_state / bare}
     for name, seconds in zip(graphs, ours, strict=True):
-        found[f"{name} ms"], found[f"{name} / bare"] = 1e3 * seconds / RUNS, seconds / bare
+        figures[f"{name} ms"], figures[f"{name} / bare"] = 1e3 * seconds / RUNS, seconds / bare
     times: dict[str, list[float]] = {name: [] for name in IMPORTS}
     for _ in range(21):
         for name, seconds in times.items():
             seconds.append(import_seconds(IMPORTS[name]))
     medians = [statistics.median(seconds) for seconds in times.values()]
-    found |= {
+    figures |= {
         "import StateGraph ms": 1e3 * medians[0],
         "import create_ace_graph / StateGraph": medians[1] / medians[0],
     }
     table(
-        "A run on the wrong path, all five nodes, CPU", [[n, f"{f:.2f}"] for n, f in found.items()]
+        "A run on the wrong path, all five nodes, CPU",
+        [[n, f"{f:.2f}"] for n, f in figures.items()],
     )
-    return found
+    return figures
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Precision and recall of the curator on the labelled pairs, through `merge_bullet` itself."""
+"""Precision and recall of the curator's `merge_bullet` on labelled pairs of heuristics."""
 
 import json
 from collections import Counter
@@ -15,7 +15,7 @@ KINDS = ("duplicate", "paraphrase", "contradiction", "threshold", "unrelated")
 
 
 def is_refused(left: str, right: str) -> bool:
-    """Whether the second is refused after the first."""
+    """Whether the second heuristic is refused after the first."""
     with BulletPlaybook() as playbook:
         curator = Curator()
         curator.merge_bullet(left, NODE, playbook)
@@ -23,7 +23,7 @@ def is_refused(left: str, right: str) -> bool:
 
 
 def measure(half: str) -> dict[str, Any]:
-    """How many of each kind are called duplicates."""
+    """How many pairs of each kind are called duplicates."""
     every, called = Counter[str](), Counter[str]()
     for pair in map(json.loads, PAIRS.read_text().splitlines()):
         if pair["half"] == half:
@@ -40,13 +40,13 @@ def measure(half: str) -> dict[str, Any]:
 
 def main() -> dict[str, Any]:
     """Measure both halves and print the table."""
-    found = {half: measure(half) for half in ("tune", "held out")}
-    rows = [["", *found]]
-    for name, value in found["tune"].items():
-        figures = (value, found["held out"][name])
+    halves = {half: measure(half) for half in ("tune", "held out")}
+    rows = [["", *halves]]
+    for name, value in halves["tune"].items():
+        figures = (value, halves["held out"][name])
         rows.append([name, *(f if isinstance(f, str) else f"{f:.3f}" for f in figures)])
     table("Labelled pairs", rows)
-    return found
+    return halves
 
 
 if __name__ == "__main__":

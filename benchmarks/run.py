@@ -28,7 +28,7 @@ PARTS = {
 
 
 def processor() -> str:
-    """The name of the processor, where the system tells it."""
+    """The name of the processor, or of its family if the system does not tell more."""
     file = Path("/proc/cpuinfo")
     lines = file.read_text().splitlines() if file.exists() else []
     names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
@@ -36,7 +36,7 @@ def processor() -> str:
 
 
 def main() -> None:
-    """Run them all."""
+    """Run every benchmark."""
     machine = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "processor": f"{os.cpu_count()} x {processor()}",
@@ -45,14 +45,14 @@ def main() -> None:
         "load": os.getloadavg()[0],
     }
     print(", ".join(f"{name} {value}" for name, value in machine.items()))
-    found = {}
+    figures = {}
     for name, part in PARTS.items():
         start = time.monotonic()
-        found[name] = part()
+        figures[name] = part()
         print(f"({name} took {time.monotonic() - start:.0f} s)", flush=True)
     file = Path("out/bench.json")
     file.parent.mkdir(exist_ok=True)
-    file.write_text(json.dumps({"machine": machine, **found}, indent=2) + "\n")
+    file.write_text(json.dumps({"machine": machine, **figures}, indent=2) + "\n")
     print(f"\nwritten to {file}")
 
 

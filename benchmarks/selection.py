@@ -1,4 +1,4 @@
-"""Selection of 5 bullets against the bare product `E @ q` of the same matrix, and a naive loop."""
+"""Selection of 5 bullets, beside the bare product `E @ q` of the same matrix and a naive loop."""
 
 import math
 from typing import Any
@@ -38,7 +38,7 @@ def measure(size: int) -> dict[str, float]:
     query /= np.linalg.norm(query)
     vectors, bullets = around(query, size, size), list(bullets_of(size, size))
     playbook = playbook_of(bullets, vectors)
-    matrix = playbook.view(NODE).shelf.matrix(Embedded.model)
+    matrix = playbook.view(NODE).node_bullets.matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
     embeddings = embedded({QUERY: query, **{f"q{i}": query for i in range(BATCH)}})
@@ -52,38 +52,38 @@ def measure(size: int) -> dict[str, float]:
 
     works = [lambda: rows @ query, *(selecting(t) for t in SHARES.values())]
     bare, *selections = compare(*works)
-    found = {"bare ms": 1e3 * bare}
+    figures = {"bare ms": 1e3 * bare}
     for share, seconds in zip(SHARES, selections, strict=True):
-        found[f"{share} ms"], found[f"{share} / bare"] = 1e3 * seconds, seconds / bare
+        figures[f"{share} ms"], figures[f"{share} / bare"] = 1e3 * seconds, seconds / bare
     if size <= 10_000:
         threshold = SHARES["5 %"]
 
         def loop() -> list[str]:
             return naive.select(bullets, vectors, query, threshold, 5, decision_rng(0, "d"))
 
-        one = selecting(threshold)
+        select_once = selecting(threshold)
 
         def in_a_row() -> None:
             for _ in range(IN_A_ROW):
-                one()
+                select_once()
 
-        assert loop() == [b.id for b in one()[0]]
-        slow, cold, fast = compare(loop, one, in_a_row)
-        found["naive / 5 %"] = slow / (fast / IN_A_ROW)
-        found["naive / 5 %, cold"] = slow / cold
+        assert loop() == [b.id for b in select_once()[0]]
+        slow, cold, fast = compare(loop, select_once, in_a_row)
+        figures["naive / 5 %"] = slow / (fast / IN_A_ROW)
+        figures["naive / 5 %, cold"] = slow / cold
         queries = [f"q{i}" for i in range(BATCH)]
         many = selector(threshold)
         single, batch = compare(
             selecting(threshold), lambda: many.select_many(queries, NODE, playbook, 5)
         )
-        found["one / batch of 64"] = single / (batch / BATCH)
-    return found | measure_rules(size, vectors, query)
+        figures["one / batch of 64"] = single / (batch / BATCH)
+    return figures | measure_rules(size, vectors, query)
 
 
 def measure_rules(size: int, vectors: Any, query: Any) -> dict[str, float]:
-    """The same where every bullet carries a condition of three comparisons, one in twenty holds."""
+    """The figures for bullets with conditions of three comparisons, of which one in twenty holds."""
     playbook = playbook_of(bullets_of(size, size, rules=True), vectors)
-    matrix = playbook.view(NODE).shelf.matrix(Embedded.model)
+    matrix = playbook.view(NODE).node_bullets.matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
     text = "amount: 50; hour: 1; vpn: true"
@@ -97,20 +97,20 @@ def measure_rules(size: int, vectors: Any, query: Any) -> dict[str, float]:
 
 def main() -> dict[str, Any]:
     """Measure at all sizes and print the table."""
-    found = {size: measure(size) for size in SIZES}
-    names = list(found[10_000])
+    by_size = {size: measure(size) for size in SIZES}
+    names = list(by_size[10_000])
     rows = [["CPU, 1536 dimensions", *(f"{size:,}" for size in SIZES)]]
     for name in names:
-        figures = [found[size].get(name) for size in SIZES]
+        figures = [by_size[size].get(name) for size in SIZES]
         rows.append([name, *("" if f is None else f"{f:.2f}" for f in figures)])
     table("Selection of 5", rows)
     exponents = {
-        name: math.log10(found[100_000][name] / found[1_000][name]) / 2
+        name: math.log10(by_size[100_000][name] / by_size[1_000][name]) / 2
         for name in names
         if name.endswith(" ms")
     }
     table("Growth exponent, 1,000 to 100,000", [[n, f"{e:.2f}"] for n, e in exponents.items()])
-    return {"sizes": {str(size): figures for size, figures in found.items()}, "growth": exponents}
+    return {"sizes": {str(size): some for size, some in by_size.items()}, "growth": exponents}
 
 
 if __name__ == "__main__":

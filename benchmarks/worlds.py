@@ -1,8 +1,7 @@
-"""The learner on made-up data of nine kinds, beside plain learners: it must fit none in particular.
+"""Learning on made-up data of nine kinds, beside the baselines: no kind may be favoured.
 
 It runs the reflector's and the curator's parts in a loop without the graph, which is fast enough to
-compare gate levels. *false*: active bullets that use a field without any influence, all seeds
-together.
+compare gate levels. *false*: active bullets of all seeds that use a field without any influence.
 """
 
 import argparse
@@ -14,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.experiments.baselines import run_challengers
+from acegraph.graph.experiments.baselines import run_baselines
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator
@@ -142,34 +141,34 @@ def draw(world: World, n: int, rate: float, rng: np.random.Generator) -> list[di
 def learn(items: list[dict[str, Any]], level: str) -> BulletPlaybook:
     """One pass over labelled history: decide, and learn from each mistake."""
     playbook, curator = BulletPlaybook(), Curator(gate=level)  # type: ignore[arg-type]
-    given = [(Transaction.of(item["query"]), item["answer"]) for item in items]
-    cases = [Case(str(i), read_fields(t), label, t.text) for i, (t, label) in enumerate(given)]
+    labelled = [(Transaction.of(item["query"]), item["answer"]) for item in items]
+    cases = [Case(str(i), read_fields(t), label, t.text) for i, (t, label) in enumerate(labelled)]
     playbook.remember(cases, NODE)
     table = playbook.cases(NODE)
-    for (transaction, label), case in zip(given, cases, strict=True):
+    for (transaction, label), case in zip(labelled, cases, strict=True):
         bullets = playbook.get_bullets_for_node(NODE)
         if analyse(case.fields, bullets).decision == label:
             continue
-        known = frozenset(name for b in bullets if b.condition for name in b.condition.fields)
+        used = frozenset(name for b in bullets if b.condition for name in b.condition.fields)
         log_odds = log_odds_over(table, bullets)
-        found = induce_bullet(transaction, label, table, log_odds, known, gate_of(level))
-        if found is None:
+        bullet = induce_bullet(transaction, label, table, log_odds, used, gate_of(level))
+        if bullet is None:
             curator.tend(NODE, playbook)
         else:
-            condition = Condition.from_json(found["condition"] or {})
-            curator.curate(found["new_bullet"], NODE, playbook, condition=condition)
+            condition = Condition.from_json(bullet["condition"] or {})
+            curator.curate(bullet["new_bullet"], NODE, playbook, condition=condition)
     return playbook
 
 
 def decide(playbook: BulletPlaybook, items: list[dict[str, Any]]) -> Run:
-    """What the frozen playbook says."""
+    """The decisions of the frozen playbook."""
     table = CaseTable(
         Case(str(i), read_fields(Transaction.of(item["query"])), item["answer"])
         for i, item in enumerate(items)
     )
     declined = log_odds_over(table, playbook.get_bullets_for_node(NODE)) > 0
-    said = ["DECLINE" if d else "APPROVE" for d in declined]
-    return Run([item["answer"] for item in items], said, [None] * len(items))
+    decisions = ["DECLINE" if d else "APPROVE" for d in declined]
+    return Run([item["answer"] for item in items], decisions, [None] * len(items))
 
 
 def main(words: list[str] | None = None) -> int:
@@ -179,29 +178,29 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--gate", default="standard")
     parser.add_argument("--no-baselines", action="store_true")
     parser.add_argument("--no-signal", action="store_true", help="every rule stands alone")
-    given = parser.parse_args(words)
-    level = GATES[given.gate]
-    if given.no_signal and level:
-        GATES[given.gate] = replace(level, signal=0.0)
+    chosen = parser.parse_args(words)
+    level = GATES[chosen.gate]
+    if chosen.no_signal and level:
+        GATES[chosen.gate] = replace(level, signal=0.0)
     out = sys.stdout.write
     out(f"{'world':15s} playbook     lr   tree     gb  bullets  false\n")
     means = []
     for name, (world, n, rate, causes) in WORLDS.items():
-        ours, rivals, active, false = [], [], [], 0
-        for seed in range(given.seeds):
+        ours, baselines, active, false = [], [], [], 0
+        for seed in range(chosen.seeds):
             train = draw(world, n, rate, np.random.default_rng([seed, 7]))
             test = draw(world, 1000, rate, np.random.default_rng([seed, 8]))
-            playbook = learn(train, given.gate)
+            playbook = learn(train, chosen.gate)
             bullets = playbook.get_bullets_for_node(NODE)
             active.append(len(bullets))
             false += sum(bool(set(b.condition.fields) - causes) for b in bullets if b.condition)
             ours.append(balanced_accuracy(decide(playbook, test)))
-            runs = {} if given.no_baselines else run_challengers(train, test, seed)
-            rivals.append([balanced_accuracy(run) for run in runs.values()])
-        cells = "".join(f" {x:6.3f}" for x in np.mean(rivals, axis=0))
+            runs = {} if chosen.no_baselines else run_baselines(train, test, seed)
+            baselines.append([balanced_accuracy(run) for run in runs.values()])
+        cells = "".join(f" {x:6.3f}" for x in np.mean(baselines, axis=0))
         out(f"{name:15s}    {np.mean(ours):.3f}{cells}  {np.mean(active):7.1f}  {false:5d}\n")
         means.append(np.mean(ours))
-    out(f"mean {np.mean(means):.3f} at gate {given.gate}\n")
+    out(f"mean {np.mean(means):.3f} at gate {chosen.gate}\n")
     return 0
 
 

@@ -1,7 +1,6 @@
-"""In which order: the graph, the modes, training, evaluation, the command line.
+"""The graph room: the graph, training, metrics, operations on a live playbook, the command line.
 
-Everything is imported when it is first asked for: a command that needs no graph need not wait for
-LangGraph.
+A name is imported when it is first used: a command without a graph need not wait for LangGraph.
 """
 
 from typing import TYPE_CHECKING
@@ -47,27 +46,8 @@ _HOMES = {
 __getattr__ = later(__name__, _HOMES)
 
 __all__ = [
-    "MODES",
-    "Estimate",
-    "Example",
-    "Feedback",
-    "FeedbackReport",
-    "ModePlan",
-    "PairedTest",
-    "Replay",
-    "Run",
-    "TrainingPipeline",
-    "TrainingReport",
-    "create_ace_graph",
-    "estimate",
-    "feedback",
-    "feedback_many",
-    "generate_transactions",
-    "load_dataset",
-    "mcnemar",
-    "purge",
-    "read_labels",
-    "reembed",
-    "replay",
-    "strict_serializer",
-]
+    "MODES", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan", "PairedTest",
+    "Replay", "Run", "TrainingPipeline", "TrainingReport", "create_ace_graph", "estimate",
+    "feedback", "feedback_many", "generate_transactions", "load_dataset", "mcnemar", "purge",
+    "read_labels", "reembed", "replay", "strict_serializer",
+]  # fmt: skip

@@ -3,13 +3,14 @@
     START -> selector -> agent -> judge -+-> END
                                          +-> reflector -> curator -> END
 
-The builder comes back uncompiled: the host compiles it with its own checkpointer and store.
+With `review` a person answers after the judge and after the curator (`add_review`). The graph comes
+back uncompiled: the host compiles it with its own checkpointer and store.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from langchain_core.embeddings import Embeddings
@@ -53,11 +54,11 @@ def create_ace_graph(
     """The ACE workflow as a graph to compile or to build on.
 
     Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
-    of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. What
-    is left out is the configured default: language models where a key is set, else the embedded
-    analyst. `playbook` may also be a database URL. `context` holds the settings that a run does not
-    bring itself. With `review` a run stops for a person where the agent is unsure, and before a
-    bullet becomes active; compile it with a checkpointer.
+    of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. A
+    collaborator that is left out is the configured default: a language model where a key is set,
+    else the embedded analyst. `playbook` may also be a database URL. `context` holds the settings
+    that count where a run sets none of its own. With `review` a run stops for a person where the
+    agent is unsure, and before a bullet becomes active; compile such a graph with a checkpointer.
     """
     from acegraph.state import BulletPlaybook
 
@@ -69,81 +70,97 @@ def create_ace_graph(
 
 
 def build_graph(parts: Parts) -> AceGraph:
-    """The five nodes in their order, and with `review` two more."""
-    builder: AceGraph = StateGraph(
+    """The nodes and the edges of the picture above."""
+    embedding = parts.selectors.embedding if parts.stores_vectors else None
+    selector = SelectorNode(parts.visible_playbook, parts.selectors, parts.context, parts.review)
+    agent = AgentNode(parts.playbook, parts.agent, parts.challenger)
+    judge = JudgeNode(parts.playbook, parts.judge)
+    reflector = ReflectorNode(parts.playbook, parts.reflector)
+    curator = CuratorNode(parts.playbook, parts.curator, embedding)
+
+    graph: AceGraph = StateGraph(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
-    builder.add_node("selector", Step(parts.selector_node(), "selector"))
-    builder.add_node("agent", Step(parts.agent_node(), "agent"))
-    builder.add_node("judge", Step(JudgeNode(parts.playbook, parts.judge), "judge"))
-    builder.add_node("reflector", Step(ReflectorNode(parts.playbook, parts.reflector), "reflector"))
-    builder.add_node("curator", Step(parts.curator_node(), "curator"))
-    builder.add_edge(START, "selector")
-    builder.add_edge("selector", "agent")
-    builder.add_edge("agent", "judge")
-    builder.add_edge("reflector", "curator")
+    graph.add_node("selector", Step(selector, "selector"))
+    graph.add_node("agent", Step(agent, "agent"))
+    graph.add_node("judge", Step(judge, "judge"))
+    graph.add_node("reflector", Step(reflector, "reflector"))
+    graph.add_node("curator", Step(curator, "curator"))
+
+    graph.add_edge(START, "selector")
+    graph.add_edge("selector", "agent")
+    graph.add_edge("agent", "judge")
+    graph.add_edge("reflector", "curator")
     if parts.review:
-        add_review(builder, parts)
-    builder.add_conditional_edges("review" if parts.review else "judge", after_judge)
-    builder.add_edge("approval" if parts.review else "curator", END)
-    return builder
+        add_review(graph, parts)
+    else:
+        graph.add_conditional_edges("judge", after_judge)
+        graph.add_edge("curator", END)
+    return graph
+
+
+def add_review(graph: AceGraph, parts: Parts) -> None:
+    """The end of the picture where a person answers after the judge and after the curator.
+
+    judge -> review -+-> END
+                     +-> reflector -> curator -> approval -> END
+    """
+    from acegraph.nodes.curator.approval import ApprovalNode
+    from acegraph.nodes.judge.review import ReviewNode
+
+    graph.add_node("review", Step(ReviewNode(parts.playbook), "review"))
+    graph.add_node("approval", Step(ApprovalNode(parts.playbook, parts.curator), "approval"))
+
+    graph.add_edge("judge", "review")
+    graph.add_conditional_edges("review", after_judge)
+    graph.add_edge("curator", "approval")
+    graph.add_edge("approval", END)
 
 
 class LearningFlag(TypedDict):
-    """What the edge after the judge reads: LangGraph hands it no more than that."""
+    """The part of the state that the edge after the judge reads."""
 
     learning: bool
 
 
 def after_judge(state: LearningFlag) -> Literal["reflector", "__end__"]:
-    """Into the learning branch after a wrong decision, and every k-th right one when asked."""
+    """To the reflector after a wrong decision, and after every k-th right one where a run asks for
+    that; else to the end.
+    """
     return "reflector" if state["learning"] else "__end__"
-
-
-def add_review(builder: AceGraph, parts: Parts) -> None:
-    """Put a person after the judge and after the curator."""
-    from acegraph.nodes.curator.approval import ApprovalNode
-    from acegraph.nodes.judge.review import ReviewNode
-
-    builder.add_node("review", Step(ReviewNode(parts.playbook), "review"))
-    builder.add_node("approval", Step(ApprovalNode(parts.playbook, parts.curator), "approval"))
-    builder.add_edge("judge", "review")
-    builder.add_edge("curator", "approval")
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What the nodes work with; it comes in through the factory, never in state or context."""
+    """The objects that the nodes work with. They come in through the factory, never in the state or
+    the context of a run.
+    """
 
     playbook: BulletPlaybook
+    visible_playbook: Callable[[], ReadablePlaybook]
+    """The playbook as the selector sees it; training/lookahead.py gives an older view."""
     agent: Agent
     judge: SimpleJudge
     reflector: Reflecting
     curator: Curator
     selectors: Selecting
     challenger: Challenger
-    context: AceContext = field(default_factory=AceContext)
-    """The settings that a run does not bring itself."""
+    context: AceContext
+    """The settings that count where a run sets none of its own."""
     stores_vectors: bool = True
-    """Whether the curator stores the vector of a new bullet; False where somebody else does."""
-    visible_playbook: Callable[[], ReadablePlaybook] | None = None
-    """The playbook as the selector sees it, where that is not as it is now (lookahead.py)."""
+    """Whether the curator node stores the vector of a new bullet; lookahead stores it itself."""
     review: bool = False
-    """Whether the graph stops for a person, and bullets that are learned wait for approval."""
+    """Whether the graph stops for a person, and new bullets wait for approval."""
 
-    def selector_node(self) -> SelectorNode:
-        """The node that chooses bullets."""
-        visible = self.visible_playbook or (lambda: self.playbook)
-        return SelectorNode(visible, self.selectors, self.context, self.review)
 
-    def agent_node(self) -> AgentNode:
-        """The node that decides."""
-        return AgentNode(self.playbook, self.agent, self.challenger)
+class Collaborators(TypedDict, total=False):
+    """The collaborators of `create_ace_graph`, for functions that pass them on."""
 
-    def curator_node(self) -> CuratorNode:
-        """The node that lets bullets in."""
-        embedding = self.selectors.embedding if self.stores_vectors else None
-        return CuratorNode(self.playbook, self.curator, embedding)
+    agent: AgentLike
+    judge: JudgeLike
+    reflector: ReflectorLike
+    curator: Curator | None
+    embeddings: Embeddings | None
 
 
 def gather_parts(
@@ -156,15 +173,16 @@ def gather_parts(
     embeddings: Embeddings | EmbeddingModel | None = None,
     context: AceContext | None = None,
 ) -> Parts:
-    """The collaborators of a graph, brought to the form its nodes call."""
-    deciding, selectors = as_agent(agent), Selectors(embeddings)
+    """The collaborators in the form that the nodes call; a missing one becomes its default."""
+    deciding_agent, selectors = as_agent(agent), Selectors(embeddings)
     return Parts(
         playbook=playbook,
-        agent=deciding,
+        visible_playbook=lambda: playbook,
+        agent=deciding_agent,
         judge=as_judge(judge),
         reflector=as_reflector(reflector),
         curator=curator or Curator(),
         selectors=selectors,
-        challenger=Challenger(playbook, deciding, selectors.select),
+        challenger=Challenger(playbook, deciding_agent, selectors.select),
         context=context or AceContext(),
     )

@@ -1,7 +1,7 @@
-"""The graphs compiled bare for `langgraph dev` and LangGraph Studio.
+"""The compiled graphs for `langgraph dev` and LangGraph Studio.
 
-The server brings its own checkpointer and store. The playbook is the one of ACE_PLAYBOOK_URL (for
-example sqlite:///ace.db), or one in memory that ends with the server.
+They have no checkpointer and no store: the server brings its own. ACE_PLAYBOOK_URL (for example
+sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with the server.
 """
 
 import os

@@ -1,14 +1,16 @@
 """What acts: selector, agent, judge, reflector, curator, and the maths and prompts they use.
 
-Imports the state room, never the graph; each part when it is first asked for.
+It imports the state room, never the graph. Each name is imported on first use.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from acegraph.state.lazy import later
 
 if TYPE_CHECKING:
-    from acegraph.nodes.agent.agent import Decision, SimpleFraudAgent
+    from acegraph.nodes.agent.agent import SimpleFraudAgent
+    from acegraph.nodes.agent.decision import Decision
     from acegraph.nodes.curator.curator import Curation, Curator
     from acegraph.nodes.evidence.backtest import Backtest, backtest, wilson_interval
     from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
@@ -22,7 +24,8 @@ if TYPE_CHECKING:
     from acegraph.state.run.schema import Reflection
 
 _HOMES = {
-    "nodes.agent.agent": "Decision SimpleFraudAgent",
+    "nodes.agent.agent": "SimpleFraudAgent",
+    "nodes.agent.decision": "Decision",
     "nodes.curator.curator": "Curation Curator",
     "nodes.evidence.backtest": "Backtest backtest wilson_interval",
     "nodes.judge.judge": "Judgement LLMJudge SimpleJudge",
@@ -36,6 +39,7 @@ _HOMES = {
     "state.run.schema": "Reflection",
 }
 __getattr__ = later(__name__, _HOMES)
+logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the host listens
 
 __all__ = [
     "Backtest",

@@ -1,7 +1,7 @@
-"""What is known: transactions, conditions, bullets, the playbook and its ledger, and what flows.
+"""What is known: transactions, bullets, the playbook and its ledger, and the state of a run.
 
-Imports nothing of the other two rooms. What takes time to load (the database, LangGraph's types) is
-imported when it is first asked for: who has no use for it need not wait.
+It imports nothing of `nodes` and `graph`. Names that take time to load (the database, the types of
+LangGraph) are imported when they are first used.
 """
 
 from typing import TYPE_CHECKING
@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from acegraph.state.run.schema import AceInput, AceOutput, AceState
 
 _HOMES = {
-    # There is one purge, and it learns again: it lives in the graph room.
+    # A purge also learns again from the remaining labels, so its place is in `graph`.
     "graph.operations.purge": "purge",
     "state.database.base": "Durability",
     "state.maintenance.as_of": "as_of",
@@ -75,72 +75,16 @@ _HOMES = {
 }
 __getattr__ = later(__name__, _HOMES)
 
-__all__ = [
-    "APPROVE",
-    "DECLINE",
-    "AceContext",
-    "AceError",
-    "AceInput",
-    "AceOutput",
-    "AceState",
-    "BudgetSpent",
-    "Bullet",
-    "BulletPlaybook",
-    "Case",
-    "CaseTable",
-    "CheckpointRefused",
-    "Clock",
-    "Comparison",
-    "Condition",
-    "ConditionForm",
-    "DecisionConflict",
-    "DecisionForm",
-    "DecisionRecord",
-    "Difference",
-    "Durability",
-    "Erased",
-    "Fields",
-    "Form",
-    "InvalidAnswer",
-    "InvalidCondition",
-    "InvalidDataset",
-    "InvalidInput",
-    "InvalidSettings",
-    "InvalidTransaction",
-    "Label",
-    "Mode",
-    "ModelAnswerInvalid",
-    "ModelError",
-    "ModelRefused",
-    "ModelUnavailable",
-    "PlaybookError",
-    "PrunedDecision",
-    "Purged",
-    "Recorded",
-    "ReflectionForm",
-    "Scalar",
-    "Shown",
-    "Source",
-    "Status",
-    "Transaction",
-    "UnknownBullet",
-    "UnknownDecision",
-    "Verdict",
-    "VerdictForm",
-    "View",
-    "Weights",
-    "WriteConflict",
-    "as_of",
-    "as_utc",
-    "back_up",
-    "bullets_at",
-    "clean_text",
-    "diff",
-    "erase",
-    "other",
-    "parse_condition",
-    "parse_verdict",
-    "prune",
-    "rollback",
-    "verify",
-]
+__all__ = ["APPROVE", "DECLINE", "Verdict", "other", "parse_verdict"]
+__all__ += ["Fields", "Scalar", "Transaction", "as_utc", "clean_text"]
+__all__ += ["Bullet", "Case", "CaseTable", "Comparison", "Condition", "Source", "Status"]
+__all__ += ["Clock", "DecisionRecord", "Label", "Recorded", "Shown", "parse_condition"]
+__all__ += ["AceContext", "AceInput", "AceOutput", "AceState", "Mode", "Weights"]
+__all__ += ["ConditionForm", "DecisionForm", "Form", "ReflectionForm", "VerdictForm"]
+__all__ += ["BulletPlaybook", "Difference", "Durability", "Erased", "Purged", "View"]
+__all__ += ["as_of", "back_up", "bullets_at", "diff", "erase", "prune", "rollback", "verify"]
+__all__ += ["AceError", "CheckpointRefused", "DecisionConflict", "PlaybookError", "PrunedDecision"]
+__all__ += ["UnknownBullet", "UnknownDecision", "WriteConflict"]
+__all__ += ["InvalidAnswer", "InvalidCondition", "InvalidDataset", "InvalidInput"]
+__all__ += ["InvalidSettings", "InvalidTransaction"]
+__all__ += ["BudgetSpent", "ModelAnswerInvalid", "ModelError", "ModelRefused", "ModelUnavailable"]

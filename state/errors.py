@@ -1,53 +1,53 @@
-"""Every error this package raises on purpose. It knows nothing of models, databases or graphs.
+"""Every error that this package raises on purpose; it imports no other module of ours.
 
 AceError
-├── InvalidInput              what the caller gave cannot be used (the command line exits with 2)
+├── InvalidInput              the caller's input cannot be used (the command line exits with 2)
 │   ├── InvalidTransaction
 │   ├── InvalidDataset
 │   ├── InvalidSettings
-│   ├── InvalidAnswer         a person's answer that lacks something, or is not theirs to give
+│   ├── InvalidAnswer         a person's answer without its form, or from the wrong person
 │   └── InvalidCondition
 ├── PlaybookError
 │   ├── UnknownBullet
 │   ├── UnknownDecision
-│   ├── PrunedDecision        it was here, and retention has removed it
-│   ├── DecisionConflict      one decision id, two different contents
-│   └── WriteConflict         two writers in each other's way; trying again may succeed
+│   ├── PrunedDecision        `prune` has removed the decision
+│   ├── DecisionConflict      one decision id with two different contents
+│   └── WriteConflict         two writers collided; trying again may succeed
 ├── CheckpointRefused         a checkpoint that would have executed code
-└── ModelError                a model gave nothing that can be used; never a verdict
+└── ModelError                a model gave no usable answer; this is never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
     ├── ModelRefused          the model or its content filter declined to answer
-    ├── ModelAnswerInvalid    an answer came, but not one of the form asked for
-    └── BudgetSpent           the model was not asked: the run may spend no more
+    ├── ModelAnswerInvalid    the answer does not have the form that was asked for
+    └── BudgetSpent           the model was not asked: the budget of the run is spent
 """
 
 
 class AceError(Exception):
-    """The root of the family: says what was wanted, what was found, what to do."""
+    """The base of all errors; a message says what was wanted, what was found, what to do."""
 
 
 class InvalidInput(AceError, ValueError):
-    """What the caller gave cannot be used; nothing was written."""
+    """The caller's input cannot be used; nothing was written."""
 
 
 class InvalidTransaction(InvalidInput):
-    """A transaction that is empty, too large, or holds values that are not data."""
+    """A transaction is empty or too large, or contains values that are not data."""
 
 
 class InvalidDataset(InvalidInput):
-    """A data set whose file, row or label cannot be read."""
+    """A file, a row or a label of a data set cannot be read."""
 
 
 class InvalidSettings(InvalidInput):
-    """A setting with a value outside its range, or one that needs something that is missing."""
+    """A setting is outside its range, or needs something that is missing."""
 
 
 class InvalidAnswer(InvalidInput):
-    """A person's answer that does not have its form, or that this person may not give."""
+    """A person's answer does not have its form, or this person may not give it."""
 
 
 class InvalidCondition(InvalidInput):
-    """A text or mapping that is not a condition."""
+    """A text or a mapping is not a condition."""
 
 
 class PlaybookError(AceError):
@@ -67,19 +67,19 @@ class DecisionConflict(PlaybookError):
 
 
 class PrunedDecision(UnknownDecision):
-    """The decision was removed by retention: it can be neither judged nor replayed."""
+    """The decision was pruned: it can be neither judged nor replayed."""
 
 
 class WriteConflict(PlaybookError):
-    """The database gave this transaction up in favour of another one."""
+    """The database gave up this database transaction in favour of another one."""
 
 
 class CheckpointRefused(AceError):
-    """A checkpoint that names something to call which no state of ours holds; nothing was built."""
+    """A checkpoint names a class or function that no state of a run holds; nothing was called."""
 
 
 class ModelError(AceError):
-    """A model gave nothing that can be used."""
+    """A model gave no usable answer."""
 
 
 class ModelUnavailable(ModelError):
@@ -91,7 +91,7 @@ class ModelRefused(ModelError):
 
 
 class ModelAnswerInvalid(ModelError):
-    """The model's answer does not have the form it was asked for."""
+    """The answer of the model does not have the form that was asked for."""
 
 
 class BudgetSpent(ModelError):

@@ -1,11 +1,11 @@
-"""Names of a package that are imported when they are first asked for."""
+"""Lazy imports: the names of a package are imported when they are first used."""
 
 from collections.abc import Callable, Mapping
 from importlib import import_module
 
 
 def later(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package; `homes` gives the names, apart by spaces, of each module."""
+    """The `__getattr__` of a package; `homes` maps a module to its names, separated by spaces."""
     modules = {name: module for module, names in homes.items() for name in names.split()}
 
     def find(name: str) -> object:

@@ -1,71 +1,42 @@
-"""What the commands share: options, consoles, progress, output for machines."""
+"""What the commands share: options, input from the command line, and output on the terminal."""
 
+import inspect
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
+from rich import progress
 from rich.console import Console, RenderableType
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeElapsedColumn,
-)
-from rich.text import Text as RichText
+from rich.text import Text
 
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
+    from acegraph.graph.data.files import Item
+    from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.training.pipeline import Progress
     from acegraph.nodes.curator.curator import Curation
     from acegraph.state import BulletPlaybook
 
-
-_LOOKED_AT = 200
-"""Rows of a file that tell whether anything can be read from it."""
-
-
-def given_transaction(given: str) -> Any:
-    """A transaction from a command line: text, or fields as JSON."""
-    if not given.lstrip().startswith("{"):
-        return given
-    try:
-        return json.loads(given)
-    except (ValueError, RecursionError) as error:
-        raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
-
-
-def load_items(file: Path, label: str | None, text: str | None, positive: str | None) -> list[Any]:
-    """The labelled cases of a file."""
-    from acegraph.graph.data.files import load_dataset
-
-    query = text or (None if label else "query")
-    items = load_dataset(file, query=query, answer=label or "answer", positive=positive)
-    given = [Transaction.of(item["query"]) for item in items[:_LOOKED_AT]]
-    if not any(map(read_fields, given)):
-        err.print(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
-    return items
-
-
-def field_and_value(given: str) -> tuple[str, str]:
-    """`customer_id=C-1` as a pair."""
-    name, sign, value = given.partition("=")
-    if not (name.strip() and sign and value.strip()):
-        raise InvalidInput(f"FIELD=VALUE wanted, as customer_id=C-1; found {given!r}")
-    return name.strip(), value.strip()
-
+DEFAULT_URL: Final = "sqlite:///ace.db"
+_ROWS_TRIED: Final = 200
+"""How many rows of a file are tried before it is said that nothing can be read from it."""
+_PAGE: Final = 100
+"""Characters in a line of a table, at least: in fewer, rich would cut figures off."""
+_UNSEEN: Final = re.compile(
+    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
+)
 
 out = Console()
 err = Console(stderr=True)
-
 
 PlaybookUrl = Annotated[
     str,
@@ -74,88 +45,108 @@ PlaybookUrl = Annotated[
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
-Label = Annotated[
-    str | None,
-    typer.Option("--label", help="Column or key of the right answer (else: answer)."),
-]
-Text = Annotated[
-    str | None,
-    typer.Option(
-        "--text",
-        help="Column or key of the transaction's text (query if neither is given); with --label "
-        "alone, all other columns are its fields.",
-    ),
-]
-Positive = Annotated[
-    str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
-]
 Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
 ]
-DEFAULT_URL = "sqlite:///ace.db"
-_PAGE = 100
-_UNSEEN = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]")
+ShuffleLabels = Annotated[
+    bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
+]
 
 
-class _Rate(ProgressColumn):
-    """Cases a second, and the tokens that this process has spent."""
+@dataclass(frozen=True)
+class Columns:
+    """Options: which columns of a labelled file hold what."""
 
-    def render(self, task: Task) -> RichText:
-        from acegraph.nodes.runtime.usage import PROCESS
+    label: Annotated[
+        str | None, typer.Option(help="Column or key of the right answer (else: answer).")
+    ] = None
+    text: Annotated[
+        str | None,
+        typer.Option(
+            help="Column or key of the transaction's text (query if neither is given); with "
+            "--label alone, all other columns are its fields."
+        ),
+    ] = None
+    positive: Annotated[
+        str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
+    ] = None
 
-        speed = f"{task.speed:.1f}/s" if task.speed else ""
-        tokens = PROCESS.total.tokens
-        return RichText(f"{speed} {tokens:,} tokens" if tokens else speed)
+    def load(self, file: Path) -> "list[Item]":
+        """The labelled cases of a file; a file that nothing can be read from is reported."""
+        from acegraph.graph.data.files import load_dataset
 
-
-@contextmanager
-def progress_bar() -> Iterator[Any]:
-    """Gives a reporter per seed; drawn on standard error, so that output can be piped."""
-    columns = (
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TimeElapsedColumn(),
-        _Rate(),
-    )
-    quiet = not err.is_terminal
-    with Progress(*columns, console=err, transient=True, disable=quiet) as bar:
-        tasks: dict[str, Any] = {}
-
-        def reporter(seed: int | None) -> Any:
-            def told(what: str, done: int, total: int) -> None:
-                name = what if seed is None else f"seed {seed + 1}: {what}"
-                if name not in tasks:
-                    tasks[name] = bar.add_task(name, total=total)
-                bar.update(tasks[name], completed=done)
-
-            return told
-
-        yield reporter
+        query = self.text or (None if self.label else "query")
+        items = load_dataset(
+            file, query=query, answer=self.label or "answer", positive=self.positive
+        )
+        first = [Transaction.of(item["query"]) for item in items[:_ROWS_TRIED]]
+        if not any(map(read_fields, first)):
+            err.print(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
+        return items
 
 
-def say(text: str) -> None:
-    """One line for people, as it is: what a stranger wrote is no markup."""
-    typer.echo(visible(text))
+def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
+    """Let a command take its options in groups, each group a dataclass.
+
+    Typer reads a signature in which the fields of each group stand in the place of the group. The
+    command gets the groups.
+    """
+    parameters = inspect.signature(command, eval_str=True).parameters
+    types: dict[str, type] = {name: option.annotation for name, option in parameters.items()}
+    groups = {name: group for name, group in types.items() if is_dataclass(group)}
+    options = [
+        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
+        for name, parameter in parameters.items()
+        for option in (
+            inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
+        )
+    ]
+
+    @wraps(command)
+    def run(**values: object) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
+        command(**values)
+
+    run.__dict__["__signature__"] = inspect.Signature(options)
+    return run
 
 
-def say_curation(found: "Curation") -> None:
-    """What became of a lesson."""
-    from acegraph.nodes.curator.node import NOTHING_LEARNED
+def refuse_others(context: typer.Context, beside: str, applies: Sequence[str]) -> None:
+    """Refuse the options on the command line that mean nothing beside another one."""
+    sources = {name: context.get_parameter_source(name) for name in context.params}
+    refused = [
+        f"--{name.replace('_', '-')}"
+        for name, source in sources.items()
+        if source is not None and source.name == "COMMANDLINE" and name not in applies
+    ]
+    if refused:
+        raise InvalidSettings(f"{beside} does not go with {', '.join(refused)}")
 
-    is_empty = found.reason == NOTHING_LEARNED  # nothing was proposed that could be refused
-    say(f"learned: nothing ({found.reason})" if is_empty else f"{found.action}: {found.reason}")
+
+def parse_transaction(text: str) -> "str | dict[str, object]":
+    """A transaction from the command line: text, or fields as JSON."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        fields_given: dict[str, object] = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
+    return fields_given
 
 
-def visible(text: str) -> str:
-    """A text that cannot steer a terminal: what is not seen is written out, as JSON would."""
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+def field_and_value(text: str) -> tuple[str, str]:
+    """`customer_id=C-1` as a pair."""
+    name, sign, value = text.partition("=")
+    if not (name.strip() and sign and value.strip()):
+        raise InvalidInput(f"FIELD=VALUE wanted, as customer_id=C-1; found {text!r}")
+    return name.strip(), value.strip()
 
 
 @contextmanager
 def lasting(url: str, *, must_exist: bool = False) -> "Iterator[BulletPlaybook]":
-    """The playbook of a command: one in memory would end with it."""
+    """The playbook of a command, in a database: a playbook in memory would end with the command."""
     from acegraph.state import BulletPlaybook
 
     with BulletPlaybook(existing(url) if must_exist else place_of(url)) as book:
@@ -163,7 +154,7 @@ def lasting(url: str, *, must_exist: bool = False) -> "Iterator[BulletPlaybook]"
 
 
 def existing(url: str) -> str:
-    """The URL of a playbook that is there."""
+    """The URL, if there is a playbook; else it is refused."""
     file = file_of(place_of(url))
     if file is not None and not file.exists():
         raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
@@ -171,7 +162,7 @@ def existing(url: str) -> str:
 
 
 def place_of(url: str) -> str:
-    """A URL where a playbook can be; anything else is refused."""
+    """The URL, if a playbook can be there; else it is refused."""
     file = file_of(url)
     if file is None and (url.startswith("sqlite:") or "://" not in url):
         hint = f"; did you mean sqlite:///{url}?" if url and ":" not in url else ""
@@ -181,39 +172,87 @@ def place_of(url: str) -> str:
     return url
 
 
-def refuse_others(options: typer.Context, beside: str, applies: Sequence[str]) -> None:
-    """Say which options were given that mean nothing beside another one."""
-    sources = {name: options.get_parameter_source(name) for name in options.params}
-    given = [
-        f"--{name.replace('_', '-')}"
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE" and name not in applies
-    ]
-    if given:
-        raise InvalidSettings(f"{beside} does not go with {', '.join(given)}")
+class _Rate(progress.ProgressColumn):
+    """Cases per second, and the tokens that this process has spent."""
+
+    def render(self, task: progress.Task) -> Text:
+        """The text beside the bar."""
+        from acegraph.nodes.runtime.usage import PROCESS
+
+        speed = f"{task.speed:.1f}/s" if task.speed else ""
+        tokens = PROCESS.total.tokens
+        return Text(f"{speed} {tokens:,} tokens" if tokens else speed)
+
+
+@contextmanager
+def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
+    """Progress on standard error, so that output can be piped; gives the callback of a seed."""
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        _Rate(),
+    )
+    quiet = not err.is_terminal
+    with progress.Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        tasks: dict[str, progress.TaskID] = {}
+
+        def of_seed(seed: int | None) -> "Progress":
+            def report(what: str, done: int, total: int) -> None:
+                name = what if seed is None else f"seed {seed + 1}: {what}"
+                if name not in tasks:
+                    tasks[name] = bar.add_task(name, total=total)
+                bar.update(tasks[name], completed=done)
+
+            return report
+
+        yield of_seed
+
+
+def visible(text: str) -> str:
+    """A text that cannot steer a terminal: invisible characters are written out, as in JSON."""
+    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+
+
+def say(text: str) -> None:
+    """Print one line for people, without any markup: transactions may hold brackets."""
+    typer.echo(visible(text))
+
+
+def say_curation(curation: "Curation") -> None:
+    """Print what the curator did with a lesson."""
+    from acegraph.nodes.curator.node import NOTHING_LEARNED
+
+    if curation.reason == NOTHING_LEARNED:  # there was no proposal that could be refused
+        say(f"learned: nothing ({curation.reason})")
+    else:
+        say(f"{curation.action}: {curation.reason}")
 
 
 def print_table(table: RenderableType) -> None:
-    """A table, on a page wide enough: narrower, rich would cut figures off."""
+    """Print a table on a page that is wide enough."""
     Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
 
 
-def print_experiment(found: Any, model: str | None, *, expected: bool = False) -> None:
-    """The tables of an experiment."""
+def print_experiment(
+    experiment: "Experiment", model: str | None, *, expected: bool = False
+) -> None:
+    """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
     from acegraph.graph.cli.tables import bullet_table, experiment_table, money_table, record_table
 
-    print_table(experiment_table(found, expected=expected))
-    print_table(money_table(found))
-    if found.bullets:
-        print_table(bullet_table(found.bullets, "Bullets learned offline (last seed)"))
-        print_table(record_table(found.records))
+    print_table(experiment_table(experiment, expected=expected))
+    print_table(money_table(experiment))
+    if experiment.bullets:
+        print_table(bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
+        print_table(record_table(experiment.records))
     by = model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()
 
 
 def print_usage() -> None:
-    """What language models cost so far, where some were asked."""
+    """Print what language models have cost so far, if any were asked."""
     from acegraph.nodes.models.providers import prices
     from acegraph.nodes.runtime.usage import PROCESS, in_words
 
@@ -221,6 +260,6 @@ def print_usage() -> None:
         say(line)
 
 
-def print_json(data: Any) -> None:
-    """One object for machines."""
+def print_json(data: object) -> None:
+    """Print one object for machines."""
     typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str)))

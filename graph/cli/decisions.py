@@ -1,8 +1,8 @@
-"""`acegraph decide`, `feedback` and `labels`: decide a transaction, and say what was right."""
+"""`acegraph decide`, `feedback` and `labels`: decide a transaction, and give the right answer."""
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -10,8 +10,8 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
-    given_transaction,
     lasting,
+    parse_transaction,
     print_json,
     progress_bar,
     say,
@@ -21,6 +21,9 @@ from acegraph.state import InvalidSettings, Transaction, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import Mode
+
+_FEW: Final = 5
+"""Unknown decision ids that are named; the others are only counted."""
 
 
 def decide(
@@ -41,22 +44,16 @@ def decide(
 ) -> None:
     """Decide on one transaction with the bullets of a playbook."""
     from acegraph.graph.build import create_ace_graph
-    from acegraph.state import AceContext
+    from acegraph.state import AceContext, AceInput
 
     context = AceContext(mode=_mode(mode), learn=learn and None)
-    given = given_transaction(sys.stdin.read() if transaction == "-" else transaction)
-    Transaction.of(given)  # bad input must not even make a database
+    parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
+    Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
         parse_verdict(truth)
+    case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
     with lasting(playbook) as book:
-        result = (
-            create_ace_graph(playbook=book)
-            .compile()
-            .invoke(
-                {"transaction": given, "ground_truth": truth, "decision_id": decision_id},
-                context=context,
-            )
-        )
+        result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if as_json:
         print_json(dict(result))
         return
@@ -94,69 +91,64 @@ def feedback(
     """
     match decision_id, label, file:
         case str(), str(), None:
-            give_one(decision_id, label, source, at, playbook, as_json=as_json)
+            _label_one(decision_id, label, source, at, playbook, as_json=as_json)
         case None, None, Path():
-            give_file(file, source, at, playbook, learn=learn, as_json=as_json)
+            _label_file(file, source, at, playbook, learn=learn, as_json=as_json)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
 
 
-def _mode(word: str) -> "Mode":
+def _mode(name: str) -> "Mode":
     from acegraph.state import AceContext
 
-    return AceContext().with_changes(mode=word).mode
+    return AceContext().with_changes(mode=name).mode
 
 
-_FEW = 5
-
-
-def give_one(
+def _label_one(
     decision_id: str, label: str, source: str, at: str, playbook: str, *, as_json: bool
 ) -> None:
-    """Judge one stored decision."""
     from acegraph.graph.operations.feedback import feedback
 
     with lasting(playbook, must_exist=True) as book:
-        found = feedback(book, decision_id, label, source=source, at=at)
-    learned = found.curation.to_json() if found.curation else None
+        result = feedback(book, decision_id, label, source=source, at=at)
+    learned = result.curation.to_json() if result.curation else None
     if as_json:
-        print_json({"is_correct": found.is_correct, "changed": found.changed, "curation": learned})
+        print_json(
+            {"is_correct": result.is_correct, "changed": result.changed, "curation": learned}
+        )
         return
-    word = {True: "right", False: "wrong", None: "never decided"}[found.is_correct]
-    say(f"{decision_id} was {word}" + ("" if found.changed else " (already known)"))
-    if found.curation:
-        say_curation(found.curation)
+    verdict = {True: "right", False: "wrong", None: "never decided"}[result.is_correct]
+    say(f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"))
+    if result.curation:
+        say_curation(result.curation)
 
 
-def give_file(
+def _label_file(
     file: Path, source: str, at: str, playbook: str, *, learn: bool, as_json: bool
 ) -> None:
-    """Judge the stored decisions that a CSV names."""
     from acegraph.graph.operations.feedback import feedback_many, read_labels
 
     labels = read_labels(file, source, at)
-    with lasting(playbook, must_exist=True) as book, progress_bar() as told:
-        tell = told(None)
-        found = feedback_many(
-            book,
-            labels,
-            learn=learn,
-            progress=lambda done: tell("labels", done, len(labels)),
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+        bar = progress(None)
+        report = feedback_many(
+            book, labels, learn=learn, progress=lambda done: bar("labels", done, len(labels))
         )
     if as_json:
-        print_json(vars(found))
+        print_json(vars(report))
         return
     say(
-        f"{found.labels} label(s): {found.changed} new, {found.wrong} decision(s) wrong, "
-        f"{len(found.bullets_added)} bullet(s) learned"
+        f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
+        f"{len(report.bullets_added)} bullet(s) learned"
     )
-    if found.missing:
+    if report.missing:
         say(
-            f"{found.missing} declined without a chargeback: no label, the decline hides the answer"
+            f"{report.missing} declined without a chargeback: no label, the decline hides the "
+            "answer"
         )
-    if found.unknown:
-        some = ", ".join(found.unknown[:_FEW]) + (", ..." if len(found.unknown) > _FEW else "")
-        say(f"{len(found.unknown)} unknown decision id(s), left out: {some}")
+    if report.unknown:
+        some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")
+        say(f"{len(report.unknown)} unknown decision id(s), left out: {some}")
 
 
 def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -164,15 +156,15 @@ def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None
     from acegraph.state.maintenance.label_coverage import label_coverage
 
     with lasting(playbook, must_exist=True) as book:
-        found = label_coverage(book)
+        coverage = label_coverage(book)
     if as_json:
-        print_json(found.to_json())
+        print_json(coverage.to_json())
         return
-    say(f"{found.decided} decision(s): {found.labelled} labelled, {found.pending} pending")
-    say(f"{found.blocked} label(s) missing because the payment was declined")
-    if found.let_through:
-        told = f"{found.let_through_labelled} labelled, {found.let_through_honest} of them honest"
-        about = f": about {found.expected_honest:.0f} honest among all would-be declines"
-        if not found.let_through_labelled:
-            about = ""
-        say(f"{found.let_through} would-be decline(s) let through, {told}{about}")
+    say(f"{coverage.decided} decision(s): {coverage.labelled} labelled, {coverage.pending} pending")
+    say(f"{coverage.blocked} label(s) missing because the payment was declined")
+    if coverage.let_through:
+        labelled = coverage.let_through_labelled
+        honest = f"{labelled} labelled, {coverage.let_through_honest} of them honest"
+        if labelled:
+            honest += f": about {coverage.expected_honest:.0f} honest among all would-be declines"
+        say(f"{coverage.let_through} would-be decline(s) let through, {honest}")

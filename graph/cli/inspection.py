@@ -1,4 +1,4 @@
-"""`acegraph read`, `doctor` and `graph`: what is read, what is set up, how the graph looks."""
+"""`acegraph read`, `doctor` and `graph`: what is read, what is set up, what the graph is."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -9,17 +9,15 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
-    Label,
+    Columns,
     PlaybookUrl,
-    Positive,
-    Text,
-    given_transaction,
     lasting,
-    load_items,
+    parse_transaction,
     place_of,
     print_json,
     print_table,
     say,
+    takes_groups,
 )
 from acegraph.state import Transaction
 from acegraph.state.database.encoding import file_of
@@ -46,26 +44,25 @@ def doctor(
     from acegraph.graph.operations.doctor import database_findings, model_findings
 
     file = file_of(place_of(playbook))
-    found = database_findings(playbook)
-    if (file is not None and not file.exists()) or found[0].level == "problem":
-        found += model_findings(ask=calls)
+    findings = database_findings(playbook)
+    if (file is not None and not file.exists()) or findings[0].level == "problem":
+        findings += model_findings(ask=calls)
     else:
         with lasting(playbook) as book:
-            found += model_findings(playbook=book, ask=calls)
+            findings += model_findings(playbook=book, ask=calls)
     if as_json:
-        print_json([finding.to_json() for finding in found])
+        print_json([finding.to_json() for finding in findings])
     else:
-        for finding in found:
+        for finding in findings:
             say(f"{finding.level:8} {finding.name:18} {finding.text}")
-    if any(finding.level == "problem" for finding in found):
+    if any(finding.level == "problem" for finding in findings):
         raise typer.Exit(1)
 
 
+@takes_groups
 def read(
     given: Annotated[str, typer.Argument(help="A text, a JSON object, or a labelled file.")],
-    label: Label = None,
-    text: Text = None,
-    positive: Positive = None,
+    columns: Columns,
     as_json: AsJson = False,
 ) -> None:
     """Show what the reader makes of a transaction or a file, and what it ignores."""
@@ -73,18 +70,18 @@ def read(
     from acegraph.graph.data.explain import explain, explain_file
 
     if _names_a_file(given):
-        found = explain_file(load_items(Path(given), label, text, positive))
+        readings = explain_file(columns.load(Path(given)))
     else:
-        found = explain(Transaction.of(given_transaction(given)))
+        readings = explain(Transaction.of(parse_transaction(given)))
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(readings))
         return
-    print_table(reading_table(found))
-    say(f"ignored: {', '.join(found.ignored) or 'nothing'}")
+    print_table(reading_table(readings))
+    say(f"ignored: {', '.join(readings.ignored) or 'nothing'}")
 
 
-def _names_a_file(given: str) -> bool:
+def _names_a_file(text: str) -> bool:
     try:
-        return Path(given).suffix.lower() in (".csv", ".json", ".jsonl") or Path(given).exists()
+        return Path(text).suffix.lower() in (".csv", ".json", ".jsonl") or Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or not one at all
         return False

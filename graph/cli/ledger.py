@@ -1,4 +1,4 @@
-"""`acegraph verify`, `replay`, `prune`, `erase`, `backup`, `restore`: what keeps a ledger sound."""
+"""`acegraph verify`, `replay`, `prune`, `erase`, `backup`, `restore`: check and keep a ledger."""
 
 from contextlib import closing
 from pathlib import Path
@@ -46,16 +46,16 @@ def replay(
     from acegraph.graph.operations.replay import replay as run_replay
 
     with lasting(playbook, must_exist=True) as book:
-        found = run_replay(book, decision_id)
+        result = run_replay(book, decision_id)
     if as_json:
-        print_json(found.to_json())
+        print_json(result.to_json())
         return
-    same = "the same bullets came out" if found.is_reproduced else "OTHER bullets came out"
-    say(f"{decision_id}: {found.decision} under version {found.playbook_version}")
-    say(f"  shown then: {', '.join(found.shown) or 'none'}")
-    say(f"  replayed:   {', '.join(found.replayed) or 'none'}  ({same})")
-    say(f"  today:      {found.decision_today}, shown {', '.join(found.shown_today) or 'none'}")
-    say(f"  label:      {found.label or 'not known yet'}")
+    same = "the same bullets came out" if result.is_reproduced else "OTHER bullets came out"
+    say(f"{decision_id}: {result.decision} under version {result.playbook_version}")
+    say(f"  shown then: {', '.join(result.shown) or 'none'}")
+    say(f"  replayed:   {', '.join(result.replayed) or 'none'}  ({same})")
+    say(f"  today:      {result.decision_today}, shown {', '.join(result.shown_today) or 'none'}")
+    say(f"  label:      {result.label or 'not known yet'}")
 
 
 def prune(
@@ -137,10 +137,10 @@ def erase(
     from acegraph.state import erase as remove
 
     with lasting(playbook, must_exist=True) as book:
-        found = remove(book, decision or (), field_and_value(entity) if entity else None)
+        erased = remove(book, decision or (), field_and_value(entity) if entity else None)
     if as_json:
-        print_json({"cases": found.cases, "texts": found.texts})
+        print_json({"cases": erased.cases, "texts": erased.texts})
         return
-    say(f"{len(found.cases)} transaction(s) erased from {playbook}; counters and labels stay")
-    if found.texts:
-        say(f"{found.texts} bullet(s), lesson(s) or entries of the history repeated them: cleaned")
+    say(f"{len(erased.cases)} transaction(s) erased from {playbook}; counters and labels stay")
+    if erased.texts:
+        say(f"{erased.texts} bullet(s), lesson(s) or entries of the history repeated them: cleaned")

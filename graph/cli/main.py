@@ -1,17 +1,18 @@
 """The command line: registers every command, and turns our errors into one line."""
 
 import sys
+from collections.abc import Callable
 from importlib import metadata
 from typing import Annotated, Any, Final
 
 import typer
 
-from acegraph.graph.cli import decisions, inspection, learning, ledger, playbook, review
+from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook, review
 from acegraph.graph.cli.console import err, say, visible
 from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
-"""Of the click that typer brings with it."""
+"""click's error of wrong usage; typer brings a click of its own and does not export this class."""
 app = typer.Typer(
     name="acegraph",
     no_args_is_help=True,
@@ -19,15 +20,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-COMMANDS: Final = {
+COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
     "Decide": (decisions.decide, decisions.feedback, decisions.labels, review.review),
-    "Learn and measure": (
-        learning.demo,
-        learning.train,
-        learning.compare,
-        learning.challenge,
-        learning.prove,
-    ),
+    "Learn and measure": (learning.demo, learning.train, comparison.compare, comparison.challenge),
     "Look": (inspection.read, inspection.graph, inspection.doctor, ledger.verify, ledger.replay),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
@@ -50,25 +45,25 @@ def acegraph(
 
 
 def main() -> None:
-    """Run the command line; our own errors become one line."""
+    """Run the command line; an error of ours, of a file or of usage becomes one line."""
     try:
         sys.exit(app(standalone_mode=False) or 0)
     except (AceError, OSError, UnicodeEncodeError, _UsageError) as error:
-        if told := _in_words(error):  # help that was asked for by saying nothing is said already
-            told = visible(f"acegraph: {told}")
-            err.print(told, markup=False, highlight=False, soft_wrap=True)
+        if message := _in_words(error):  # empty where the help was printed instead
+            message = visible(f"acegraph: {message}")
+            err.print(message, markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, (InvalidInput, OSError, ValueError, _UsageError)) else 1)
     except typer.Abort:
         sys.exit(130)
 
 
-def _in_words(error: Any) -> str:
+def _in_words(error: BaseException) -> str:
     if isinstance(error, OSError) and error.filename and error.strerror:
         return f"{error.filename}: {error.strerror}"
     if isinstance(error, UnicodeEncodeError):
         return "what was given is not UTF-8 text"
     if isinstance(error, _UsageError):
         command = error.ctx.command_path if error.ctx else "acegraph"
-        said = error.format_message().rstrip(".")
-        return f"{said} (see {command} --help)" if said else ""
+        message = error.format_message().rstrip(".")
+        return f"{message} (see {command} --help)" if message else ""
     return str(error)

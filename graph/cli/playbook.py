@@ -10,6 +10,7 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
+    field_and_value,
     lasting,
     print_json,
     print_table,
@@ -36,6 +37,8 @@ def reembed(
         say(f"{count} bullet(s) in {playbook} have vectors of {book.embedding_model} now")
 
 
+BulletId = Annotated[str, typer.Argument(help="For example b7.")]
+Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")]
 playbook_app = typer.Typer(
     help="Look at a playbook, its versions, carry it elsewhere.", no_args_is_help=True
 )
@@ -59,15 +62,15 @@ def list_bullets(
     elif bullets:
         print_table(bullet_table(bullets, f"{playbook}, version {version}"))
     else:
-        told = "yet; 'acegraph train FILE' learns some"
+        hint = "yet; 'acegraph train FILE' learns some"
         if version:
-            told = "in use; 'acegraph playbook history' tells what became of them"
-        say(f"no bullets in {playbook} {told}")
+            hint = "in use; 'acegraph playbook history' tells what became of them"
+        say(f"no bullets in {playbook} {hint}")
 
 
 @playbook_app.command("show")
 def show_bullet(
-    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    bullet_id: BulletId,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Show one bullet: what it says, where it came from, its evidence, its history."""
@@ -110,12 +113,9 @@ def import_playbook(
     )
 
 
-Reason = Annotated[str, typer.Option("--reason", help="Why; it is kept in the history.")]
-
-
 @playbook_app.command("retire")
 def retire_bullet(
-    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    bullet_id: BulletId,
     reason: Reason = "retired by hand",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
@@ -125,7 +125,7 @@ def retire_bullet(
 
 @playbook_app.command("restore")
 def restore_bullet(
-    bullet_id: Annotated[str, typer.Argument(help="For example b7.")],
+    bullet_id: BulletId,
     reason: Reason = "restored by hand",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
@@ -140,9 +140,9 @@ def restore_bullet(
 
 
 def _status_in_use(book: "BulletPlaybook", bullet_id: str) -> Status:
-    """What a bullet was before it was switched off."""
-    known: list[Status] = [h["status"] for h in book.history() if h["bullet"] == bullet_id]
-    return next((s for s in reversed(known) if s in ("active", "candidate")), "active")
+    """The status that a bullet had before it was switched off."""
+    statuses: list[Status] = [h["status"] for h in book.history() if h["bullet"] == bullet_id]
+    return next((s for s in reversed(statuses) if s in ("active", "candidate")), "active")
 
 
 def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
@@ -155,10 +155,7 @@ def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
 
 
 @playbook_app.command("history")
-def show_history(
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+def show_history(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Every change to the playbook: its version, when, what, why and who."""
     from acegraph.graph.cli.tables import history_table
 
@@ -187,11 +184,11 @@ def show_difference(
 
     with lasting(playbook, must_exist=True) as book:
         newest = book.version if after is None else after
-        found = diff(book, before, newest)
+        differences = diff(book, before, newest)
     if as_json:
-        print_json([_difference_json(d) for d in found])
-    elif found:
-        print_table(difference_table(found, f"version {before} -> version {newest}"))
+        print_json([_difference_json(d) for d in differences])
+    elif differences:
+        print_table(difference_table(differences, f"version {before} -> version {newest}"))
     else:
         say(f"versions {before} and {newest} hold the same bullets")
 
@@ -232,36 +229,35 @@ def purge_suspect(
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Take back labels, what they moved and the bullets from them; fit the rest anew.
+    """Take back labels, what they moved and the bullets from them; fit the rest again.
 
     By source, entity, time, or several of them together.
     """
-    from acegraph.graph.cli.console import field_and_value
     from acegraph.graph.operations.purge import purge
 
-    of = field_and_value(entity) if entity else None
-    with lasting(playbook, must_exist=True) as book:
+    pair = field_and_value(entity) if entity else None
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         before = book.version
-        with progress_bar() as told:
-            found = purge(book, source, entity=of, since=since, until=until, progress=told(None))
+        purged = purge(book, source, entity=pair, since=since, until=until, progress=progress(None))
     if as_json:
-        print_json(asdict(found))
+        print_json(asdict(purged))
         return
     say(
-        f"{found.labels} label(s) taken back; retired: {', '.join(found.bullets) or 'none'}; "
-        f"restored: {', '.join(found.restored) or 'none'}; "
-        f"learned without it: {', '.join(found.learned) or 'none'}"
+        f"{purged.labels} label(s) taken back; retired: {', '.join(purged.bullets) or 'none'}; "
+        f"restored: {', '.join(purged.restored) or 'none'}; "
+        f"learned without it: {', '.join(purged.learned) or 'none'}"
     )
-    if found.note:
-        say(found.note)
-    if found.bullets:
+    if purged.note:
+        say(purged.note)
+    if purged.bullets:
         say(f"'acegraph playbook rollback {before}' brings the bullets back")
 
 
-def _difference_json(found: "Difference") -> dict[str, object]:
+def _difference_json(difference: "Difference") -> dict[str, object]:
+    before, after = difference.before, difference.after
     return {
-        "bullet": found.bullet_id,
-        "change": found.change,
-        "before": found.before and {"content": found.before.content, "status": found.before.status},
-        "after": found.after and {"content": found.after.content, "status": found.after.status},
+        "bullet": difference.bullet_id,
+        "change": difference.change,
+        "before": before and {"content": before.content, "status": before.status},
+        "after": after and {"content": after.content, "status": after.status},
     }

@@ -1,11 +1,11 @@
-"""`acegraph review`: what waits for a person, and the answer to it, from the ledger.
+"""`acegraph review`: list what waits for a person, and write the answer into the ledger.
 
 A run that is still paused finds the answer there when it is resumed.
 """
 
 import shlex
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.review_queue import HumanVerdict
     from acegraph.state.run.review_answers import VerdictAnswer
 
-
-_WIDTH = 96
+_WIDTH: Final = 96
+"""Characters of a transaction or a bullet that are shown."""
 
 
 def review(
@@ -56,11 +56,9 @@ def review(
             case None, None, None:
                 _list(book, as_json=as_json)
             case str(), str(), None:
-                given = {"who": who, "verdict": verdict, "why": why}
-                _rule(book, item, given, as_json=as_json)
+                _judge(book, item, {"who": who, "verdict": verdict, "why": why}, as_json=as_json)
             case str(), None, bool():
-                signed: dict[str, str | bool] = {"who": who, "approve": approve, "why": why}
-                _approve(book, item, signed, as_json=as_json)
+                _approve(book, item, {"who": who, "approve": approve, "why": why}, as_json=as_json)
             case _:
                 raise InvalidSettings(
                     "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
@@ -71,62 +69,63 @@ def review(
 def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
     from acegraph.state.playbook.review_queue import waiting
 
-    found = waiting(book)
+    entries = waiting(book)
     if as_json:
-        print_json({"waiting": [asdict(one) for one in found]})
+        print_json({"waiting": [asdict(entry) for entry in entries]})
         return
-    for one in found:
-        about = " ".join(one.about.split())
-        say(f"{one.kind:<9} {one.id}  since {one.since[:16]}: {one.why}")
+    for entry in entries:
+        about = " ".join(entry.about.split())
+        say(f"{entry.kind:<9} {entry.id}  since {entry.since[:16]}: {entry.why}")
         say(f"          {about if len(about) <= _WIDTH else about[: _WIDTH - 3] + '...'}")
-    say(f"{len(found)} waiting" if found else "nothing waits for a person")
+    say(f"{len(entries)} waiting" if entries else "nothing waits for a person")
 
 
-def _rule(
-    book: "BulletPlaybook", decision_id: str, given: dict[str, str], *, as_json: bool
+def _judge(
+    book: "BulletPlaybook", decision_id: str, fields: dict[str, object], *, as_json: bool
 ) -> None:
     from acegraph.graph.operations.review import answer_outside_run
     from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
-    answer = read_answer(VerdictAnswer, given)
-    found = answer_outside_run(book, decision_id, answer)
-    label = found.ruled.recorded.label
+    answer = read_answer(VerdictAnswer, fields)
+    answered = answer_outside_run(book, decision_id, answer)
+    first, curation = answered.human_verdict, answered.learned
+    label = first.recorded.label
     if as_json:
-        learned = found.learned.to_json() if found.learned else None
         stands = {"label": label.value, "source": label.source} if label else None
-        told = {"verdict": found.ruled.verdict, "by": found.ruled.by}
-        print_json({**told, "stands": stands, "curation": learned})
+        learned = curation.to_json() if curation else None
+        verdict = {"verdict": first.verdict, "by": first.by}
+        print_json({**verdict, "stands": stands, "curation": learned})
         return
-    if not found.ruled.is_by(answer):
-        _say_first_stands(decision_id, found.ruled, answer)
+    if not first.is_by(answer):
+        _say_first_stands(decision_id, first, answer)
         return
     if label is not None and label.source != answer.source:
         say(f"{decision_id}: {label.source} said {label.value} before; that stands")
         return
-    say(f"{decision_id}: {found.ruled.verdict}, signed {answer.source}")
-    if found.learned:
-        say_curation(found.learned)
-    if found.learned and found.learned.bullet_id:
-        bullet = book.get_bullet(found.learned.bullet_id)
+    say(f"{decision_id}: {first.verdict}, signed {answer.source}")
+    if curation:
+        say_curation(curation)
+    if curation and curation.bullet_id:
+        bullet = book.get_bullet(curation.bullet_id)
         waits = bullet.status == "candidate"
         say(f"{bullet.id} {'waits for approval by somebody else' if waits else 'is active now'}")
 
 
-def _say_first_stands(decision_id: str, ruled: "HumanVerdict", answer: "VerdictAnswer") -> None:
-    say(f"{decision_id}: {ruled.by} said {ruled.verdict} before; that stands")
-    if ruled.by == answer.source:
-        given = shlex.join([decision_id, answer.verdict, "--source", answer.source])
-        say(f"'acegraph feedback {given}' corrects the label; what was answered stays answered")
+def _say_first_stands(decision_id: str, first: "HumanVerdict", answer: "VerdictAnswer") -> None:
+    say(f"{decision_id}: {first.by} said {first.verdict} before; that stands")
+    if first.by == answer.source:
+        words = shlex.join([decision_id, answer.verdict, "--source", answer.source])
+        say(f"'acegraph feedback {words}' corrects the label; what was answered stays answered")
 
 
 def _approve(
-    book: "BulletPlaybook", bullet_id: str, given: dict[str, str | bool], *, as_json: bool
+    book: "BulletPlaybook", bullet_id: str, fields: dict[str, object], *, as_json: bool
 ) -> None:
     from acegraph.nodes.curator.approval import give_approval
     from acegraph.nodes.curator.curator import Curator
     from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
 
-    answer = read_answer(ApprovalAnswer, given)
+    answer = read_answer(ApprovalAnswer, fields)
     waited = book.get_bullet(bullet_id).status == "candidate"
     bullet = give_approval(book, bullet_id, answer, Curator())
     if as_json:

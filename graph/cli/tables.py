@@ -1,8 +1,12 @@
-"""Tables for people: experiments, bullets, history and differences. Text in them is escaped."""
+"""Tables for people: experiments, bullets, readings, history, differences.
+
+They take figures from elsewhere and print nothing themselves. Text of transactions and bullets is
+escaped, so that brackets in it are not taken for markup.
+"""
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from rich import box
@@ -24,8 +28,7 @@ from acegraph.state import Bullet, Difference
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
 
-
-_ROWS: Final = {
+_MODES: Final = {
     "vanilla": ("vanilla", "65-70"),
     "offline": ("offline, frozen", ""),
     "offline_online": ("offline + online", "75-80"),
@@ -35,8 +38,8 @@ _ROWS: Final = {
     "offline_online_delayed": ("off.+onl., late", ""),
     "online_delayed": ("online, late", ""),
 }
-"""Name of each row and the accuracy range that the first description of ACE expected of it."""
-_CHALLENGERS: Final = {
+"""The name of each mode, and the accuracy that the first description of ACE expected of it."""
+_BASELINES: Final = {
     "logistic_regression": "logistic regression",
     "depth_3_tree": "depth-3 tree",
     "gradient_boosting": "gradient boosting",
@@ -44,44 +47,61 @@ _CHALLENGERS: Final = {
 }
 
 
-def experiment_table(found: "Experiment", *, expected: bool = False) -> Group:
-    """All modes and rivals with intervals, and the paired test of each against vanilla."""
-    table = _table("The same held-out stream, decided in every mode")
-    table.add_column("mode", no_wrap=True)
-    columns = ["acc.", "balanced, 95 %", "false\ndeclines", "missed\nfraud", "against vanilla"]
-    for name in (*columns, *(["exp. %"] if expected else [])):
-        table.add_column(name, justify="right", no_wrap=True)
-    for mode, (label, range_expected) in _ROWS.items():
-        if mode not in found.modes:
-            continue
-        runs = found.modes[mode]
-        cells = [label, *_cells(runs), _against(runs, found.rival_of(mode))]
-        table.add_row(*cells, *([range_expected] if expected else []))
-    if found.challengers:
-        table.add_section()
-    for name, runs in found.challengers.items():
-        cells = [
-            _CHALLENGERS.get(name, name),
-            *_cells(runs),
-            _against(runs, found.modes["vanilla"]),
-        ]
-        table.add_row(*cells, *([""] if expected else []))
-    return Group(table, Text(_footnote(found, expected)))
-
-
-def _table(title: str) -> Table:
-    """Without lines between columns: it must fit a terminal."""
+def _table(title: str, caption: str = "") -> Table:
+    """An empty table without lines between columns, so that it fits a terminal."""
     return Table(
-        title=escape(title), title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0)
+        title=escape(title),
+        title_justify="left",
+        caption=caption or None,
+        caption_justify="left",
+        box=box.SIMPLE_HEAD,
+        padding=(0, 1, 0, 0),
     )
 
 
+def _add(table: Table, kind: str, *headings: str, min_width: int = 0, ratio: int = 0) -> None:
+    """Add columns of one kind: a name or a figure stays on one line, a text may take several."""
+    for heading in headings:
+        table.add_column(
+            heading,
+            justify="right" if kind == "figure" else "left",
+            overflow="fold" if kind == "text" else "ellipsis",
+            no_wrap=kind != "text",
+            min_width=min_width or None,
+            ratio=ratio or None,
+        )
+
+
 def _share(x: float) -> str:
-    """A share without its leading zero, or a stroke where there is none."""
+    """A share without its leading zero, or a stroke if there is no such figure."""
     return "-" if math.isnan(x) else f"{x:.3f}".removeprefix("0")
 
 
-def _cells(runs: Sequence[Run]) -> list[str]:
+def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
+    """All modes and baselines with intervals, and the paired test of each against vanilla."""
+    table = _table("The same held-out stream, decided in every mode")
+    _add(table, "name", "mode")
+    _add(table, "figure", "acc.", "balanced, 95 %", "false\ndeclines", "missed\nfraud")
+    _add(table, "figure", "against vanilla", *(["exp. %"] if expected else []))
+    for mode, (label, expectation) in _MODES.items():
+        if runs := experiment.modes.get(mode):
+            against = _against(runs, experiment.vanilla_beside(mode))
+            last = [expectation] if expected else []
+            table.add_row(label, *_rate_cells(runs), against, *last)
+    if experiment.baselines:
+        table.add_section()
+    for label, runs in _baselines(experiment):
+        against = _against(runs, experiment.modes["vanilla"])
+        table.add_row(label, *_rate_cells(runs), against, *([""] if expected else []))
+    return Group(table, Text("\n".join(_footnotes(experiment, expected=expected))))
+
+
+def _baselines(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
+    for name, runs in experiment.baselines.items():
+        yield _BASELINES.get(name, name), runs
+
+
+def _rate_cells(runs: Sequence[Run]) -> list[str]:
     balanced = estimate("balanced_accuracy", runs)
     interval = f"[{_share(balanced.low)}, {_share(balanced.high)}]"
     return [
@@ -92,27 +112,64 @@ def _cells(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _against(runs: Sequence[Run], rival: Sequence[Run]) -> str:
-    if runs is rival:
+def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
+    if runs is vanilla:
         return ""
-    test = mcnemar(runs, rival)
-    points = 100 * accuracy_gained(runs, rival)
-    return "" if math.isnan(points) else f"{points:+.1f}, {p_words(test.p_value)}"
+    points = 100 * accuracy_gained(runs, vanilla)
+    p_value = mcnemar(runs, vanilla).p_value
+    return "" if math.isnan(points) else f"{points:+.1f}, {p_words(p_value)}"
 
 
-def money_table(found: "Experiment") -> Table:
-    """How scores rank and what decisions come to in money, for every mode and rival."""
-    table = _table("Ranking and money")
-    table.add_column("mode", no_wrap=True)
-    names = ["avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR", "calib.\nerror"]
-    for name in (*names, "value\ncaught", "cost a\ncase", "declined\na fraud", "undec."):
-        table.add_column(name, justify="right", no_wrap=True)
-    rows = [(_ROWS[mode][0], found.modes[mode]) for mode in _ROWS if mode in found.modes]
-    rows += [(_CHALLENGERS.get(name, name), runs) for name, runs in found.challengers.items()]
-    for label, runs in rows:
-        if label.endswith("2nd half"):
-            continue
-        figures = money(runs, found.plan.costs)
+def _footnotes(experiment: "Experiment", *, expected: bool) -> Iterator[str]:
+    vanilla, fraud = experiment.modes["vanilla"], experiment.fraud_rate
+    cases, rows = sum(len(run.truths) for run in vanilla), row_numbers(vanilla)[1]
+    is_repeated = rows < cases
+    yield (
+        f"{cases} test cases{f' of {rows} rows' if is_repeated else ''} over {len(vanilla)} "
+        f"seed(s), {100 * fraud:.1f} % fraud; approving everything scores {1 - fraud:.3f} accuracy "
+        "and 0.500 balanced accuracy."
+    )
+    yield (
+        "Against vanilla: points of plain accuracy gained, McNemar's exact test on paired cases. "
+        "Intervals resample seeds and cases."
+    )
+    if is_repeated:
+        yield "A row that several seeds tested counts once in the test and the intervals."
+    if any(run.undecided_rate for runs in experiment.modes.values() for run in runs):
+        yield "Against vanilla an undecided case is not right; the rates leave it out."
+    if expected:
+        yield "exp. %: the accuracy that the first description of ACE expected of each mode."
+    if experiment.duplicates:
+        yield f"{experiment.duplicates} test rows left out: a training row is the same."
+    if experiment.copies:
+        yield (
+            f"CAUTION: {experiment.copies} test rows are the same as a training row in every field "
+            "and stay, since most are: the figures say little about new cases."
+        )
+    if not experiment.learned:
+        yield "Nothing was learned offline: no rule did better than chance explains."
+
+
+def money_table(experiment: "Experiment") -> Table:
+    """How the scores of every mode and baseline rank, and what its decisions cost."""
+    costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
+    nothing, unit = money(vanilla, costs).cost_if_all_approved, _unit_of_cost(vanilla)
+    caption = f"Approving everything costs {nothing:.2f} per case; {unit}"
+    if math.isnan(nothing):
+        caption = unit.capitalize()
+    caption += ". Calibration: risk said against fraud seen, both labels weighing the same."
+    table = _table("Ranking and money", caption)
+    _add(table, "name", "mode")
+    _add(table, "figure", "avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR")
+    _add(table, "figure", "calib.\nerror", "value\ncaught", "cost a\ncase", "declined\na fraud")
+    _add(table, "figure", "undec.")
+    modes = [
+        (label, experiment.modes[mode])
+        for mode, (label, _) in _MODES.items()
+        if mode in experiment.modes and not mode.endswith("second_half")
+    ]
+    for label, runs in (*modes, *_baselines(experiment)):
+        figures = money(runs, costs)
         per_fraud = figures.declined_per_fraud
         table.add_row(
             label,
@@ -122,20 +179,11 @@ def money_table(found: "Experiment") -> Table:
             "-" if per_fraud is None else f"{per_fraud:.2f}",
             _share(float(np.mean([run.undecided_rate for run in runs]))),
         )
-    nothing = money(found.modes["vanilla"], found.plan.costs).cost_if_all_approved
-    unit = _unit_of_cost(found)
-    table.caption = (
-        unit.capitalize()
-        if math.isnan(nothing)
-        else f"Approving everything costs {nothing:.2f} per case; {unit}"
-    )
-    table.caption += ". Calibration: risk said against fraud seen, both labels weighing the same."
-    table.caption_justify = "left"
     return table
 
 
 def _ranking_cells(runs: Sequence[Run]) -> list[str]:
-    """The mean of each; a stroke where a run decided nothing that could be ranked."""
+    """The mean of each ranking; a stroke if a run decided nothing that could be ranked."""
     return [
         "-"
         if any(is_void(name, run) for run in runs)
@@ -144,22 +192,25 @@ def _ranking_cells(runs: Sequence[Run]) -> list[str]:
     ]
 
 
-def _unit_of_cost(found: "Experiment") -> str:
-    amounts = [a for run in found.modes["vanilla"] for a in run.amounts or [None]]
-    known = sum(amount is not None for amount in amounts)
-    if not known:
+def _unit_of_cost(runs: Sequence[Run]) -> str:
+    amounts = [amount for run in runs for amount in run.amounts or [None]]
+    missing = amounts.count(None)
+    if missing == len(amounts):
         return "no amount was found, so each case counts 1"
-    rest = "" if known == len(amounts) else f" (1 in the {len(amounts) - known} cases without one)"
+    rest = f" (1 in the {missing} cases without one)" if missing else ""
     return f"a cost is a share of the amount{rest}"
 
 
 def record_table(records: Sequence[BulletRecord]) -> Table:
-    """Bullets on the held-out cases: fires, precision with interval, what each adds alone."""
-    table = _table("Bullets on the test cases (last seed)")
-    table.add_column("id", no_wrap=True)
-    table.add_column("heuristic", overflow="fold", min_width=30)
-    for name in ("status", "fires", "precision, 95 %", "right\nalone", "last hit"):
-        table.add_column(name, justify="right", no_wrap=True)
+    """Bullets on the test cases: fires, precision with interval, what each alone gets right."""
+    table = _table(
+        "Bullets on the test cases (last seed)",
+        "last hit: the last case on which it fired and was right; right alone: cases "
+        "that no other active bullet of its verdict fires on",
+    )
+    _add(table, "name", "id")
+    _add(table, "text", "heuristic", min_width=30)
+    _add(table, "figure", "status", "fires", "precision, 95 %", "right\nalone", "last hit")
     for record in records:
         low, high = wilson_interval(record.right, record.fires)
         precision = "-" if record.precision is None else _share(record.precision)
@@ -172,110 +223,67 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
             str(record.marginal),
             escape((record.last_hit or "-")[-12:]),
         )
-    table.caption = "last hit: the last case on which it fired and was right; right alone: cases "
-    table.caption += "that no other active bullet of its verdict fires on"
-    table.caption_justify = "left"
     return table
-
-
-def reading_table(found: Readings) -> Table:
-    """What the reader read, and where from."""
-    table = _table("What was read")
-    for name in ("field", "value", "read from"):
-        table.add_column(name, overflow="fold")
-    for row in found.read:
-        table.add_row(escape(row.field), escape(row.what), escape(row.origin))
-    return table
-
-
-def _footnote(found: "Experiment", expected: bool) -> str:
-    first, fraud = found.modes["vanilla"], found.fraud_rate
-    cases, rows = sum(len(run.truths) for run in first), row_numbers(first)[1]
-    again = f" of {rows} rows" if rows < cases else ""
-    lines = [
-        f"{cases} test cases{again} over {len(first)} seed(s), {100 * fraud:.1f} % fraud; "
-        f"approving everything scores {1 - fraud:.3f} accuracy and 0.500 balanced accuracy.",
-        "Against vanilla: points of plain accuracy gained, McNemar's exact test on paired cases. "
-        "Intervals resample seeds and cases.",
-    ]
-    if again:
-        lines.append("A row that several seeds tested counts once in the test and the intervals.")
-    if any(run.undecided_rate for runs in found.modes.values() for run in runs):
-        lines.append("Against vanilla an undecided case is not right; the rates leave it out.")
-    if expected:
-        lines.append(
-            "exp. %: the accuracy that the first description of ACE expected of each mode."
-        )
-    if found.duplicates:
-        lines.append(f"{found.duplicates} test rows left out: a training row is the same.")
-    if found.copies:
-        lines.append(
-            f"CAUTION: {found.copies} test rows are the same as a training row in every field and "
-            "stay, since most are: the figures say little about new cases."
-        )
-    if not found.learned:
-        lines.append("Nothing was learned offline: no rule did better than chance explains.")
-    return "\n".join(lines)
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
-    """Bullets with their record and their backtest."""
-    table = _table(title)
-    table.add_column("id", no_wrap=True)
-    table.add_column("heuristic", overflow="fold", min_width=30)
-    for name in ("source", "status"):
-        table.add_column(name, no_wrap=True)
-    for name in ("helpful", "harmful", "shown", "backtest"):
-        table.add_column(name, justify="right", no_wrap=True)
-    for b in bullets:
-        table.add_row(
-            b.id,
-            escape(b.content),
-            b.source,
-            b.status,
-            str(b.helpful_count),
-            str(b.harmful_count),
-            str(b.times_selected),
-            escape(_backtest(b)),
-        )
-    table.caption = (
-        "helpful and harmful: outcomes where it fired; backtest: right of fired, before it acted"
+    """Bullets with their counters and their backtest."""
+    table = _table(
+        title,
+        "helpful and harmful: outcomes where it fired; backtest: right of fired, before it acted",
     )
-    table.caption_justify = "left"
+    _add(table, "name", "id")
+    _add(table, "text", "heuristic", min_width=30)
+    _add(table, "name", "source", "status")
+    _add(table, "figure", "helpful", "harmful", "shown", "backtest")
+    for bullet in bullets:
+        counters = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
+        table.add_row(
+            bullet.id,
+            escape(bullet.content),
+            bullet.source,
+            bullet.status,
+            *map(str, counters),
+            escape(_backtest(bullet)),
+        )
     return table
 
 
 def _backtest(bullet: Bullet) -> str:
-    """Right of fired; evidence is free, so these may be missing."""
+    """How often it was right of how often it fired, or the proof if its evidence does not say."""
     right, fires = bullet.evidence.get("right"), bullet.evidence.get("fires")
     return bullet.proof if right is None or fires is None else f"{right}/{fires}"
 
 
-def history_table(entries: Sequence[Mapping[str, Any]], title: str) -> Table:
-    """Every change with its version, oldest first."""
-    table = Table(
-        title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
-    )
-    for name in ("version", "when", "bullet", "change", "by"):
-        table.add_column(name, no_wrap=True)
-    for name in ("heuristic", "reason"):
-        table.add_column(name, overflow="fold", ratio=1)
-    for entry in entries:
-        when = str(entry["at"])[:16].replace("T", " ")
-        cells = [str(entry["version"]), when, entry["bullet"], entry["change"]]
-        table.add_row(*cells, *(escape(entry[name]) for name in ("source", "content", "reason")))
+def reading_table(readings: Readings) -> Table:
+    """The fields that the reader read, and where from."""
+    table = _table("What was read")
+    _add(table, "text", "field", "value", "read from")
+    for reading in readings.read:
+        table.add_row(escape(reading.field), escape(reading.what), escape(reading.origin))
     return table
 
 
-def difference_table(found: Sequence[Difference], title: str) -> Table:
+def history_table(entries: Sequence[Mapping[str, object]], title: str) -> Table:
+    """Every change of a playbook with its version, oldest first."""
+    table = _table(title)
+    _add(table, "name", "version", "when", "bullet", "change", "by")
+    _add(table, "text", "heuristic", "reason", ratio=1)
+    for entry in entries:
+        when = str(entry["at"])[:16].replace("T", " ")
+        facts = (entry["version"], when, entry["bullet"], entry["change"])
+        texts = (entry["source"], entry["content"], entry["reason"])
+        table.add_row(*map(str, facts), *(escape(str(text)) for text in texts))
+    return table
+
+
+def difference_table(differences: Sequence[Difference], title: str) -> Table:
     """The bullets that two versions do not have in common."""
-    table = Table(
-        title=escape(title), box=box.SIMPLE_HEAD, title_justify="left", padding=(0, 1, 0, 0)
-    )
-    for name in ("bullet", "change"):
-        table.add_column(name, no_wrap=True)
-    table.add_column("heuristic", overflow="fold")
-    for one in found:
-        bullet = one.after or one.before
-        table.add_row(one.bullet_id, one.change, escape(bullet.content if bullet else ""))
+    table = _table(title)
+    _add(table, "name", "bullet", "change")
+    _add(table, "text", "heuristic")
+    for difference in differences:
+        bullet = difference.after or difference.before
+        content = escape(bullet.content if bullet else "")
+        table.add_row(difference.bullet_id, difference.change, content)
     return table

@@ -1,4 +1,1 @@
-"""Labelled data: files, generated transactions, splits, and what is read from a row.
-
-Nothing here learns.
-"""
+"""Labelled data: files, generated transactions, splits. Nothing in this folder learns."""

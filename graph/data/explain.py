@@ -1,4 +1,4 @@
-"""What the reader makes of transactions: a table of what was read and what was ignored."""
+"""What the reader (nodes/text/reader.py) reads and ignores; graph/cli/tables.py prints it."""
 
 import re
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Readings:
-    """What was read, and what was not."""
+    """The fields that were read, and the words or fields that were ignored."""
 
     read: list[Reading]
     ignored: list[str]
@@ -46,11 +46,11 @@ def explain(transaction: Transaction) -> Readings:
     words: dict[str, str] = {}
     for span in spans:
         words.setdefault(span.field, text[span.start : span.end].strip())
-    read = [Reading(n, str(v), words.get(n, "derived")) for n, v in fields.items()]
+    read = [Reading(name, str(v), words.get(name, "derived")) for name, v in fields.items()]
     ignored = [
-        found[0]
-        for found in _WORDS.finditer(text)
-        if not any(s.start < found.end() and found.start() < s.end for s in spans)
+        word[0]
+        for word in _WORDS.finditer(text)
+        if not any(s.start < word.end() and word.start() < s.end for s in spans)
     ]
     return Readings(read, ignored)
 
@@ -58,7 +58,7 @@ def explain(transaction: Transaction) -> Readings:
 def explain_file(items: Sequence[Item]) -> Readings:
     """The columns of a labelled file: what kind each is, and which are left out as identifiers."""
     transactions = [Transaction.of(item["query"]) for item in items]
-    given = {name for t in transactions for name in t.fields}
+    given_names = {name for t in transactions for name in t.fields}
     table = CaseTable(Case(str(i), read_fields(t), APPROVE) for i, t in enumerate(transactions))
     read, ignored = [], []
     for name in table.field_names:
@@ -67,15 +67,16 @@ def explain_file(items: Sequence[Item]) -> Readings:
         if is_identifier(name, table):
             ignored.append(f"{name} (names an individual: {_kind(column)})")
         else:
-            read.append(Reading(name, _kind(column), "given" if name in given else "derived"))
+            origin = "given" if name in given_names else "derived"
+            read.append(Reading(name, _kind(column), origin))
     return Readings(read, ignored)
 
 
 def _kind(column: Column) -> str:
     share = f"{100 * float(column.known().mean()):.0f} % known"
     if column.is_numeric:
-        known = column.numbers[~np.isnan(column.numbers)]
-        return f"number, {known.min():g} to {known.max():g}, {share}"
+        numbers = column.numbers[~np.isnan(column.numbers)]
+        return f"number, {numbers.min():g} to {numbers.max():g}, {share}"
     if all(isinstance(value, bool) for value in column.values):
         return f"flag, {share}"
     return f"category, {len(column.values)} values, {share}"

@@ -1,6 +1,6 @@
-"""Labelled data sets from files: JSON list, JSON lines or CSV. It knows nothing of what learns from
-them.
-"""
+"""Labelled data sets from files: a JSON list, JSON lines or CSV. It knows nothing of learning."""
+
+from __future__ import annotations
 
 import json
 import math
@@ -8,28 +8,29 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from statistics import median
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
 
 from acegraph.graph.data.csv_files import read_sheet, read_text
 from acegraph.graph.data.synthetic import Example
-from acegraph.state import (
-    APPROVE,
-    DECLINE,
-    InvalidDataset,
-    InvalidInput,
-    Transaction,
-    Verdict,
-    parse_verdict,
-)
+from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
+from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.notation import is_nothing, written_number
+
+if TYPE_CHECKING:
+    from acegraph.state.run.schema import GivenTransaction
 
 _WORDS_OF_PROSE: Final = 4
 
 
-Item = dict[str, Any]
-"""`query` (text, or a mapping of fields), `answer` (APPROVE or DECLINE) and `id`. A row without an
-id of its own has the name of its place, and `copy`: the how-many-eth of its content it is.
-"""
+class Item(TypedDict):
+    """One labelled row of a data set."""
+
+    query: GivenTransaction
+    answer: Verdict
+    id: str
+    """The id that the row came with, else its place in the data set."""
+    copy: NotRequired[int]
+    """Only on a row that came without an id: 1 on the first row of its content, 2 on the second."""
 
 
 def load_dataset(
@@ -42,9 +43,9 @@ def load_dataset(
 ) -> list[Item]:
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
-    `query` and `answer` name the keys or columns; `query=None` takes all others together as the
-    fields of the transaction, or as its text where one of them is all it is told in. `positive` is
-    the label that means fraud, where it is not one of the usual words.
+    `query` and `answer` name the keys or columns. With `query=None` all other columns together are
+    the fields of the transaction; if only one of them describes it, in prose, that one is its text.
+    `positive` is the label that means fraud, if it is not one of the usual words.
     """
     file = Path(path)
     rows = list(_read_rows(file, answer))
@@ -52,66 +53,72 @@ def load_dataset(
         raise InvalidDataset(f"{file}: no rows")
     if query is None:
         query = _prose_column([row for _, row in rows], answer)
-    items = []
+    items: list[Item] = []
     copies: Counter[str] = Counter()
     for number, row in rows:
         where = f"{file}: row {number}"
         label = _label(_need(row, answer, where), positive, answer, where)
-        if query is None:
-            given: Any = {k: v for k, v in row.items() if k != answer}
-        else:
-            given = _need(row, query, where)
+        fields = {name: value for name, value in row.items() if name != answer}
+        given = fields if query is None else _need(row, query, where)
         try:
-            Transaction.of(given)
+            transaction = _checked(given)
         except InvalidInput as error:
             raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
-        item = {"query": given, "answer": label}
-        items.append(_named(item, row.get(ids) if ids else None, f"{file.stem}-{number}", copies))
+        row_id = row.get(ids) if ids else None
+        items.append(_item(transaction, label, row_id, f"{file.stem}-{number}", copies))
     if positive is not None and not any(item["answer"] == DECLINE for item in items):
-        found = ", ".join(sorted({str(row[answer]) for _, row in rows})[:6])
-        raise InvalidDataset(f"{file}: no row has {positive!r} in {answer!r}; found {found}")
+        labels = ", ".join(sorted({str(row[answer]) for _, row in rows})[:6])
+        raise InvalidDataset(f"{file}: no row has {positive!r} in {answer!r}; found {labels}")
     return items
 
 
-def as_items(dataset: Iterable[Mapping[str, Any] | Example]) -> list[Item]:
+def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
     """The items of a data set given in Python: mappings with `query` and `answer`, or examples."""
-    items = []
+    items: list[Item] = []
     copies: Counter[str] = Counter()
     for number, entry in enumerate(dataset, start=1):
         row = entry.item() if isinstance(entry, Example) else entry
         where = f"item {number}"
         label = _label(_need(row, "answer", where), None, "answer", where)
-        item = {"query": _need(row, "query", where), "answer": label}
-        if "copy" in row:
-            items.append({**item, "id": row["id"], "copy": row["copy"]})
-        else:
-            items.append(_named(item, row.get("id"), str(number), copies))
+        transaction = _checked(_need(row, "query", where))
+        item = _item(transaction, label, row.get("id"), str(number), copies)
+        if isinstance(copy := row.get("copy"), int):  # it was an item before
+            item["copy"] = copy
+        items.append(item)
     return items
 
 
 def row_name(item: Item) -> str:
-    """The same for the same row, in whichever split it is."""
+    """A name that is the same for the same row, whichever split the row is in."""
     return f"{item['id']} {Transaction.of(item['query']).digest()}"
 
 
-def _named(item: Item, own: object, place: str, copies: "Counter[str]") -> Item:
-    """A row under its own id, or under its place with the number of its content."""
-    if own is not None:
-        return {**item, "id": str(own)}
-    digest = Transaction.of(item["query"]).digest()
+def _item(
+    query: GivenTransaction, answer: Verdict, row_id: object, place: str, copies: Counter[str]
+) -> Item:
+    """A row under its id; without one under its place, and numbered among its copies."""
+    if row_id is not None:
+        return {"query": query, "answer": answer, "id": str(row_id)}
+    digest = Transaction.of(query).digest()
     copies[digest] += 1
-    return {**item, "id": place, "copy": copies[digest]}
+    return {"query": query, "answer": answer, "id": place, "copy": copies[digest]}
 
 
-def _read_rows(file: Path, answer: str) -> Iterator[tuple[int, dict[str, Any]]]:
+def _checked(given: object) -> GivenTransaction:
+    """A transaction as it was given; what is neither text nor a mapping of fields is refused."""
+    transaction = Transaction.of(given)
+    return given if isinstance(given, str | dict) else transaction.fields or transaction.text
+
+
+def _read_rows(file: Path, answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
     text = read_text(file)
     if file.suffix.lower() in (".csv", ".tsv"):
         rows = [
             # Labels may be + and -.
-            {k: "-" if (k, v.strip()) == (answer, "-") else _typed(v) for k, v in row.items()}
+            {k: "-" if (k, v.strip()) == (answer, "-") else _cell(v) for k, v in row.items()}
             for _, row in read_sheet(file, text)[1]
         ]
-        _forget_na(rows)
+        _blank_na(rows)
         yield from enumerate(rows, start=1)
         return
     for number, entry in enumerate(_json_entries(file, text), start=1):
@@ -120,22 +127,19 @@ def _read_rows(file: Path, answer: str) -> Iterator[tuple[int, dict[str, Any]]]:
         yield number, entry
 
 
-def _forget_na(rows: Sequence[dict[str, Any]]) -> None:
-    """Make NA nothing where all other cells of a column are numbers or flags.
-
-    Among words it stays: it may be Namibia.
-    """
+def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
+    """Replace NA by None in columns of numbers or flags; among words it may mean Namibia."""
     for name in rows[0] if rows else ():
-        known = {row[name] for row in rows} - {None}
-        words = {value for value in known if isinstance(value, str)}
-        if words == {"NA"} and known != words:
+        values = {row[name] for row in rows} - {None}
+        words = {value for value in values if isinstance(value, str)}
+        if words == {"NA"} and values != words:
             for row in rows:
                 row[name] = None if row[name] == "NA" else row[name]
 
 
-def _json_entries(file: Path, text: str) -> list[Any]:
+def _json_entries(file: Path, text: str) -> list[object]:
     is_list = text.lstrip().startswith("[")
-    entries: list[Any] = []
+    entries = []
     for number, part in enumerate([text] if is_list else text.split("\n"), start=1):
         try:
             if part.strip():
@@ -151,11 +155,11 @@ def _json_entries(file: Path, text: str) -> list[Any]:
     return list(entries[0]) if is_list else entries
 
 
-def _typed(value: str) -> Any:
-    """A CSV cell: a number, as people write it too, true or false, nothing, or text."""
-    if is_nothing(value):
+def _cell(text: str) -> Scalar:
+    """The value of a CSV cell: a number (also as people write it), a flag, None, or text."""
+    if is_nothing(text):
         return None
-    word = value.strip()
+    word = text.strip()
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
     if "_" in word:  # Python would read 18_25 as a number
@@ -163,8 +167,7 @@ def _typed(value: str) -> Any:
     try:
         number = float(word)
     except ValueError:
-        found = written_number(word)
-        return word if found is None else found
+        return word if (as_written := written_number(word)) is None else as_written
     digits = word.lstrip("+-")
     if not digits.isdigit():
         return number if math.isfinite(number) else None
@@ -174,27 +177,27 @@ def _typed(value: str) -> Any:
     return number if digits.startswith("00") else int(word)
 
 
-def _prose_column(rows: Sequence[Mapping[str, Any]], answer: str) -> str | None:
-    """The one column of sentences in a file that else has nothing but names of its rows."""
+def _prose_column(rows: Sequence[Mapping[str, object]], answer: str) -> str | None:
+    """The one column of sentences, if all other columns only name the rows."""
     columns = {name: [row.get(name) for row in rows] for name in rows[0] if name != answer}
     prose = [name for name, values in columns.items() if _is_prose(values)]
     others = [values for name, values in columns.items() if name not in prose]
-    return prose[0] if len(prose) == 1 and all(map(_tells_nothing, others)) else None
+    return prose[0] if len(prose) == 1 and all(map(_describes_nothing, others)) else None
 
 
-def _is_prose(values: Sequence[Any]) -> bool:
+def _is_prose(values: Sequence[object]) -> bool:
     texts = [value for value in values if isinstance(value, str)]
     is_text = len(texts) > 0.9 * len(values) and len(set(texts)) > 0.5 * len(texts)
     return is_text and median(len(text.split()) for text in texts) >= _WORDS_OF_PROSE
 
 
-def _tells_nothing(values: Sequence[Any]) -> bool:
-    """Another value in every row, or the same in all: such a column describes no kind of case."""
+def _describes_nothing(values: Sequence[object]) -> bool:
+    """Whether a column has a different value in every row, or the same value in all rows."""
     distinct = len(set(map(str, values)))
     return distinct <= 1 or distinct == len(values)
 
 
-def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
+def _need(row: Mapping[str, object], name: str, where: str) -> object:
     value = row.get(name)
     if value is not None and value != "" and value == value:  # NaN is not even itself
         return value
@@ -208,15 +211,14 @@ def _need(row: Mapping[str, Any], name: str, where: str) -> Any:
 
 def _label(value: object, positive: object, name: str, where: str) -> Verdict:
     if positive is not None:
-        return DECLINE if _meant(value) == _meant(positive) else APPROVE
+        return DECLINE if _label_value(value) == _label_value(positive) else APPROVE
     try:
         return parse_verdict(value)
     except InvalidInput as error:
         raise InvalidDataset(f"{where}, field {name!r}: {error}") from None
 
 
-def _meant(label: object) -> object:
-    """What a label says: 1, 1.0, "1" and true are one, 0 and false another; else its text."""
+def _label_value(label: object) -> object:
+    """A label as a value to compare: 1, 1.0, "1" and true are equal, words are lower case."""
     word = str(label).strip().lower()
-    found = _typed(word)
-    return word if found is None else found
+    return word if (value := _cell(word)) is None else value

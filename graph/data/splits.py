@@ -1,7 +1,7 @@
-"""How labelled cases are parted into training and test, and made worse on purpose.
+"""Splits of labelled rows into training and test, and labels that are made worse on purpose.
 
-No row that is the same in both parts is tested on. Label noise and shuffled labels show what
-learning is worth when the labels are not.
+A test row that repeats a training row is left out. Label noise and shuffled labels show what
+learning achieves with bad labels. It does not train: graph/training does.
 """
 
 from collections.abc import Iterator, Sequence
@@ -12,38 +12,36 @@ import numpy as np
 
 from acegraph.graph.data.files import Item
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction, Verdict, other
+from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction, other
+from acegraph.state.values.notation import written
 
 
 @dataclass(frozen=True)
 class Split:
-    """Training and test items, and how many test rows were left out as copies of training rows."""
+    """Training and test items."""
 
     train: list[Item]
     test: list[Item]
     duplicates: int = 0
+    """How many test rows were left out because they repeat training rows."""
     copies: int = 0
-    """Such test rows that stay, since most are: whoever reads the figures has to know."""
+    """How many such test rows stay, because most test rows are such; the report has to say so."""
 
     def without_duplicates(self) -> "Split":
-        """Without test rows that a training row repeats in every field but its row number.
+        """The split without test rows that repeat a training row in every field but row numbers.
 
-        Where that would take more than half, the fields cannot tell cases apart: all stay.
+        If that would leave out more than half, the fields cannot tell cases apart, and all stay.
         """
         keys = _keys([*self.train, *self.test])
-        seen = set(keys[: len(self.train)])
-        kept = [
-            item
-            for item, key in zip(self.test, keys[len(self.train) :], strict=True)
-            if key not in seen
-        ]
+        trained, tested = set(keys[: len(self.train)]), keys[len(self.train) :]
+        kept = [i for i, key in zip(self.test, tested, strict=True) if key not in trained]
         copies = len(self.test) - len(kept)
         if 2 * len(kept) < len(self.test):
             return replace(self, copies=copies)
         return Split(self.train, kept, copies)
 
     def check_labels(self) -> None:
-        """Refuse test rows that are all honest, or all fraud: half of the figures would be void."""
+        """Refuse test rows that are all honest or all fraud: half of the figures would be void."""
         if len({item["answer"] for item in self.test}) < 2:
             raise InvalidDataset(
                 f"all {len(self.test)} test rows have the same label; more rows, or another "
@@ -51,19 +49,19 @@ class Split:
             )
 
     def with_label_noise(self, share: float, seed: int) -> "Split":
-        """With this share of the training labels the other way round; test labels stay clean."""
+        """The split with this share of its training labels wrong; test labels stay right."""
         rng = np.random.default_rng([seed, 31])
-        wrong = rng.permutation(len(self.train)) < round(share * len(self.train))
-        train = [
-            {**item, "answer": other(item["answer"])} if flip else item
-            for item, flip in zip(self.train, wrong, strict=True)
+        is_wrong = rng.permutation(len(self.train)) < round(share * len(self.train))
+        train: list[Item] = [
+            {**item, "answer": other(item["answer"])} if wrong else item
+            for item, wrong in zip(self.train, is_wrong, strict=True)
         ]
         return replace(self, train=train)
 
     def with_shuffled_labels(self, seed: int) -> "Split":
-        """With all labels dealt out at random: then there is nothing to learn."""
+        """The split with all labels assigned at random: then there is nothing to learn."""
         rng = np.random.default_rng([seed, 32])
-        return replace(self, train=_dealt(self.train, rng), test=_dealt(self.test, rng))
+        return replace(self, train=_shuffled(self.train, rng), test=_shuffled(self.test, rng))
 
 
 def random_splits(
@@ -75,16 +73,15 @@ def random_splits(
     honest = [item for item in items if item["answer"] == APPROVE]
     learned = round(train * len(fraud) / len(items))
     tested = min(round(test * len(fraud) / len(items)), len(fraud) - learned)
-    tested = max(tested, test + train - learned - len(honest))  # whom rounding would leave out
-    sizes = {"fraud": (learned, tested), "honest": (train - learned, test - tested)}
+    tested = max(tested, test + train - learned - len(honest))  # rounding must not lose a row
+    pools = ((fraud, learned, tested), (honest, train - learned, test - tested))
     for seed in range(seeds):
         rng = np.random.default_rng(seed)
         chosen: tuple[list[Item], list[Item]] = ([], [])
-        for pool, kind in ((fraud, "fraud"), (honest, "honest")):
+        for pool, to_train, to_test in pools:
             order = rng.permutation(len(pool))
-            first, second = sizes[kind]
-            chosen[0].extend(pool[i] for i in order[:first])
-            chosen[1].extend(pool[i] for i in order[first : first + second])
+            chosen[0].extend(pool[i] for i in order[:to_train])
+            chosen[1].extend(pool[i] for i in order[to_train : to_train + to_test])
         past, stream = ([part[i] for i in rng.permutation(len(part))] for part in chosen)
         yield Split(past, stream)
 
@@ -92,10 +89,9 @@ def random_splits(
 def temporal_splits(
     items: Sequence[Item], train: int | None, test: int | None, seeds: int, time: str | None
 ) -> Iterator[Split]:
-    """Training rows from before the test rows; several seeds move along the file."""
+    """Training rows that precede the test rows in time; several seeds move along the file."""
     train, test = _sizes(items, train, test)
-    moments = moments_of(items, time)
-    ordered = [items[i] for i in np.argsort(moments, kind="stable")]
+    ordered = [items[i] for i in np.argsort(moments_of(items, time), kind="stable")]
     room = len(ordered) - train - test
     if room < seeds - 1:
         raise InvalidDataset(
@@ -108,28 +104,27 @@ def temporal_splits(
 
 
 def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
-    """When each case happened, in days; the field is found where it is not named."""
+    """When each case happened, in days; without a name the one field that holds dates is taken."""
     rows = [Transaction.of(item["query"]).fields for item in items]
     names = [time] if time else list(dict.fromkeys(name for row in rows[:1] for name in row))
-    found = {}
+    dated: dict[str, list[float]] = {}
     for name in names:
-        moments = [_days(row.get(name)) for row in rows]
-        if all(moment is not None for moment in moments):
-            found[name] = [moment for moment in moments if moment is not None]
-    if len(found) == 1:
-        return next(iter(found.values()))
-    if found:
-        raise InvalidDataset(f"{' and '.join(found)} hold dates: say which is the time by --time")
+        days = [_days(row.get(name)) for row in rows]
+        complete = [day for day in days if day is not None]
+        if len(complete) == len(rows):
+            dated[name] = complete
+    if len(dated) == 1:
+        return next(iter(dated.values()))
+    if dated:
+        raise InvalidDataset(f"{' and '.join(dated)} hold dates: say which is the time by --time")
     wanted = f"field {time!r} to hold" if time else "a field with"
     raise InvalidDataset(f"time order wants {wanted} a date (ISO 8601) in every row: see --time")
 
 
 def _days(value: Scalar) -> float | None:
     try:
-        moment = datetime.fromisoformat(str(value)) if isinstance(value, str) else None
+        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
     except ValueError:
-        return None
-    if moment is None:
         return None
     aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
     return aware.timestamp() / 86_400
@@ -149,24 +144,19 @@ def _sizes(items: Sequence[Item], train: int | None, test: int | None) -> tuple[
 
 
 def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
-    """What makes two rows the same: the text, or all fields but those that number the rows."""
+    """What makes two rows the same: the text, or all fields except those that number the rows."""
     transactions = [Transaction.of(item["query"]) for item in items]
     rows = [read_fields(t) if t.fields else {"text": t.text} for t in transactions]
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    told = [
-        name for name in names if name == "text" or not _numbers_rows([r.get(name) for r in rows])
+    names = [
+        name
+        for name in dict.fromkeys(name for row in rows for name in row)
+        if name == "text" or not _numbers_rows([row.get(name) for row in rows])
     ]
-    return [tuple(_plain(row.get(name)) for name in told) for row in rows]
-
-
-def _plain(value: Scalar) -> str:
-    """A value as text: 5.0 is 5, whoever wrote the file."""
-    is_whole = isinstance(value, float) and value.is_integer()
-    return str(int(value) if is_whole else value)  # type: ignore[arg-type]
+    return [tuple(written(row.get(name)) for name in names) for row in rows]
 
 
 def _numbers_rows(values: Sequence[Scalar]) -> bool:
-    """Whether a field tells only which row it is: a name in each, or numbers that count."""
+    """Whether a field only names its row: a different word in each, or consecutive numbers."""
     if len(set(map(str, values))) < len(values):
         return False
     numbers = [v for v in values if isinstance(v, int | float) and float(v).is_integer()]
@@ -175,6 +165,6 @@ def _numbers_rows(values: Sequence[Scalar]) -> bool:
     return all(isinstance(value, str) for value in values)
 
 
-def _dealt(items: Sequence[Item], rng: np.random.Generator) -> list[Item]:
-    labels: list[Verdict] = [items[i]["answer"] for i in rng.permutation(len(items))]
+def _shuffled(items: Sequence[Item], rng: np.random.Generator) -> list[Item]:
+    labels = [items[i]["answer"] for i in rng.permutation(len(items))]
     return [{**item, "answer": label} for item, label in zip(items, labels, strict=True)]

@@ -1,28 +1,24 @@
 """A generator of card transactions with known causes, for the demo, the tests and the notebooks.
 
-Not real data. Five hidden causes make a transaction fraudulent, each with an exception; some fraud
-leaves no trace at all and some transactions that look like it are honest, so that nobody can be
-always right, and how right one can be is known (`best_decision`). No field decides alone and no
-name gives a label away.
+It is not real data. Five hidden causes make a transaction fraudulent, each with an exception. Some
+fraud leaves no trace and some honest transactions look like fraud, so nobody can always be right;
+the best possible decision is known (`Example.best_decision`). No single field gives a label away.
 """
 
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final, TypedDict
 
 import numpy as np
 
 from acegraph.state import APPROVE, DECLINE, Verdict
 
 NATURAL_FRAUD_RATE: Final = 0.02
-"""The share of fraud in the natural variant; the balanced one has half."""
+"""The share of fraud in the natural variant; in the balanced variant it is one half."""
 _POPULATION_FRAUD_RATE: Final = 0.0515
-"""Share of fraud among the transactions that `_draw` gives, before any variant takes its share."""
+"""The share of fraud among the transactions that `_draw` gives; a variant picks from these."""
 _FRAUD_IF_CAUSE: Final = 0.90
 _FRAUD_IF_NONE: Final = 0.004
-
-
 _CATEGORIES: Final = {
     "grocery": (0.17, "a supermarket"),
     "restaurant": (0.13, "a restaurant"),
@@ -41,19 +37,39 @@ _CATEGORIES: Final = {
 _COUNTRIES: Final = ("Spain", "Poland", "Canada", "Brazil", "Japan", "Kenya", "Norway", "Mexico")
 
 
+class CardPayment(TypedDict):
+    """The fields of a generated transaction."""
+
+    amount: float
+    usual_amount: float
+    hour: int
+    account_age_days: int
+    merchant_category: str
+    merchant_rating: float
+    channel: str
+    tx_last_hour: int
+    distance_km: float
+    new_device: bool
+    vpn: bool
+    country_changed: bool
+    travel_notice: bool
+    verified: bool
+    address_mismatch: bool
+
+
 @dataclass(frozen=True)
 class Example:
-    """One generated transaction with its label and what a perfect judge of it would say."""
+    """One generated transaction with its label and the best decision about it."""
 
     id: str
     query: str
-    fields: dict[str, Any]
+    fields: CardPayment
     answer: Verdict
     best_decision: Verdict
-    """The answer that is right most often, knowing the causes and the share of fraud."""
+    """The answer that is right most often for whoever knows the causes and the share of fraud."""
 
-    def item(self) -> dict[str, Any]:
-        """The form a data set has: text, label, id."""
+    def item(self) -> dict[str, str]:
+        """The example as a row of a data set: text, label, id."""
         return {"id": self.id, "query": self.query, "answer": self.answer}
 
 
@@ -62,12 +78,12 @@ def generate_transactions(
 ) -> list[Example]:
     """Generate n transactions: balanced, or with `fraud_rate=NATURAL_FRAUD_RATE` at a natural rate.
 
-    With `shuffle_labels` the labels are dealt out at random: then there is nothing to learn.
+    With `shuffle_labels` the labels are assigned at random: then there is nothing to learn.
     """
     rng = np.random.default_rng([seed, 20])
     frauds = round(n * fraud_rate)
     wanted: dict[Verdict, int] = {DECLINE: frauds, APPROVE: n - frauds}
-    drawn: list[tuple[dict[str, Any], Verdict, Verdict]] = []
+    drawn: list[tuple[CardPayment, Verdict, Verdict]] = []
     while len(drawn) < n:
         fields = _draw(rng)
         chance = _FRAUD_IF_CAUSE if any(cause(fields) for cause in CAUSES) else _FRAUD_IF_NONE
@@ -76,21 +92,21 @@ def generate_transactions(
             wanted[answer] -= 1
             drawn.append((fields, answer, _best(chance, fraud_rate)))
     order = [int(i) for i in rng.permutation(n)]
-    dealt = [int(i) for i in rng.permutation(order)] if shuffle_labels else order
+    labelled_as = [int(i) for i in rng.permutation(order)] if shuffle_labels else order
     return [
         Example(f"g{seed}-{i}", _describe(drawn[j][0], rng), drawn[j][0], drawn[k][1], drawn[j][2])
-        for i, (j, k) in enumerate(zip(order, dealt, strict=True))
+        for i, (j, k) in enumerate(zip(order, labelled_as, strict=True))
     ]
 
 
 def _best(chance: float, fraud_rate: float) -> Verdict:
-    """The more likely answer once the variant has changed the share of fraud (Bayes' rule)."""
+    """The more likely answer at the variant's share of fraud (Bayes' rule)."""
     base = _POPULATION_FRAUD_RATE
     lift = (fraud_rate / (1 - fraud_rate)) / (base / (1 - base)) if fraud_rate < 1 else math.inf
     return DECLINE if lift * chance > 1 - chance else APPROVE
 
 
-def _draw(rng: np.random.Generator) -> dict[str, Any]:
+def _draw(rng: np.random.Generator) -> CardPayment:
     """One transaction of the population, fraudulent or not."""
     usual = float(np.clip(rng.lognormal(4.0, 0.7), 8, 900))
     amount = float(np.clip(usual * rng.lognormal(0.0, 1.0), 1, 9000))
@@ -106,9 +122,7 @@ def _draw(rng: np.random.Generator) -> dict[str, Any]:
         "merchant_category": str(rng.choice(list(_CATEGORIES), p=shares / shares.sum())),
         "merchant_rating": round(float(np.clip(rng.normal(3.9, 0.8), 1, 5)), 1),
         "channel": "online" if rng.random() < 0.6 else "in_store",
-        "tx_last_hour": int(1 + rng.poisson(1.1))
-        if rng.random() < 0.8
-        else int(rng.integers(2, 12)),
+        "tx_last_hour": int(1 + rng.poisson(1.1) if rng.random() < 0.8 else rng.integers(2, 12)),
         "distance_km": round(float(rng.exponential(120) + (2000 if abroad else 0)), 0),
         "new_device": bool(rng.random() < 0.12),
         "vpn": bool(rng.random() < 0.2),
@@ -119,82 +133,74 @@ def _draw(rng: np.random.Generator) -> dict[str, Any]:
     }
 
 
-def _card_testing(f: dict[str, Any]) -> bool:
-    small_and_often = f["amount"] < 9 and f["tx_last_hour"] >= 5
-    return bool(small_and_often and f["merchant_category"] not in ("transit", "digital_services"))
+def _card_testing(p: CardPayment) -> bool:
+    small_and_often = p["amount"] < 9 and p["tx_last_hour"] >= 5
+    return small_and_often and p["merchant_category"] not in ("transit", "digital_services")
 
 
-def _bust_out(f: dict[str, Any]) -> bool:
-    resold = f["merchant_category"] in ("electronics", "jewelry", "gift_cards")
-    return bool(f["account_age_days"] < 90 and resold and f["amount"] > 60 and not f["verified"])
+def _bust_out(p: CardPayment) -> bool:
+    resold = p["merchant_category"] in ("electronics", "jewelry", "gift_cards")
+    return resold and p["amount"] > 60 and p["account_age_days"] < 90 and not p["verified"]
 
 
-def _takeover(f: dict[str, Any]) -> bool:
-    return bool(f["new_device"] and f["country_changed"] and not f["travel_notice"])
+def _takeover(p: CardPayment) -> bool:
+    return p["new_device"] and p["country_changed"] and not p["travel_notice"]
 
 
-def _front_shop(f: dict[str, Any]) -> bool:
-    poor = f["merchant_rating"] < 2.4 and f["channel"] == "online"
-    return bool(poor and f["amount"] > 25 and f["account_age_days"] < 1500)
+def _front_shop(p: CardPayment) -> bool:
+    poor = p["merchant_rating"] < 2.4 and p["channel"] == "online"
+    return poor and p["amount"] > 25 and p["account_age_days"] < 1500
 
 
-def _mule(f: dict[str, Any]) -> bool:
-    moves_money = f["merchant_category"] in ("crypto", "money_transfer")
-    return bool(moves_money and f["amount"] > 2 * f["usual_amount"] and not f["verified"])
+def _mule(p: CardPayment) -> bool:
+    moves_money = p["merchant_category"] in ("crypto", "money_transfer")
+    return moves_money and p["amount"] > 2 * p["usual_amount"] and not p["verified"]
 
 
-CAUSES: Final[tuple[Callable[[dict[str, Any]], bool], ...]] = (
-    _card_testing,
-    _bust_out,
-    _takeover,
-    _front_shop,
-    _mule,
-)
+CAUSES: Final = (_card_testing, _bust_out, _takeover, _front_shop, _mule)
 """The hidden causes. Nothing that learns may look at them."""
 
 
-def _describe(f: dict[str, Any], rng: np.random.Generator) -> str:
+def _describe(payment: CardPayment, rng: np.random.Generator) -> str:
     """The transaction as a person would note it down; the wording varies, the facts do not."""
 
     def pick(*wordings: str) -> str:
         return wordings[int(rng.integers(len(wordings)))]
 
-    hour, age = f["hour"], f["account_age_days"]
+    hour, age = payment["hour"], payment["account_age_days"]
     clock = f"{hour:02d}:{int(rng.integers(60)):02d}"
     twelve = f"{hour % 12 or 12} {'AM' if hour < 12 else 'PM'}"
-    shop = _CATEGORIES[f["merchant_category"]][1]
-    where = "online" if f["channel"] == "online" else "in store"
-    country = str(rng.choice(_COUNTRIES))
-    usual, rating, distance = f["usual_amount"], f["merchant_rating"], f"{f['distance_km']:.0f} km"
-    new_device = pick("new device", "unrecognized device")
-    old_device = pick("known device", "usual device")
+    shop = _CATEGORIES[payment["merchant_category"]][1]
+    where = "online" if payment["channel"] == "online" else "in store"
+    abroad = f"connected from {rng.choice(_COUNTRIES)}, a different country"
+    usual, rating = payment["usual_amount"], payment["merchant_rating"]
+    amount, distance = f"${payment['amount']:,}", f"{payment['distance_km']:.0f} km"
+    new, known = pick("new device", "unrecognized device"), pick("known device", "usual device")
     notes = [
         pick(
             f"account opened {age} days ago", f"account is {age} days old", f"{age}-day-old account"
         ),
         pick(f"average spend is ${usual}", f"usually pays about ${usual}"),
         pick(f"merchant rated {rating}", f"merchant rating {rating} out of 5"),
-        f"{f['tx_last_hour']} {pick('transactions', 'purchases')} in the last hour",
+        f"{payment['tx_last_hour']} {pick('transactions', 'purchases')} in the last hour",
         pick(f"{distance} from home", f"{distance} from the home address"),
-        new_device if f["new_device"] else old_device,
-        f"connected from {country}, a different country"
-        if f["country_changed"]
-        else "home country",
+        new if payment["new_device"] else known,
+        abroad if payment["country_changed"] else "home country",
     ]
-    if f["vpn"]:
+    if payment["vpn"]:
         notes.append(pick("through a VPN", "via a proxy", "anonymous network"))
     elif rng.random() < 0.3:
         notes.append("no VPN")
-    if f["travel_notice"]:
+    if payment["travel_notice"]:
         notes.append(pick("travel notice on file", "trip announced to the bank"))
-    if f["verified"]:
+    if payment["verified"]:
         notes.append(pick("identity verified", "3-D Secure passed"))
-    if f["address_mismatch"]:
+    if payment["address_mismatch"]:
         notes.append(pick("shipping address differs from billing", "address mismatch"))
     rng.shuffle(notes)
     opening = pick(
-        f"Payment of ${f['amount']:,} {where} at {shop}, {clock}",
-        f"Customer spends ${f['amount']:,} {where} at {shop} at {twelve}",
-        f"${f['amount']:,} charged {where} by {shop} at {clock}",
+        f"Payment of {amount} {where} at {shop}, {clock}",
+        f"Customer spends {amount} {where} at {shop} at {twelve}",
+        f"{amount} charged {where} by {shop} at {clock}",
     )
     return f"{opening}; {'; '.join(notes)}."

@@ -1,14 +1,15 @@
-"""The rivals: plain learners fitted on the same training cases and scored on the same test cases.
+"""The baselines: plain learners, fitted on the same training cases, scored on the same test cases.
 
-They need scikit-learn (`pip install acegraph[report]`). They see the fields that the reader reads,
-without identifiers, as the playbook does.
+They need scikit-learn (`pip install acegraph[report]`). They see what the playbook sees: the fields
+that the reader reads, without identifiers.
 """
 
 from collections.abc import Sequence
 from importlib.util import find_spec
-from typing import Any, Final
+from typing import Final, Protocol, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
@@ -25,10 +26,18 @@ from acegraph.state import (
 )
 
 _RARE: Final = 0.04
+"""A column is left out if fewer training rows than this share differ from its median."""
 
 
-def check_challengers() -> None:
-    """Say before the work, not after it, that the rivals are not installed."""
+class _Learner(Protocol):
+    """What is called of a scikit-learn classifier."""
+
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.bool_]) -> Self: ...
+    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
+
+
+def check_baselines() -> None:
+    """Refuse, before any work is done, to go on without scikit-learn."""
     if find_spec("sklearn") is None:
         raise InvalidSettings(
             "the rivals need scikit-learn, the extra `report`: pip install '.[report]' (compare "
@@ -36,16 +45,16 @@ def check_challengers() -> None:
         )
 
 
-def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
+def run_baselines(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
     """Logistic regression, a depth-3 tree and gradient boosting on the same cases."""
-    check_challengers()
+    check_baselines()
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
     from sklearn.preprocessing import StandardScaler
     from sklearn.tree import DecisionTreeClassifier
 
-    learners: dict[str, Any] = {
+    learners: dict[str, _Learner] = {
         "logistic_regression": make_pipeline(
             StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced")
         ),
@@ -63,21 +72,23 @@ def run_challengers(train: Sequence[Item], test: Sequence[Item], seed: int = 0) 
         run = Run()
         risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
         for item, risk in zip(test, risks, strict=True):
-            said = DECLINE if risk > 0.5 else APPROVE
-            run.add(item["answer"], said, float(risk), row_name(item))
+            decision = DECLINE if risk > 0.5 else APPROVE
+            run.add(item["answer"], decision, float(risk), row_name(item))
         runs[name] = run
     return runs
 
 
-def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
-    """One column per number, flag and frequent category; missing numbers become the median."""
+def _matrices(
+    train: Sequence[Item], test: Sequence[Item]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Training and test rows, with one column for each number, flag and frequent category."""
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.impute import SimpleImputer
 
     rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
     table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
     names = learnable_fields(table)
-    if not names:  # nothing to go by: one column that says nothing
+    if not names:  # one column without information, since a learner needs one
         return np.zeros((len(train), 1)), np.zeros((len(test), 1))
     numeric = {n for n in names if (column := table.column(n)) and column.is_numeric}
     flat = [
@@ -93,7 +104,7 @@ def _matrices(train: Sequence[Item], test: Sequence[Item]) -> tuple[Any, Any]:
     imputer = SimpleImputer(strategy="median", keep_empty_features=True)
     seen = imputer.fit_transform(vectorizer.transform(flat[: len(train)]))
     unseen = imputer.transform(vectorizer.transform(flat[len(train) :]))
-    # Rare categories only add noise to a small training set: without them the rivals do better.
+    # Rare categories only add noise to a small training set: without them the baselines do better.
     varied = np.mean(seen != np.median(seen, axis=0), axis=0) >= _RARE
     varied[0] |= not varied.any()
     return seen[:, varied], unseen[:, varied]

@@ -1,8 +1,7 @@
-"""What each bullet did on labelled cases: the table that people who run rules ask for."""
+"""What each bullet did on labelled cases: how often it fired, and how often it was right."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -14,28 +13,27 @@ from acegraph.state import DECLINE, Bullet, Case, CaseTable, Transaction
 
 @dataclass(frozen=True)
 class BulletRecord:
-    """One bullet on held-out cases."""
+    """What one bullet did on labelled cases."""
 
     bullet: Bullet
     fires: int
     right: int
     marginal: int
-    """Cases that it alone gets right: no other active bullet says the same of them."""
+    """Cases that this bullet alone gets right: no other active one of its verdict fires there."""
     last_hit: str | None
-    """Id of the last case on which it fired and was right."""
+    """Id of the last case on which the bullet fired and was right."""
 
     @property
     def precision(self) -> float | None:
-        """Share of its fires that were right."""
+        """The share of its fires that were right; None if it never fired."""
         return self.right / self.fires if self.fires else None
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> dict[str, object]:
         """The figures, with the interval of the precision."""
         low, high = wilson_interval(self.right, self.fires)
-        precision = None if self.precision is None else round(self.precision, 4)
         return {
             "fires": self.fires,
-            "precision": precision,
+            "precision": self.precision and round(self.precision, 4),
             "precision_low": round(low, 4),
             "precision_high": round(high, 4),
             "marginal": self.marginal,
@@ -44,7 +42,7 @@ class BulletRecord:
 
 
 def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[BulletRecord]:
-    """Replay the bullets that have a condition over labelled cases."""
+    """The record of each bullet with a condition on labelled cases."""
     table = CaseTable(
         Case(item["id"], read_fields(Transaction.of(item["query"])), item["answer"])
         for item in items
@@ -55,8 +53,8 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
     for bullet, fired in checkable:
         right = fired & (table.fraud if bullet.verdict == DECLINE else ~table.fraud)
         others = [
-            theirs
-            for b, theirs in checkable
+            fires
+            for b, fires in checkable
             if b.id != bullet.id and b.status == "active" and b.verdict == bullet.verdict
         ]
         alone = right & ~np.any(others, axis=0) if others else right
@@ -68,8 +66,8 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
     return records
 
 
-def bullet_json(bullet: Bullet) -> dict[str, Any]:
-    """A bullet with its record and its backtest."""
+def bullet_json(bullet: Bullet) -> dict[str, object]:
+    """A bullet with its counters and its backtest, for machines."""
     return {
         "id": bullet.id,
         "content": bullet.content,

@@ -1,14 +1,15 @@
 """A stream whose labels come later than its decisions, as chargebacks do.
 
-Each case is decided without its label; a label takes the road of `feedback` once the stream's own
-clock has passed its time. Nothing may know it before.
+Each case is decided without its label. The label is given by `feedback` as soon as the clock of the
+stream has passed the moment when it becomes known, and nothing can learn from it before.
 """
 
 from collections.abc import Sequence
 from contextlib import suppress
-from typing import Any
+from functools import partial
+from typing import Unpack
 
-from acegraph.graph.build import create_ace_graph
+from acegraph.graph.build import Collaborators, create_ace_graph
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.feedback import feedback
@@ -22,26 +23,25 @@ def decide_delayed(
     moments: Sequence[float],
     delay: float,
     context: AceContext,
-    **collaborators: Any,
+    **collaborators: Unpack[Collaborators],
 ) -> Run:
     """Decide a stream in the order of its moments; each label is known `delay` after its case."""
     graph = create_ace_graph(playbook=playbook, **collaborators).compile()
-    learning = {k: collaborators[k] for k in ("reflector", "curator") if k in collaborators}
+    reflector, curator = collaborators.get("reflector"), collaborators.get("curator")
+    give_label = partial(feedback, playbook, reflector=reflector, curator=curator)
     order = sorted(range(len(items)), key=lambda i: moments[i])
-    due, run, undecided = 0, Run(), set()
-    for place in order:
-        while moments[order[due]] + delay <= moments[place] and order[due] != place:
-            known = order[due]
-            if known not in undecided:
-                with suppress(ModelError):  # the label is written before its lesson is drawn
-                    feedback(playbook, f"delayed:{known}", items[known]["answer"], **learning)
-            due += 1
+    labelled, run, undecided = 0, Run(), set()
+    for now in order:
+        while (due := order[labelled]) != now and moments[due] + delay <= moments[now]:
+            if due not in undecided:
+                with suppress(ModelError):  # the label is stored before the reflector is asked
+                    give_label(f"delayed:{due}", items[due]["answer"])
+            labelled += 1
+        item = items[now]
         result = graph.invoke(
-            {"transaction": items[place]["query"], "decision_id": f"delayed:{place}"},
-            context=context,
+            {"transaction": item["query"], "decision_id": f"delayed:{now}"}, context=context
         )
         if result["decision"] == UNDECIDED:
-            undecided.add(place)
-        item = items[place]
+            undecided.add(now)
         run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
     return run

@@ -1,18 +1,19 @@
-"""Champion and challenger: two versions of one playbook on the same cases, compared in pairs.
+"""A duel: two versions of one playbook, champion and challenger, compared on the same cases.
 
-Either both decide labelled cases now, or the challenger has decided in shadow on the live stream
-(`AceContext(challenger=VERSION)`) and the ledger's labels say who was right.
+Either both versions decide labelled cases now, or the challenger has decided in shadow on the live
+stream (`AceContext(challenger=VERSION)`) and the labels in the ledger say which one was right.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
-from typing import Any, Final
+from typing import Final, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.graph.build import Collaborators
 from acegraph.graph.data.files import as_items
-from acegraph.graph.metrics.costs import parse_prices
+from acegraph.graph.metrics.costs import CostMatrix
 from acegraph.graph.metrics.intervals import Estimate
 from acegraph.graph.metrics.paired import PairedTest, mcnemar
 from acegraph.graph.metrics.rates import accuracy
@@ -21,7 +22,6 @@ from acegraph.graph.training.pipeline import Dataset, Progress, TrainingPipeline
 from acegraph.nodes.agent.challenger import version_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
-    APPROVE,
     DECLINE,
     AceContext,
     BulletPlaybook,
@@ -30,48 +30,57 @@ from acegraph.state import (
     Transaction,
 )
 from acegraph.state.ledger.lookups import challenged_decisions
+from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import UNDECIDED
 
 _BOOTSTRAPS: Final = 2_000
+_PER_CASE: Final = CostMatrix(missed_fraud=5.0, false_decline=1.0)
+_PER_AMOUNT: Final = CostMatrix(missed_fraud=1.0, false_decline=1.0)
 
 
-@dataclass(frozen=True)
-class Costs:
-    """What a mistake costs: a price, times the amount of the payment where a field names it."""
+def duel_costs(text: str = "", amount: str | None = None) -> CostMatrix:
+    """The costs of a duel: its defaults, with those changed that the text names.
 
-    false_decline: float = 1.0
-    missed_fraud: float = 5.0
-    amount: str | None = None
-    """The field that holds the amount; a payment without one counts as 1."""
+    By default a missed fraud costs 5 and a false decline 1. Where a field holds the amount, either
+    mistake costs the amount once. Only mistakes have a cost.
+    """
+    default = _PER_AMOUNT if amount else _PER_CASE
+    return CostMatrix.parse(text, default, ("missed_fraud", "false_decline"))
 
-    @classmethod
-    def parse(cls, text: str, amount: str | None = None) -> "Costs":
-        """Read `missed_fraud=5,false_decline=1`; what is not named keeps its default.
 
-        Where an amount is at stake, a missed fraud costs it once.
-        """
-        prices = parse_prices(text, ("missed_fraud", "false_decline"))
-        return cls(**{**({"missed_fraud": 1.0} if amount else {}), **prices}, amount=amount)
+class VersionFigures(TypedDict):
+    """How one version decided."""
 
-    def of(self, run: Run, stakes: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The cost of each decision of a run."""
-        fraud, said = np.array(run.truths) == DECLINE, np.array(run.decisions)
-        price = self.missed_fraud * (fraud & (said == APPROVE))
-        price = price + self.false_decline * (~fraud & (said == DECLINE))
-        return np.asarray(price * stakes, dtype=np.float64)
+    version: int | None
+    accuracy: float | None
+    undecided_rate: float
+
+
+class DuelFigures(TypedDict):
+    """Every figure of a duel, for machines."""
+
+    cases: int
+    champion: VersionFigures
+    challenger: VersionFigures
+    paired: dict[str, float]
+    cost_difference: dict[str, float | None]
+    costs: dict[str, float | str | None]
 
 
 @dataclass(frozen=True)
 class Duel:
-    """Two versions on the same cases."""
+    """The decisions of two versions on the same cases."""
 
     champion_version: int | None
-    """None: live, the champion was whatever version was in force."""
+    """None in a live duel: each decision was made by the version then in force."""
     challenger_version: int
     champion: Run = field(repr=False)
     challenger: Run = field(repr=False)
     stakes: NDArray[np.float64] = field(repr=False)
-    costs: Costs = field(default_factory=Costs)
+    """What a cost is a share of, for each case."""
+    costs: CostMatrix = _PER_CASE
+    amount: str | None = None
+    """The field that the stakes come from; without a field every case counts 1."""
 
     @property
     def paired(self) -> PairedTest:
@@ -81,13 +90,17 @@ class Duel:
     def cost_difference(self) -> Estimate:
         """Challenger minus champion, over all cases; below zero the challenger is cheaper.
 
-        The interval resamples cases, both decisions on each together. A case on which either was
-        undecided costs neither.
+        The interval resamples cases, each with both decisions on it. A case that either version
+        left undecided is left out.
         """
-        decided = np.isin(self.champion.decisions, (APPROVE, DECLINE))
-        decided &= np.isin(self.challenger.decisions, (APPROVE, DECLINE))
-        theirs, ours = (self.costs.of(r, self.stakes) for r in (self.champion, self.challenger))
-        gap = (ours - theirs)[decided]
+        decided = self.champion.is_decided & self.challenger.is_decided
+        fraud = (np.array(self.champion.truths) == DECLINE)[decided]
+        champion, challenger = (
+            self.costs.shares(fraud, (np.array(run.decisions) == DECLINE)[decided])
+            * self.stakes[decided]
+            for run in (self.champion, self.challenger)
+        )
+        gap = challenger - champion
         if not len(gap):
             return Estimate(0.0, 0.0, 0.0)
         rng = np.random.default_rng(0)
@@ -95,7 +108,7 @@ class Duel:
         low, high = np.quantile(draws, [0.025, 0.975])
         return Estimate(float(gap.sum()), float(low), float(high))
 
-    def to_json(self) -> dict[str, Any]:
+    def to_json(self) -> DuelFigures:
         """Every figure, for machines."""
         return {
             "cases": len(self.champion.truths),
@@ -103,7 +116,11 @@ class Duel:
             "challenger": _figures(self.challenger, self.challenger_version),
             "paired": asdict(self.paired),
             "cost_difference": self.cost_difference().to_json(),
-            "costs": asdict(self.costs),
+            "costs": {
+                "false_decline": self.costs.false_decline,
+                "missed_fraud": self.costs.missed_fraud,
+                "amount": self.amount,
+            },
         }
 
 
@@ -112,15 +129,18 @@ def duel(
     version: int,
     dataset: Dataset,
     *,
-    costs: Costs | None = None,
+    costs: CostMatrix | None = None,
+    amount: str | None = None,
     context: AceContext | None = None,
     progress: Progress | None = None,
-    **collaborators: Any,
+    **collaborators: Unpack[Collaborators],
 ) -> Duel:
-    """Decide labelled cases with today's bullets and with those of a version. Both are frozen, and
-    nothing of it is stored. Collaborators are those of `create_ace_graph`.
+    """Decide labelled cases with today's bullets and with those of another version.
+
+    Neither version learns, and nothing is stored. `amount` names the field that costs are a share
+    of. The collaborators are those of `create_ace_graph`.
     """
-    items, costs, context = as_items(dataset), costs or Costs(), context or AceContext()
+    items, context = as_items(dataset), context or AceContext()
     runs = []
     with version_of(playbook, version, context.node) as challenger:
         for what, book in (("champion", playbook), ("challenger", challenger)):
@@ -129,14 +149,19 @@ def duel(
                 items, context.mode, learn=False, source=context.source, what=what
             )
             runs.append(run)
-    fields = (read_fields(Transaction.of(item["query"])) for item in items)
-    stakes = _stakes(fields, costs.amount, len(items))
-    return Duel(playbook.version, version, runs[0], runs[1], stakes, costs)
+    stakes = _stakes((read_fields(Transaction.of(item["query"])) for item in items), amount)
+    costs = costs or duel_costs(amount=amount)
+    return Duel(playbook.version, version, runs[0], runs[1], stakes, costs, amount)
 
 
-def live_duel(playbook: BulletPlaybook, version: int, *, costs: Costs | None = None) -> Duel:
-    """Compare what a version said in shadow with what was decided, where a label is known."""
-    costs = costs or Costs()
+def live_duel(
+    playbook: BulletPlaybook,
+    version: int,
+    *,
+    costs: CostMatrix | None = None,
+    amount: str | None = None,
+) -> Duel:
+    """Compare what a version decided in shadow with what was decided, on the labelled cases."""
     champion, challenger = Run(), Run()
     cases = challenged_decisions(playbook.database, version)
     for case in cases:
@@ -148,22 +173,20 @@ def live_duel(playbook: BulletPlaybook, version: int, *, costs: Costs | None = N
             f"no labelled decision with version {version} in shadow; run with "
             f"AceContext(challenger={version}), or give a file of labelled cases"
         )
-    stakes = _stakes((case.fields for case in cases), costs.amount, len(cases))
-    return Duel(None, version, champion, challenger, stakes, costs)
+    stakes = _stakes((case.fields for case in cases), amount)
+    costs = costs or duel_costs(amount=amount)
+    return Duel(None, version, champion, challenger, stakes, costs, amount)
 
 
-def _stakes(
-    fields: Iterable[Mapping[str, Any]], amount: str | None, count: int
-) -> NDArray[np.float64]:
-    if amount is None:
-        return np.ones(count)
-    given = [row.get(amount) for row in fields]
-    if not any(isinstance(value, int | float) for value in given):
+def _stakes(cases: Iterable[Fields], amount: str | None) -> NDArray[np.float64]:
+    """The amount of each case; 1 where the case has no number there, or no field is named."""
+    values = [None if amount is None else fields.get(amount) for fields in cases]
+    if amount is not None and not any(isinstance(value, int | float) for value in values):
         raise InvalidSettings(f"no case has a number in field {amount!r}")
-    return np.array([float(v) if isinstance(v, int | float) else 1.0 for v in given])
+    return np.array([float(v) if isinstance(v, int | float) else 1.0 for v in values])
 
 
-def _figures(run: Run, version: int | None) -> dict[str, Any]:
+def _figures(run: Run, version: int | None) -> VersionFigures:
     undecided = round(run.undecided_rate, 4)
     right = None if undecided == 1 else round(accuracy(run), 4)
     return {"version": version, "accuracy": right, "undecided_rate": undecided}

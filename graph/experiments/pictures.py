@@ -1,10 +1,13 @@
-"""Pictures of learning, with matplotlib (`pip install acegraph[report]`)."""
+"""Pictures of an experiment, drawn with matplotlib (`pip install acegraph[report]`).
+
+A function that draws returns the figure, and writes it to a file if it is given a path.
+"""
 
 import textwrap
 import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -14,26 +17,33 @@ from acegraph.graph.metrics.rates import rolling_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet, InvalidSettings
 
-_LABELS = {
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+_MODES: Final = {
     "vanilla": ("vanilla (learns nothing)", "#8a8a8a"),
     "offline": ("offline, frozen", "#1f77b4"),
     "offline_online": ("offline + online", "#2ca02c"),
     "online": ("online only", "#d95f02"),
 }
-_RIVALS = {
+"""Label and colour of each mode."""
+_BASELINES: Final = {
     "logistic_regression": ("logistic regression", "#9467bd", "--"),
     "depth_3_tree": ("depth-3 tree", "#8c564b", "--"),
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
 }
-_WINDOW = 100
-_STEADY = 5
-"""Cases from which on a point of the reliability curve is joined to others."""
-_WIDTH = 60
+"""Label, colour and line of each baseline."""
+_WINDOW: Final = 100
+"""Cases over which accuracy along the stream is averaged."""
+_STEADY: Final = 5
+"""Points of the reliability curve with fewer cases are not joined to others."""
+_WIDTH: Final = 60
 """Characters in a line of a bullet's text."""
 
 
 def check_picture(path: Path) -> None:
-    """Say before the work, not after it, that a picture cannot be drawn or written."""
+    """Refuse, before any work is done, a picture that cannot be drawn or written."""
     _canvas((1, 1))
     if path.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
         raise InvalidSettings(f"a picture is .png, .svg, .pdf or .jpg, not {path.name!r}")
@@ -42,21 +52,21 @@ def check_picture(path: Path) -> None:
 
 def draw_learning_curves(
     modes: Mapping[str, Sequence[Run]], path: Path | None = None, *, best: float | None = None
-) -> Any:
-    """Accuracy along the stream, one line per mode; written to `path` where one is given."""
+) -> "Figure":
+    """Accuracy along the stream, one line per mode, and the best accuracy that can be attained."""
     figure, axes = _canvas((9, 5))
     lowest = 0.4
-    for name, (label, colour) in _LABELS.items():
+    for name, (label, colour) in _MODES.items():
         curve = _curve(modes.get(name, ()))
         if not len(curve):
             continue
-        start = min(_WINDOW, len(curve)) - 1  # before that the window is not full
+        start = min(_WINDOW, len(curve)) - 1  # before this case the window is not full
         axes.plot(
             range(start + 1, len(curve) + 1),
             curve[start:],
             label=label,
             color=colour,
-            linewidth=5 if name == "offline" else 2,  # the next may lie right on it
+            linewidth=5 if name == "offline" else 2,  # the line of another mode may lie right on it
             alpha=0.45 if name == "offline" else 1.0,
         )
         lowest = min(lowest, float(curve[start:].min()) - 0.03)
@@ -65,12 +75,11 @@ def draw_learning_curves(
         place = axes.get_yaxis_transform()
         axes.text(0.01, best + 0.008, "best attainable", transform=place, fontsize=9)
     seeds = max((len(runs) for runs in modes.values()), default=0)
+    mean = f" (mean of {seeds} seeds)" if seeds > 1 else ""
     axes.set(
         xlabel="transaction of the held-out stream",
         ylabel=f"accuracy, last {_WINDOW} transactions",
-        title=f"What the playbook brings (mean of {seeds} seeds)"
-        if seeds > 1
-        else "What the playbook brings",
+        title=f"What the playbook brings{mean}",
         ylim=(max(lowest, 0.0), 1.01),
     )
     axes.grid(alpha=0.25)
@@ -79,13 +88,13 @@ def draw_learning_curves(
 
 
 def _curve(runs: Sequence[Run]) -> Scores:
-    """Accuracy along the stream, of no length where nothing was decided."""
+    """Accuracy along the stream; empty if nothing was decided."""
     if not any(len(run.fraud) for run in runs):
         return np.empty(0)
     return rolling_accuracy(runs, _WINDOW)
 
 
-def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
+def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> "Figure":
     """The backtest of every bullet: precision with its interval, and on how many cases it fired.
 
     Bullets without these figures are left out.
@@ -121,25 +130,26 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> Any:
 
 
 def _has_backtest(bullet: Bullet) -> bool:
-    """Evidence is free: it may hold other figures, or none."""
-    wanted = ("precision", "precision_low", "precision_high", "fires")
-    return all(isinstance(bullet.evidence.get(name), int | float) for name in wanted)
+    """Whether a bullet's evidence holds the figures of a backtest; it may hold anything."""
+    names = ("precision", "precision_low", "precision_high", "fires")
+    return all(isinstance(bullet.evidence.get(name), int | float) for name in names)
 
 
-def draw_precision_recall(found: Experiment, path: Path | None = None) -> Any:
-    """Precision against recall of every mode and rival, over all seeds together."""
+def draw_precision_recall(experiment: Experiment, path: Path | None = None) -> "Figure":
+    """Precision against recall of every mode and baseline, over all seeds together."""
     figure, axes = _canvas((7, 5.5))
-    styles = {**{name: (*style, "-") for name, style in _LABELS.items()}, **_RIVALS}
+    styles = {**{name: (*style, "-") for name, style in _MODES.items()}, **_BASELINES}
     for name, (label, colour, line) in styles.items():
-        fraud, scores = _pooled((found.modes | found.challengers).get(name, ()))
-        if fraud.any():  # without fraud there is no share of it
+        fraud, scores = _pooled((experiment.modes | experiment.baselines).get(name, ()))
+        if fraud.any():  # else there is no recall
             recall, precision = precision_recall(fraud, scores)
             # Each precision holds back to the recall before it: the area is average precision.
             recall, precision = np.insert(recall, 0, 0.0), np.insert(precision, 0, precision[0])
             axes.plot(recall, precision, line, label=label, color=colour, drawstyle="steps-pre")
-    if any(run.truths for run in found.modes["vanilla"]):
-        declined = f"declining everything ({found.fraud_rate:.2f})"
-        axes.axhline(found.fraud_rate, color="black", linestyle=":", linewidth=1, label=declined)
+    if any(run.truths for run in experiment.modes["vanilla"]):
+        rate = experiment.fraud_rate
+        declined = f"declining everything ({rate:.2f})"
+        axes.axhline(rate, color="black", linestyle=":", linewidth=1, label=declined)
     axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="share of fraud caught (recall)")
     axes.set(ylabel="share of declines that are fraud (precision)", title="Precision and recall")
     axes.grid(alpha=0.25)
@@ -147,19 +157,19 @@ def draw_precision_recall(found: Experiment, path: Path | None = None) -> Any:
     return _finished(figure, path)
 
 
-def draw_reliability(found: Experiment, path: Path | None = None) -> Any:
-    """The risk that was said against the fraud that was seen."""
+def draw_reliability(experiment: Experiment, path: Path | None = None) -> "Figure":
+    """The risk score of each mode against the share of fraud among the cases with that score."""
     figure, axes = _canvas((6, 5.5))
     axes.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1)
-    for name, (label, colour) in _LABELS.items():
-        fraud, scores = _pooled(found.modes.get(name, ()))
-        if fraud.all() or not fraud.any():  # one label alone cannot be weighed against the other
+    for name, (label, colour) in _MODES.items():
+        fraud, scores = _pooled(experiment.modes.get(name, ()))
+        if fraud.all() or not fraud.any():  # the figures weigh both labels the same
             continue
         bins = reliability(fraud, scores)
         steady = [b for b in bins if b.cases >= _STEADY]
-        axes.plot([b.said for b in steady], [b.seen for b in steady], color=colour, alpha=0.6)
+        axes.plot([b.risk for b in steady], [b.fraud for b in steady], color=colour, alpha=0.6)
         sizes = [8 + 120 * b.cases / sum(b.cases for b in bins) for b in bins]
-        axes.scatter([b.said for b in bins], [b.seen for b in bins], sizes, colour, label=label)
+        axes.scatter([b.risk for b in bins], [b.fraud for b in bins], sizes, colour, label=label)
     axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="risk score", ylabel="share of fraud (weighted)")
     axes.set_title("Can the risk score be taken at its word?")
     axes.grid(alpha=0.25)
@@ -167,12 +177,12 @@ def draw_reliability(found: Experiment, path: Path | None = None) -> Any:
     return _finished(figure, path)
 
 
-def draw_all(found: Experiment, folder: Path) -> None:
-    """Every picture of an experiment into one folder."""
-    draw_learning_curves(found.modes, folder / "learning_curves.png")
-    draw_bullets(found.bullets, folder / "bullets.png")
-    draw_precision_recall(found, folder / "precision_recall.png")
-    draw_reliability(found, folder / "reliability.png")
+def draw_all(experiment: Experiment, folder: Path) -> None:
+    """Write every picture of an experiment into one folder."""
+    draw_learning_curves(experiment.modes, folder / "learning_curves.png")
+    draw_bullets(experiment.bullets, folder / "bullets.png")
+    draw_precision_recall(experiment, folder / "precision_recall.png")
+    draw_reliability(experiment, folder / "reliability.png")
 
 
 def _pooled(runs: Sequence[Run]) -> tuple[Labels, Scores]:
@@ -181,13 +191,13 @@ def _pooled(runs: Sequence[Run]) -> tuple[Labels, Scores]:
     return np.concatenate([r.fraud for r in runs]), np.concatenate([r.scores for r in runs])
 
 
-def _add_legend(axes: Any, **looks: Any) -> None:
-    """What is drawn, named; matplotlib warns of a legend of nothing."""
+def _add_legend(axes: "Axes", **looks: str | float | bool) -> None:
+    """Add a legend if there is something to name: matplotlib warns of an empty one."""
     if axes.get_legend_handles_labels()[0]:
         axes.legend(**looks)
 
 
-def _canvas(size: tuple[float, float]) -> tuple[Any, Any]:
+def _canvas(size: tuple[float, float]) -> "tuple[Figure, Axes]":
     try:
         from matplotlib.figure import Figure
     except ImportError:
@@ -198,11 +208,11 @@ def _canvas(size: tuple[float, float]) -> tuple[Any, Any]:
     return figure, figure.subplots()
 
 
-def _finished(figure: Any, path: Path | None) -> Any:
+def _finished(figure: "Figure", path: Path | None) -> "Figure":
     if path is not None:
         path.parent.mkdir(parents=True, exist_ok=True)
         with warnings.catch_warnings():
-            # A letter that the font lacks is drawn as a box; that is seen without a warning each.
+            # The font draws a letter that it lacks as a box; a warning about each adds nothing.
             warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)
             figure.savefig(path, dpi=120)
     return figure

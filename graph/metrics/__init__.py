@@ -1,4 +1,1 @@
-"""Measures of decisions: rates, rankings, intervals, paired tests, money.
-
-Plain numbers in and out: nothing here reads a file or runs a graph.
-"""
+"""Measures of decisions: arrays go in, numbers come out. Nothing here runs a graph."""

@@ -1,4 +1,4 @@
-"""Paired tests: whether one way of deciding beats another on the same cases."""
+"""Paired tests: whether one way of deciding is better than another on the same cases."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from acegraph.state import DECLINE
 
 @dataclass(frozen=True)
 class PairedTest:
-    """Two ways of deciding on the same cases."""
+    """The result of comparing two ways of deciding on the same cases."""
 
     gained: int
-    """Rows that only the first got right, or in more seeds than the second."""
+    """Rows that the first got right in more seeds than the second."""
     lost: int
-    """Rows that only the second got right, or in more seeds."""
+    """Rows that the second got right in more seeds than the first."""
     p_value: float
-    """McNemar's exact test, two-sided."""
+    """The p-value of McNemar's exact test, two-sided."""
 
 
 def p_words(p: float) -> str:
@@ -36,9 +36,9 @@ def p_words(p: float) -> str:
 def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     """McNemar's exact test on the cases of several runs, paired one to one (McNemar 1947).
 
-    A row that several seeds have tested counts once, for whom it was right more often.
+    A row that several seeds have tested counts once, for the side that was right more often.
     """
-    from scipy.stats import binomtest  # a second to import: only a report pays for it
+    from scipy.stats import binomtest  # takes a second to import, and only reports need it
 
     rows = np.concatenate(row_numbers(ours)[0])
     balance = np.bincount(rows, np.concatenate(_differences(ours, theirs)))
@@ -48,22 +48,20 @@ def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
 
 
 def accuracy_gained(ours: Sequence[Run], theirs: Sequence[Run]) -> float:
-    """Accuracy gained over all cases; an undecided one is not right."""
-    means = [found.mean() for found in _differences(ours, theirs) if len(found)]
+    """The mean gain in accuracy over all cases; an undecided case counts as wrong."""
+    means = [gains.mean() for gains in _differences(ours, theirs) if len(gains)]
     return float(np.mean(means)) if means else math.nan
 
 
 def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Estimate:
-    """Balanced accuracy gained, with an interval by resampling seeds and pairs of decisions."""
-    fraud = [np.array(run.truths) == DECLINE for run in ours]
-    if not all(found.any() and not found.all() for found in fraud):
+    """The gain in balanced accuracy, with an interval by resampling seeds and rows."""
+    is_fraud = [np.array(run.truths) == DECLINE for run in ours]
+    if not all(some.any() and not some.all() for some in is_fraud):
         return Estimate(math.nan, math.nan, math.nan)
-    columns = [
-        np.stack([here, here * difference, 1 - here, (1 - here) * difference])
-        for here, difference in zip(
-            (found.astype(float) for found in fraud), _differences(ours, theirs), strict=True
-        )
-    ]
+    columns = []
+    for some, gains in zip(is_fraud, _differences(ours, theirs), strict=True):
+        fraud, honest = some.astype(float), 1 - some.astype(float)
+        columns.append(np.stack([fraud, fraud * gains, honest, honest * gains]))
     sums, weights = resampled_sums(ours, columns, np.random.default_rng(0))
     frauds, of_fraud, honests, of_honest = np.moveaxis(sums, 2, 0)
     draws = ((of_fraud / frauds + of_honest / honests) / 2 * weights).sum(axis=1)

@@ -1,7 +1,4 @@
-"""Measures of risk scores: how well they rank, how far they can be taken at their word.
-
-Arrays in, numbers out; scikit-learn is the oracle in the tests. Equal scores share a threshold.
-"""
+"""Measures of risk scores: ranking and calibration. Cases of equal score share a threshold."""
 
 from dataclasses import dataclass
 
@@ -13,15 +10,15 @@ Scores = NDArray[np.float64]
 
 
 def _counts(fraud: Labels, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Frauds caught and honest cases declined at every threshold, from the strictest on."""
+    """Frauds caught and honest cases declined at every threshold, the strictest first."""
     order = np.argsort(-scores, kind="stable")
     caught, declined = np.cumsum(fraud[order]), np.cumsum(~fraud[order])
-    last_of_tie = np.diff(scores[order], append=np.nan) != 0  # nothing equals the end
+    last_of_tie = np.diff(scores[order], append=np.nan) != 0  # NaN differs from the last score
     return caught[last_of_tie], declined[last_of_tie]
 
 
 def average_precision(fraud: Labels, scores: Scores) -> float:
-    """Area under the precision-recall curve as a step function."""
+    """The area under the precision-recall curve, taken as a step function."""
     if not fraud.any():
         return 0.0
     caught, declined = _counts(fraud, scores)
@@ -30,7 +27,7 @@ def average_precision(fraud: Labels, scores: Scores) -> float:
 
 
 def roc_auc(fraud: Labels, scores: Scores) -> float:
-    """How often a fraud has the higher score than an honest case; ties count half."""
+    """How often a fraud has a higher score than an honest case; ties count half."""
     if fraud.all() or not fraud.any():
         return 0.5
     caught, declined = _counts(fraud, scores)
@@ -40,7 +37,7 @@ def roc_auc(fraud: Labels, scores: Scores) -> float:
 
 
 def recall_at(fraud: Labels, scores: Scores, false_positive_rate: float) -> float:
-    """Share of fraud caught when at most this share of honest cases may be declined."""
+    """The share of fraud caught when at most this share of honest cases may be declined."""
     if fraud.all() or not fraud.any():
         return 0.0
     caught, declined = _counts(fraud, scores)
@@ -49,7 +46,7 @@ def recall_at(fraud: Labels, scores: Scores, false_positive_rate: float) -> floa
 
 
 def precision_recall(fraud: Labels, scores: Scores) -> tuple[Scores, Scores]:
-    """Recall and precision at every threshold, from the strictest on."""
+    """Recall and precision at every threshold, the strictest first."""
     caught, declined = _counts(fraud, scores)
     return caught / max(int(fraud.sum()), 1), caught / (caught + declined)
 
@@ -58,30 +55,33 @@ def precision_recall(fraud: Labels, scores: Scores) -> tuple[Scores, Scores]:
 class Bin:
     """Cases of about the same risk score."""
 
-    said: float
-    """Their mean score."""
-    seen: float
-    """The share of fraud among them, both labels weighing the same in total."""
+    risk: float
+    """Their mean risk score."""
+    fraud: float
+    """The share of fraud among them, where all fraud weighs as much as all honest cases."""
     cases: int
 
 
 def reliability(fraud: Labels, scores: Scores, bins: int = 10) -> list[Bin]:
-    """Risk said against fraud seen. The score speaks of as much fraud as honest cases, so the
-    labels are weighed to that; at another rate the log-odds shift by that rate's.
+    """Mean risk score and share of fraud by bin of the score.
+
+    A score assumes as much fraud as honest cases, so the labels are weighted to that; at another
+    rate of fraud the log-odds of the score shift by the log-odds of that rate.
     """
     weights = np.where(fraud, 0.5 / max(fraud.sum(), 1), 0.5 / max((~fraud).sum(), 1))
-    places = np.minimum((scores * bins).astype(int), bins - 1)
-    found = []
-    for place in np.unique(places):
-        here = places == place
-        mass = weights[here].sum()
-        said = float(weights[here] @ scores[here] / mass)
-        found.append(Bin(said, float(weights[here & fraud].sum() / mass), int(here.sum())))
-    return found
+    numbers = np.minimum((scores * bins).astype(int), bins - 1)
+    filled = []
+    for number in np.unique(numbers):
+        inside = numbers == number
+        mass = weights[inside].sum()
+        mean_score = float(weights[inside] @ scores[inside] / mass)
+        fraud_share = float(weights[inside & fraud].sum() / mass)
+        filled.append(Bin(mean_score, fraud_share, int(inside.sum())))
+    return filled
 
 
 def calibration_error(fraud: Labels, scores: Scores) -> float:
-    """Mean distance between risk said and fraud seen over ten bins (Naeini et al. 2015)."""
-    found = reliability(fraud, scores)
-    cases = sum(b.cases for b in found)
-    return sum(b.cases * abs(b.said - b.seen) for b in found) / cases if cases else 0.0
+    """Mean distance between risk score and share of fraud over ten bins (Naeini et al. 2015)."""
+    bins = reliability(fraud, scores)
+    cases = sum(b.cases for b in bins)
+    return sum(b.cases * abs(b.risk - b.fraud) for b in bins) / cases if cases else 0.0

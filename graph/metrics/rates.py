@@ -1,4 +1,4 @@
-"""Rates of decisions: accuracy, balanced accuracy, false declines, missed fraud."""
+"""Rates of decisions (accuracy, false declines, missed fraud), and all metrics by their names."""
 
 import math
 from collections.abc import Callable, Sequence
@@ -13,31 +13,29 @@ from acegraph.graph.metrics.run import Run
 
 
 def accuracy(run: Run) -> float:
-    """Share of decided cases that were right."""
+    """The share of decided cases that were decided rightly."""
     return float(np.mean(run.fraud == run.declined)) if len(run.fraud) else math.nan
 
 
 def balanced_accuracy(run: Run) -> float:
-    """Mean of the shares of fraud declined and of honest cases approved."""
+    """The mean of two shares: of fraud declined, and of honest transactions approved."""
     return 1 - (missed_fraud_rate(run) + false_decline_rate(run)) / 2
 
 
 def false_decline_rate(run: Run) -> float:
-    """Share of honest transactions that were declined."""
+    """The share of honest transactions that were declined."""
     honest = ~run.fraud
     return float(np.mean(run.declined[honest])) if honest.any() else 0.0
 
 
 def missed_fraud_rate(run: Run) -> float:
-    """Share of fraudulent transactions that were approved."""
+    """The share of fraudulent transactions that were approved."""
     return float(np.mean(~run.declined[run.fraud])) if run.fraud.any() else 0.0
 
 
 RATES: Final = {
-    "accuracy": accuracy,
-    "balanced_accuracy": balanced_accuracy,
-    "false_decline_rate": false_decline_rate,
-    "missed_fraud_rate": missed_fraud_rate,
+    rate.__name__: rate
+    for rate in (accuracy, balanced_accuracy, false_decline_rate, missed_fraud_rate)
 }
 RANKINGS: Final[dict[str, Callable[[ranking.Labels, ranking.Scores], float]]] = {
     "average_precision": ranking.average_precision,
@@ -46,17 +44,14 @@ RANKINGS: Final[dict[str, Callable[[ranking.Labels, ranking.Scores], float]]] = 
     "recall_at_5_percent": partial(ranking.recall_at, false_positive_rate=0.05),
     "calibration_error": ranking.calibration_error,
 }
-METRICS: Final[dict[str, Callable[[Run], float]]] = {
-    **RATES,
-    **{
-        name: partial(lambda run, of: of(run.fraud, run.scores), of=of)
-        for name, of in RANKINGS.items()
-    },
+METRICS: Final[dict[str, Callable[[Run], float]]] = RATES | {
+    name: partial(lambda run, measure: measure(run.fraud, run.scores), measure=measure)
+    for name, measure in RANKINGS.items()
 }
 
 
 def is_void(metric: str, run: Run) -> bool:
-    """Whether nothing was decided that a figure could be of."""
+    """Whether the run decided no case that the metric could be computed from."""
     has_fraud, has_honest = bool(run.fraud.any()), bool((~run.fraud).any())
     wanted = {
         "accuracy": has_fraud or has_honest,
@@ -67,7 +62,7 @@ def is_void(metric: str, run: Run) -> bool:
 
 
 def rolling_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float64]:
-    """Mean over runs of the share right among the last `window` cases, along the stream."""
+    """After each case of the stream, the share right among the last `window`, as mean over runs."""
     length = min(len(run.truths) for run in runs)
     right = np.mean([run.right[:length] for run in runs], axis=0)
     sums = np.cumsum(np.insert(right.astype(float), 0, 0.0))

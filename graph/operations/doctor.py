@@ -1,11 +1,10 @@
-"""What is set up and what is wrong with it: language models, embedder and database."""
+"""The doctor: which models and database would be used, and what is wrong. It changes nothing."""
 
 import os
 import re
-import time
-from collections.abc import Iterator
 from dataclasses import asdict, dataclass
 from shutil import disk_usage
+from time import monotonic
 from typing import Final, Literal, get_args
 
 from langchain_core.messages import HumanMessage
@@ -14,7 +13,6 @@ from pydantic import Field
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import DEFAULT_THRESHOLD, THRESHOLDS
-from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, Form, InvalidSettings, ModelError
@@ -22,19 +20,21 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 
 Level = Literal["ok", "warning", "problem"]
+Role = Literal[providers.Role, "embedding"]
 _OPENAI: Final = "https://api.openai.com/v1"
+_LOW_DISK_SPACE: Final = 1e9
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at."""
+    """One thing that was checked, how serious its state is, and that state in words."""
 
     name: str
     level: Level
     text: str
 
     def to_json(self) -> dict[str, str]:
-        """For machines."""
+        """The finding as JSON holds it."""
         return asdict(self)
 
 
@@ -45,38 +45,32 @@ class ProbeForm(Form):
 
 
 def model_findings(
-    context: AceContext | None = None,
-    playbook: BulletPlaybook | None = None,
-    *,
-    ask: bool = True,
+    context: AceContext | None = None, playbook: BulletPlaybook | None = None, *, ask: bool = True
 ) -> list[Finding]:
-    """Look at the language models; with `ask` each is asked for one word (a few tokens)."""
+    """Check the models; with `ask` each language model is asked for one word (a few tokens)."""
     try:
-        server = providers.Server.configured()
-        prices = providers.prices()
+        server, prices = providers.Server.configured(), providers.prices()
     except InvalidSettings as error:
         return [Finding("settings", "problem", str(error))]
-    found = [_server(server)]
-    ask = ask and not server.replay  # no recording holds these questions
-    named = dict(_names(context or AceContext()))
-    for role, (name, why) in named.items():
+    findings, names = [_check_server(server)], {}
+    for role in get_args(Role):
+        name, why = _chosen_model(role, context or AceContext())
+        names[role] = name
         if name is None:
-            found.append(Finding(role, "ok", f"embedded, needs no server ({why})"))
+            findings.append(Finding(role, "ok", f"embedded, needs no server ({why})"))
         elif server.key is None:
-            found.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
-        else:
-            found.append(_model(role, name, why, ask))
-    used = {name for name, _ in named.values() if name}
-    if used and (lacking := sorted(used - prices.by_model.keys())):
-        found.append(
-            Finding("prices", "ok", f"cost is not computed: no price for {', '.join(lacking)}")
-        )
+            findings.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
+        else:  # a recording does not hold the doctor's questions
+            findings.append(_check_model(role, name, why, ask and not server.replay))
+    if unpriced := sorted({name for name in names.values() if name} - prices.by_model.keys()):
+        text = f"cost is not computed: no price for {', '.join(unpriced)}"
+        findings.append(Finding("prices", "ok", text))
     if playbook is not None:
-        found.append(_vectors(playbook, named["embedding"][0]))
-    return found
+        findings.append(_check_vectors(playbook, names["embedding"]))
+    return findings
 
 
-def _server(server: providers.Server) -> Finding:
+def _check_server(server: providers.Server) -> Finding:
     if server.replay:
         recording = f"answers come from the recording {server.replay}, nothing is asked now"
         return Finding("server", "ok", f"none: {recording}")
@@ -88,7 +82,7 @@ def _server(server: providers.Server) -> Finding:
 
 
 def _without_credentials(url: str) -> str:
-    """Where a server is, and no more.
+    """The address of a server without user name, password and query.
 
     >>> _without_credentials("http://ann:secret@example.org/v1?api-key=secret")
     'http://example.org/v1'
@@ -96,30 +90,30 @@ def _without_credentials(url: str) -> str:
     return re.sub(r"^(\w+://)?.*@", r"\1", url).partition("?")[0]
 
 
-def _names(context: AceContext) -> Iterator[tuple[str, tuple[str | None, str]]]:
-    for role in (*get_args(providers.Role), "embedding"):
-        given = getattr(context, f"{role}_model")
-        variable = f"ACE_{role.upper()}_MODEL"
-        why = "context" if given else variable if os.environ.get(variable) else "default"
-        yield role, (providers.model_name(role, given), why)
+def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:
+    """The name of the model in a role (None is the embedded one), and what chose it."""
+    name, variable = getattr(context, f"{role}_model"), f"ACE_{role.upper()}_MODEL"
+    why = "context" if name else variable if os.environ.get(variable) else "default"
+    return providers.model_name(role, name), why
 
 
-def _model(role: str, name: str, why: str, ask: bool) -> Finding:
+def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
+    what = f"{name} ({why})"
     try:
-        return _embedder(name, why, ask) if role == "embedding" else _chat(role, name, why, ask)
-    except (InvalidSettings, OSError) as error:  # a recording that is none, or cannot be written
-        return Finding(role, "problem", f"{name} ({why}): {error}")
+        if role == "embedding":
+            return _check_embedder(name, what, ask)
+        return _check_chat_model(role, name, what, ask)
+    except (ModelError, InvalidSettings, OSError) as error:  # a recording may not be writable
+        return Finding(role, "problem", f"{what}: {error}")
 
 
-def _chat(role: str, name: str, why: str, ask: bool) -> Finding:
-    model = providers.chat_model(role, name)  # type: ignore[arg-type]
+def _check_chat_model(role: providers.Role, name: str, what: str, ask: bool) -> Finding:
+    model = providers.chat_model(role, name)
     assert model is not None
-    what = f"{name} ({why}) by {model.method}"
-    return _asked(role, what, model) if ask else Finding(role, "ok", f"{what}, not asked")
-
-
-def _asked(role: str, what: str, model: LanguageModel) -> Finding:
-    begun = time.monotonic()
+    what += f" by {model.method}"
+    if not ask:
+        return Finding(role, "ok", f"{what}, not asked")
+    started = monotonic()
     try:
         with metered(Meter()) as meter:
             finish(model.fill(ProbeForm, [HumanMessage("Greet me with one word.")], BLOCKING))
@@ -127,44 +121,32 @@ def _asked(role: str, what: str, model: LanguageModel) -> Finding:
         return Finding(role, "problem", f"{what}: {error}")
     if meter.notes:
         return Finding(role, "warning", f"{what}: {'; '.join(meter.notes)}")
-    return Finding(role, "ok", f"{what}, answered in {time.monotonic() - begun:.1f} s")
+    return Finding(role, "ok", f"{what}, answered in {monotonic() - started:.1f} s")
 
 
-def _embedder(name: str, why: str, ask: bool) -> Finding:
+def _check_embedder(name: str, what: str, ask: bool) -> Finding:
     model = providers.embedding_model(name)
-    what = f"{name} ({why})"
-    if not ask:
-        what += ", not asked"
-    else:
-        try:
-            (vector,) = finish(model.vectors(["acegraph"], BLOCKING))
-        except ModelError as error:
-            return Finding("embedding", "problem", f"{what}: {error}")
-        what += f", {len(vector)} dimensions"
-    if name not in THRESHOLDS:
-        return Finding(
-            "embedding",
-            "warning",
-            f"{what}, no threshold is known for it: {DEFAULT_THRESHOLD} is assumed; set "
-            "semantic_threshold if selections stay empty",
-        )
-    return Finding("embedding", "ok", f"{what}, threshold {model.threshold}")
+    if ask:
+        (vector,) = finish(model.vectors(["acegraph"], BLOCKING))
+    what += f", {len(vector)} dimensions" if ask else ", not asked"
+    if name in THRESHOLDS:
+        return Finding("embedding", "ok", f"{what}, threshold {model.threshold}")
+    assumed = f"no threshold is known for it: {DEFAULT_THRESHOLD} is assumed"
+    advice = "set semantic_threshold if selections stay empty"
+    return Finding("embedding", "warning", f"{what}, {assumed}; {advice}")
 
 
-def _vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
+def _check_vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
     try:
         playbook.vectors(name or EMBEDDED_MODEL, [])
     except InvalidSettings as error:
         return Finding("vectors", "problem", str(error))
-    kept = playbook.embedding_model
-    return Finding("vectors", "ok", f"of {kept}" if kept else "none in the playbook yet")
-
-
-_LOW_DISK: Final = 1e9
+    stored = playbook.embedding_model
+    return Finding("vectors", "ok", f"of {stored}" if stored else "none in the playbook yet")
 
 
 def database_findings(url: str) -> list[Finding]:
-    """Look at the database: its kind, schema and settings, its size, and the room it has left."""
+    """Check the database: its kind, schema and settings, its size, and the disk space left."""
     file = file_of(url)
     if file is not None and not file.exists():
         return [Finding("database", "ok", f"none at {url} yet; the first decision makes one")]
@@ -173,27 +155,23 @@ def database_findings(url: str) -> list[Finding]:
     except AceError as error:
         return [Finding("database", "problem", str(error))]
     try:
-        facts = database.facts()
-        found = [
-            Finding("database", "ok", f"{facts.pop('database')}, schema {database.schema_version}"),
-            *(Finding(name, "ok", text) for name, text in facts.items()),
-        ]
-        found += [Finding("integrity", "problem", text) for text in database.integrity()]
+        facts, problems = database.facts(), database.integrity()
+        facts["database"] += f", schema {database.schema_version}"
     finally:
         database.close()
     free = disk_usage(file.parent).free if file is not None else 0
-    return [_judged(finding, free) for finding in found]
+    findings = [_check_fact(name, text, free) for name, text in facts.items()]
+    return [*findings, *(Finding("integrity", "problem", text) for text in problems)]
 
 
-def _judged(finding: Finding, free: float) -> Finding:
-    """The same finding, as serious as it is."""
-    match finding.name, finding.text:
-        case "free disk space", text if free < _LOW_DISK:
-            return Finding(finding.name, "warning", f"{text}: a full disk stops all learning")
-        case "journal mode", text if text != "wal":
-            return Finding(finding.name, "warning", f"{text}; readers wait for writers without wal")
+def _check_fact(name: str, text: str, free: float) -> Finding:
+    """A fact about the database, as a warning if it is one to worry about."""
+    match name, text:
+        case "free disk space", _ if free < _LOW_DISK_SPACE:
+            return Finding(name, "warning", f"{text}: a full disk stops all learning")
+        case "journal mode", _ if text != "wal":
+            return Finding(name, "warning", f"{text}; readers wait for writers without wal")
         case "fsync" | "synchronous commit", "off":
-            return Finding(
-                finding.name, "warning", "off: a crash of the server loses acknowledged outcomes"
-            )
-    return finding
+            problem = "off: a crash of the server loses acknowledged outcomes"
+            return Finding(name, "warning", problem)
+    return Finding(name, "ok", text)

@@ -1,14 +1,11 @@
-"""Labels that come later: a chargeback, an analyst's word, a file of either. They take the same
-road as ground truth.
-"""
+"""Labels that come after the decision, one or a file of them; they count like ground truth."""
 
-from __future__ import annotations
-
-from collections.abc import Callable, Iterable, Iterator, Mapping
+import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 from acegraph.graph.data.csv_files import read_sheet, read_text
 from acegraph.nodes.curator.curator import Curation, Curator
@@ -16,26 +13,16 @@ from acegraph.nodes.curator.node import curate_lesson
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.state import (
-    APPROVE,
-    InvalidDataset,
-    InvalidInput,
-    Label,
-    Recorded,
-    Transaction,
-    Verdict,
-    parse_verdict,
-)
+from acegraph.state import BulletPlaybook, Label, Recorded, Transaction, Verdict, parse_verdict
+from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.lesson import Lesson
+from acegraph.state.values.label_sources import is_absence
 from acegraph.state.values.times import as_past
-from acegraph.state.values.verdict import is_absence
 
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
-
+logger = logging.getLogger(__name__)
 
 _BATCH: Final = 2_000
-"""Labels of one database transaction: many, and yet others wait for a moment only."""
+"""Labels written in one database transaction; it locks other writers out only for a moment."""
 
 
 @dataclass(frozen=True)
@@ -45,9 +32,9 @@ class Feedback:
     decision: Verdict | None
     is_correct: bool | None
     changed: bool
-    """False where the label said nothing new."""
+    """False if the label was known before."""
     curation: Curation | None = None
-    """What was learned, where the decision turned out wrong."""
+    """What was learned, if the decision turned out to be wrong."""
 
 
 @dataclass
@@ -57,11 +44,11 @@ class FeedbackReport:
     labels: int = 0
     changed: int = 0
     wrong: int = 0
-    """Decisions that the file says were wrong."""
+    """Decisions that were wrong according to the file."""
     missing: int = 0
-    """Labels that were none: no chargeback came, and the payment had been declined."""
+    """Labels that were ignored: no chargeback came, but the payment had been declined."""
     unknown: list[str] = field(default_factory=list)
-    """Ids that this playbook does not hold."""
+    """Decision ids that this playbook does not hold."""
     bullets_added: list[str] = field(default_factory=list)
 
 
@@ -77,8 +64,8 @@ def feedback(
 ) -> Feedback:
     """Judge a stored decision by a label that became known now (or at `at`, ISO 8601).
 
-    Counters move once; a changed label takes back what the first one moved; a decision that turns
-    out wrong is learned from as if the label had been there at once.
+    A label changes counters once; another label for the same decision first undoes that. A decision
+    that turns out to be wrong is learned from as if the label had come with the transaction.
     """
     answer = Label(parse_verdict(label), source, as_past(at) if at else "")
     recorded = playbook.label(decision_id, answer)
@@ -86,10 +73,11 @@ def feedback(
         raise InvalidInput(
             f"{decision_id} was declined: that no chargeback came proves nothing; no label written"
         )
-    learned = None
+    curation = None
     if _is_lesson(recorded):
-        learned = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
-    return Feedback(recorded.decision, _is_correct(recorded), recorded.label_changed, learned)
+        curation = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
+    logger.debug("1 label: %d changed", recorded.label_changed)
+    return Feedback(recorded.decision, _is_correct(recorded), recorded.label_changed, curation)
 
 
 def feedback_many(
@@ -101,67 +89,66 @@ def feedback_many(
     curator: Curator | None = None,
     progress: Callable[[int], None] = lambda done: None,
 ) -> FeedbackReport:
-    """Judge many stored decisions; what is unknown is reported and nothing else is lost by it.
+    """Judge many stored decisions; unknown ids are reported, and all other labels count.
 
-    Labels are written in batches, each one step; a run that is broken off is simply repeated.
+    Labels are written in batches. A call that was interrupted may simply be repeated.
     """
     report = FeedbackReport()
     reflecting, curating = as_reflector(reflector), curator or Curator()
     waiting = iter(labels)
     while batch := list(islice(waiting, _BATCH)):
-        given = _last_words(batch)
-        found = playbook.label_many(given)
+        by_id = _last_labels(batch)
+        recorded_by_id = playbook.label_many(by_id)
         report.labels += len(batch)
-        report.unknown += [i for i in given if i not in found]
-        for decision_id, recorded in found.items():
+        report.unknown += [i for i in by_id if i not in recorded_by_id]
+        for decision_id, recorded in recorded_by_id.items():
             report.changed += recorded.label_changed
             report.missing += recorded.missing
             report.wrong += not recorded.missing and _is_correct(recorded) is False
             if learn and _is_lesson(recorded):
-                learned = _learn(playbook, decision_id, reflecting, curating)
-                if learned.bullet_id is not None:
-                    report.bullets_added.append(learned.bullet_id)
+                curation = _learn(playbook, decision_id, reflecting, curating)
+                if curation.bullet_id is not None:
+                    report.bullets_added.append(curation.bullet_id)
         progress(report.labels)
+    counts = (report.labels, report.changed, report.wrong, report.missing, len(report.unknown))
+    text = "%d labels: %d changed, %d wrong decisions, %d ignored, %d unknown; %d bullets added"
+    logger.info(text, *counts, len(report.bullets_added))
     return report
 
 
-def _last_words(labels: Iterable[tuple[str, Label]]) -> dict[str, Label]:
-    """Of two labels for one decision the later; that nothing came is no word against one."""
-    given: dict[str, Label] = {}
+def _last_labels(labels: Iterable[tuple[str, Label]]) -> dict[str, Label]:
+    """The last label of each decision; that no chargeback came does not replace another label."""
+    by_id: dict[str, Label] = {}
     for decision_id, label in labels:
-        if decision_id not in given or not is_absence(label.source):
-            given[decision_id] = label
-    return given
+        if decision_id not in by_id or not is_absence(label.source):
+            by_id[decision_id] = label
+    return by_id
 
 
 def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tuple[str, Label]]:
-    """The labels of a CSV: columns `decision_id` and `label`, and `source` and `at` if given.
+    """The labels of a CSV with the columns `decision_id` and `label`, perhaps `source` and `at`.
 
-    `source` and `at` stand for what a row does not say. The whole file is checked before anything
-    is written.
+    The arguments `source` and `at` count for rows without their own. Every row is checked.
     """
-    otherwise = Label(APPROVE, source, as_past(at) if at else "")
+    default_known_at = as_past(at) if at else ""
     names, rows = read_sheet(file, read_text(file))
     if not names:
         raise InvalidDataset(f"{file}: no rows")
     if missing := {"decision_id", "label"} - set(names):
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
-    return list(_checked(rows, file, otherwise))
-
-
-def _checked(
-    rows: Iterable[tuple[int, Mapping[str, str]]], file: Path, otherwise: Label
-) -> Iterator[tuple[str, Label]]:
+    labels = []
     for line, row in rows:
+        at, decision_id = row.get("at", "").strip(), row["decision_id"].strip()
         try:
-            at, decision_id = row.get("at", "").strip(), row["decision_id"].strip()
             if not decision_id:
                 raise InvalidInput("no decision_id")
-            label = parse_verdict(row["label"])
-            who = row.get("source", "").strip() or otherwise.source
-            yield decision_id, Label(label, who, as_past(at) if at else otherwise.known_at)
+            answer = parse_verdict(row["label"])
+            known_at = as_past(at) if at else default_known_at
         except InvalidInput as error:
             raise InvalidDataset(f"{file}: line {line}: {error}") from None
+        label = Label(answer, row.get("source", "").strip() or source, known_at)
+        labels.append((decision_id, label))
+    return labels
 
 
 def _is_correct(recorded: Recorded) -> bool | None:

@@ -1,14 +1,14 @@
-"""What would have been learned without some labels: the stream is replayed without them.
+"""Relearn: what a playbook would have learned if some labels and imports had never come.
 
-Honest labels that came between lies were learned from beside the lies: other rules were found, or
-none, than without. Only replaying tells. The copy starts empty and is told everything that the
-ledger holds but the suspect's labels, at the times that the ledger tells; up to the first of them
-it must decide and learn as was decided and learned then, or it is no copy. The playbook itself is
-only read.
+Labels that came after a wrong label were learned from beside it: without it other rules would have
+been found, and only a replay tells which. An empty copy goes through all events of the ledger that
+are not to be purged. Up to the first purged event it must decide and learn as the playbook did, or
+it is no copy. The playbook itself is only read; purge.py decides when to adopt the copy.
 """
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -19,56 +19,54 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.judge.judge import SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
-from acegraph.state import (
-    AceContext,
-    AceError,
-    Bullet,
-    BulletPlaybook,
-    Case,
-    InvalidInput,
-    Label,
-    PlaybookError,
-)
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
+from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream
 from acegraph.state.maintenance.label_withdrawal import PurgeFilter
-from acegraph.state.values.decision import BY_ITSELF, PURGED
+from acegraph.state.values.decision import PURGED
+from acegraph.state.values.label_sources import BY_ITSELF
 from acegraph.state.values.notation import has_value
+
+logger = logging.getLogger(__name__)
 
 Progress = Callable[[str, int, int], None]
 
 
 class CannotRelearn(PlaybookError):
-    """The stream cannot be replayed."""
+    """The events of the ledger cannot be replayed."""
 
 
 def relearn(
     playbook: BulletPlaybook,
-    suspect: PurgeFilter,
+    to_purge: PurgeFilter,
     curator: Curator | None = None,
     progress: Progress = lambda what, done, total: None,
-) -> Copy | None:
-    """The playbook had the suspect never said anything.
+) -> RelearnedCopy | None:
+    """A copy of the playbook as it would be if what is to be purged had never come.
 
-    None where no other label came after the suspect's first: then taking back is enough.
+    None if no other label came after the first purged event: then taking back is enough.
     """
     events = list(stream(playbook.database))
-    first = next((i for i, event in enumerate(events) if _is_said(suspect, event)), len(events))
-    others = (e for e in events[first:] if not isinstance(e, Changed) and e.label)
-    if all(_is_said(suspect, event) for event in others):
+    is_purged = [_is_purged(event, to_purge) for event in events]
+    first = is_purged.index(True) if any(is_purged) else len(events)
+    later = zip(events[first:], is_purged[first:], strict=True)
+    if all(purged or isinstance(e, Changed) or not e.label for e, purged in later):
         return None
-    if why := broken_by(playbook.database) or _not_ours(playbook, events):
+    if why := broken_by(playbook.database) or _cannot_be_repeated(playbook, events):
         raise CannotRelearn(why)
-    copy = Copy(BulletPlaybook(), suspect, curator or Curator())
+    logger.info("relearning from %d events without %d of them", len(events), sum(is_purged))
+    copy = RelearnedCopy(BulletPlaybook(), to_purge, curator or Curator())
     copy.replay(events[:first], progress)
-    if _in_use(copy.playbook) != _in_use(_left_by(events[:first])):
+    bullets = {e.bullet.id: e.bullet for e in events[:first] if isinstance(e, Changed)}
+    if _active_rules(copy.playbook) != _active_rules(bullets.values()):
         raise CannotRelearn("other bullets were learned then than come out now")
-    copy.is_past_the_first_lie = True
+    copy.may_differ = True
     copy.replay(events[first:], progress)
     return copy
 
 
-def _not_ours(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
-    """What had a part in it that is not here any more."""
+def _cannot_be_repeated(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
+    """Why the embedded analyst and reflector cannot repeat what happened; empty if they can."""
     for bullet in playbook:
         if bullet.origin.get("author", NO_LANGUAGE_MODEL) != NO_LANGUAGE_MODEL:
             return "not the embedded reflector wrote its bullets"
@@ -83,39 +81,38 @@ def _not_ours(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
     return ""
 
 
-def _is_said(suspect: PurgeFilter, event: Event) -> bool:
-    """Whether an event is the suspect's doing."""
+def _is_purged(event: Event, to_purge: PurgeFilter) -> bool:
     if isinstance(event, Changed):
-        return event.change == "added" and suspect.matches_import(event.bullet.origin, event.at)
-    if event.label is None or not suspect.matches_label(event.label):
+        return event.change == "added" and to_purge.matches_import(event.bullet.origin, event.at)
+    if event.label is None or not to_purge.matches_label(event.label):
         return False
-    return suspect.entity is None or has_value(event.transaction.fields, *suspect.entity)
+    return to_purge.entity is None or has_value(event.transaction.fields, *to_purge.entity)
 
 
-def _said(bullet: Bullet) -> tuple[Any, ...]:
-    """What makes two bullets the same."""
+def _rule(bullet: Bullet) -> tuple[object, ...]:
+    """What two bullets have in common if they are the same rule in two playbooks."""
     return bullet.content, bullet.condition, bullet.node, bullet.source
 
 
-def _in_use(bullets: Iterable[Bullet]) -> set[tuple[Any, ...]]:
-    return {_said(bullet) for bullet in bullets if bullet.status == "active"}
+def _active_rules(bullets: Iterable[Bullet]) -> set[tuple[object, ...]]:
+    return {_rule(bullet) for bullet in bullets if bullet.status == "active"}
 
 
-def _left_by(events: Iterable[Event]) -> Iterable[Bullet]:
-    """The bullets as some events left them."""
-    return {e.bullet.id: e.bullet for e in events if isinstance(e, Changed)}.values()
+def _same_bullets(playbook: BulletPlaybook, bullet: Bullet) -> list[Bullet]:
+    return [other for other in playbook if _rule(other) == _rule(bullet)]
 
 
 @dataclass
-class Copy:
-    """A playbook to which everything happens again, but for what the suspect said."""
+class RelearnedCopy:
+    """A playbook to which all events happen again, except those that are to be purged."""
 
     playbook: BulletPlaybook
-    suspect: PurgeFilter
+    to_purge: PurgeFilter
     curator: Curator
-    is_past_the_first_lie: bool = False
+    may_differ: bool = False
+    """Whether the first purged event has passed: from then on decisions may come out otherwise."""
     position: int = -1
-    """How far it has come."""
+    """The ledger's position of the last event that was replayed."""
 
     def __post_init__(self) -> None:
         self.graph = create_ace_graph(
@@ -129,45 +126,44 @@ class Copy:
     def replay(
         self, events: Sequence[Event], progress: Progress = lambda what, done, total: None
     ) -> None:
-        """Let some events happen."""
-        for number, event in enumerate(events):
+        """Repeat some events."""
+        for number, event in enumerate(events, start=1):
             try:
-                self._let_happen(event)
-            except CannotRelearn:
-                raise
+                self._repeat(event)
             except AceError as error:
                 raise CannotRelearn(str(error)) from error
             self.position = event.position
-            progress("learning anew", number + 1, len(events))
+            progress("learning anew", number, len(events))
 
-    def _let_happen(self, event: Event) -> None:
-        is_said = _is_said(self.suspect, event)
+    def _repeat(self, event: Event) -> None:
         if isinstance(event, Decided):
-            self._decide(event)
+            self._repeat_decision(event)
+        if _is_purged(event, self.to_purge):
+            return
         if isinstance(event, Changed):
-            if not is_said:
-                self._change(event)
-        elif event.label is not None and not is_said:
-            self._label(event, event.label)
-        elif isinstance(event, Labelled) and event.label is None:
+            self._repeat_change(event)
+        elif event.label is not None:
+            self._repeat_label(event, event.label)
+        elif isinstance(event, Labelled):
             self.playbook.withdraw(event.id, event.by)
 
-    def _decide(self, event: Decided) -> None:
-        given = {k: v for k, v in event.settings.items() if k in AceContext.model_fields}
-        # What is stored is redacted already; who decides in shadow counts for nothing.
-        given |= {"redact": [], "challenger": None, "embedding_model": EMBEDDED_NAME}
-        asked: Any = {"transaction": event.transaction, "decision_id": event.id}
-        self.graph.invoke(asked, context=AceContext(**given))
-        told = self.playbook.decision(event.id)["decision"]
-        if not self.is_past_the_first_lie and told != event.decision:
+    def _repeat_decision(self, event: Decided) -> None:
+        settings = {k: v for k, v in event.settings.items() if k in AceContext.model_fields}
+        # What is stored is redacted already, and a challenger's decision counts for nothing.
+        settings |= {"redact": [], "challenger": None, "embedding_model": EMBEDDED_NAME}
+        # The graph also takes a Transaction, which holds the stored text and the fields read of it.
+        given: Any = {"transaction": event.transaction, "decision_id": event.id}
+        self.graph.invoke(given, context=AceContext(**settings))
+        decision = self.playbook.decision(event.id)["decision"]
+        if not self.may_differ and decision != event.decision:
             raise CannotRelearn(
-                f"decision {event.id!r} was {event.decision} and now comes out as {told}"
+                f"decision {event.id!r} was {event.decision} and now comes out as {decision}"
             )
 
-    def _label(self, event: Decided | Labelled, label: Label) -> None:
+    def _repeat_label(self, event: Decided | Labelled, label: Label) -> None:
         if isinstance(event, Labelled) and event.is_history:
-            given = event.transaction
-            case = Case(event.id, given.fields, label.value, given.text, given.digest())
+            past = event.transaction
+            case = Case(event.id, past.fields, label.value, past.text, past.digest())
             self.playbook.remember([case], event.node, label.source, label.known_at)
             return
         try:
@@ -181,27 +177,23 @@ class Copy:
                 curator=self.curator,
             )
         except InvalidInput:
-            # Declined here: that no chargeback came would have been no label.
-            if not self.is_past_the_first_lie:
+            # The copy declined the payment: then the absence of a chargeback is no label.
+            if not self.may_differ:
                 raise
 
-    def _change(self, event: Changed) -> None:
-        """What people did; what was learned is learned again by itself."""
+    def _repeat_change(self, event: Changed) -> None:
+        """Repeat a change that a person made; learned bullets are learned again without that."""
         if event.change == "added":
             if "decision" not in event.bullet.origin:
                 _add(self.playbook, event.bullet, event.reason)
         elif event.by not in BY_ITSELF:
-            for bullet in _same(self.playbook, event.bullet):
+            for bullet in _same_bullets(self.playbook, event.bullet):
                 status = event.bullet.status
                 self.playbook.set_status(bullet.id, status, event.reason, event.by)
 
 
-def _same(playbook: BulletPlaybook, bullet: Bullet) -> list[Bullet]:
-    return [other for other in playbook if _said(other) == _said(bullet)]
-
-
 def _add(playbook: BulletPlaybook, bullet: Bullet, reason: str) -> str:
-    """Add a bullet of another playbook as it is, but for its counters."""
+    """Add a bullet of another playbook as it is, but with counters at zero."""
     return playbook.add_bullet(
         bullet.content,
         bullet.node,
@@ -218,19 +210,21 @@ def _add(playbook: BulletPlaybook, bullet: Bullet, reason: str) -> str:
 
 
 def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> list[str]:
-    """Make the bullets in use those of the copy; gives those that are new.
+    """Make the bullets in use those of the copy; returns the ids of bullets that are new.
 
-    Counters are evidence of what really happened: only a bullet that is new here brings its own.
-    What a person switched off stays off.
+    Counters are evidence of what really happened, so only a bullet that is new here brings those of
+    the copy. A bullet that a person switched off stays off.
     """
-    last = {row["bullet"]: row for row in playbook.history()}
-    is_free = {i: row["source"] in BY_ITSELF or PURGED in row["reason"] for i, row in last.items()}
+    may_change = {  # by the last change of each bullet
+        row["bullet"]: row["source"] in BY_ITSELF or PURGED in row["reason"]
+        for row in playbook.history()
+    }
     added, kept = [], {}
     with playbook.writing() as writer:
         for bullet in [b for b in copy if b.status in ("active", "candidate")]:
-            known = sorted(_same(playbook, bullet), key=lambda b: b.status == bullet.status)
-            if known:
-                kept[known[-1].id] = bullet
+            same = sorted(_same_bullets(playbook, bullet), key=lambda b: b.status == bullet.status)
+            if same:
+                kept[same[-1].id] = bullet
                 continue
             new = _add(playbook, bullet, f"learned anew without {why}")
             kept[new] = bullet
@@ -241,7 +235,7 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
             playbook.add_to_counters(deltas)
         for bullet in list(playbook):
             status = kept[bullet.id].status if bullet.id in kept else "retired"
-            if bullet.status != status and is_free.get(bullet.id, True):
+            if bullet.status != status and may_change.get(bullet.id, True):
                 playbook.set_status(bullet.id, status, f"as it would be without {why}", by)
         playbook.set_weights({i: b.weight for i, b in kept.items()})
     return added

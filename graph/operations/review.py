@@ -1,4 +1,4 @@
-"""Answer a waiting transaction outside its run, as `acegraph review` does."""
+"""Answer a waiting transaction outside its run; inside a run nodes/judge/review.py asks."""
 
 from dataclasses import dataclass
 
@@ -13,18 +13,18 @@ from acegraph.state.run.review_answers import VerdictAnswer
 class Answered:
     """What an answer outside a run did."""
 
-    ruled: HumanVerdict
+    human_verdict: HumanVerdict
     learned: Curation | None
-    """What was learned, where the agent had been wrong; a bullet waits for approval."""
+    """What was learned, if the agent had been wrong; a new bullet waits for approval."""
 
 
 def answer_outside_run(
     playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer
 ) -> Answered:
     """Answer a waiting transaction without its run; a mistake of the agent is learned from."""
-    ruled = give_verdict(playbook, decision_id, answer)
-    label = ruled.recorded.label
+    human_verdict = give_verdict(playbook, decision_id, answer)
+    label = human_verdict.recorded.label
     assert label is not None
-    # Known by now: it counts nothing, and learns what has not been learned.
+    # The label is stored by now: feedback counts nothing twice, and learns if nobody has yet.
     learned = feedback(playbook, decision_id, label.value, source=label.source).curation
-    return Answered(ruled, learned)
+    return Answered(human_verdict, learned)

@@ -1,13 +1,13 @@
-"""Bullets as a JSON file: written by one playbook, read by another. Never pickle, never code.
+"""Bullets as a JSON file that one playbook writes and another reads: never pickle, never code.
 
-A record is evidence of the ledger that counted it: it is exported to be read, not imported to be
-believed. A digest over the content finds files that were changed on their way; it is no signature.
+Counters are evidence of the ledger that counted them: they are exported for people to read, and not
+imported. A digest finds files that were changed after the export; it is no signature.
 """
 
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, get_args
 
@@ -19,8 +19,8 @@ FORMAT_VERSION: Final = 2
 MAX_BYTES: Final = 20_000_000
 
 
-def bullet_to_json(bullet: Bullet) -> dict[str, Any]:
-    """Everything a bullet is, but its id."""
+def bullet_to_json(bullet: Bullet) -> dict[str, object]:
+    """Everything about a bullet except its id."""
     return {
         "content": bullet.content,
         "condition": bullet.condition.to_json() if bullet.condition else None,
@@ -44,7 +44,7 @@ def bullet_to_json(bullet: Bullet) -> dict[str, Any]:
 
 
 def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
-    """Write all bullets; gives how many."""
+    """Write all bullets to a file; returns how many."""
     bullets = [bullet_to_json(b) for b in playbook]
     body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
     body["sha256"] = _digest(body)
@@ -53,29 +53,29 @@ def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
 
 
 def merge_bullets(
-    playbook: BulletPlaybook, entries: Sequence[dict[str, Any]], curator: Curator | None = None
+    playbook: BulletPlaybook, bullets: Sequence[Bullet], curator: Curator | None = None
 ) -> Counter[Action]:
-    """Merge exported bullets through the curator, as one step: how many met which fate."""
+    """Merge bullets through the curator, in one database transaction; counts what it did."""
     curator = curator or Curator()
-    fates = Counter[Action]()
+    actions = Counter[Action]()
     with playbook.writing():
-        for entry in entries:
-            found = curator.curate(
-                entry["content"],
-                entry["node"],
+        for bullet in bullets:
+            curation = curator.curate(
+                bullet.content,
+                bullet.node,
                 playbook,
-                entry["source"],
-                condition=entry["condition"],
-                problem_types=entry["problem_types"],
-                confidence=entry["confidence"],
-                origin={"imported_from": entry["file"]},
+                bullet.source,
+                condition=bullet.condition,
+                problem_types=bullet.problem_types,
+                confidence=bullet.confidence,
+                origin=bullet.origin,
             )
-            fates[found.action] += 1
-    return fates
+            actions[curation.action] += 1
+    return actions
 
 
-def read_bullets(file: Path) -> list[dict[str, Any]]:
-    """The active bullets of an exported file, every entry checked."""
+def read_bullets(file: Path) -> list[Bullet]:
+    """The active bullets of an exported file, without ids and counters; every entry is checked."""
     try:
         if file.stat().st_size > MAX_BYTES:
             raise InvalidDataset(f"{file}: more than {MAX_BYTES:,} bytes; no playbook is so large")
@@ -86,46 +86,44 @@ def read_bullets(file: Path) -> list[dict[str, Any]]:
         raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
     except (ValueError, RecursionError) as error:
         raise InvalidDataset(f"{file}: not JSON: {error}") from None
-    if (
-        not isinstance(body, dict)
-        or body.get("format") != FORMAT
-        or not isinstance(body.get("bullets"), list)
-    ):
+    is_ours = isinstance(body, dict) and body.get("format") == FORMAT
+    if not is_ours or not isinstance(body.get("bullets"), list):
         raise InvalidDataset(f"{file}: not a playbook written by 'acegraph playbook export'")
-    if body.get("format_version") != FORMAT_VERSION:
-        found = body.get("format_version")
-        raise InvalidDataset(f"{file}: format version {found}; {FORMAT_VERSION} is read")
+    if (version := body.get("format_version")) != FORMAT_VERSION:
+        raise InvalidDataset(f"{file}: format version {version}; {FORMAT_VERSION} is read")
     if body.pop("sha256", None) != _digest(body):
         raise InvalidDataset(f"{file}: was changed after it was exported; export it again")
-    entries = [
-        _checked(entry, f"{file}: bullet {number}")
+    bullets = [
+        _bullet(entry, file.name, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
     ]
-    return [{**entry, "file": file.name} for entry in entries if entry["status"] == "active"]
+    return [bullet for bullet in bullets if bullet.status == "active"]
 
 
-def _digest(body: dict[str, Any]) -> str:
-    """Over everything in the file but the digest itself."""
+def _digest(body: Mapping[str, object]) -> str:
+    """The digest over everything in the file except the digest itself."""
     content = json.dumps(body, sort_keys=True, ensure_ascii=True).encode()
     return hashlib.sha256(content).hexdigest()
 
 
-def _checked(entry: Any, where: str) -> dict[str, Any]:
+def _bullet(entry: Any, file: str, where: str) -> Bullet:
     try:
         condition, confidence = entry["condition"], float(entry["confidence"])
-        checked = {
-            "content": str(entry["content"]),
-            "condition": Condition.from_json(condition) if condition else None,
-            "node": str(entry["node"]),
-            "source": entry["source"],
-            "status": entry["status"],
-            "problem_types": [str(kind) for kind in entry["problem_types"]],
-            "confidence": confidence,
-        }
+        bullet = Bullet(
+            id="",
+            content=str(entry["content"]),
+            condition=Condition.from_json(condition) if condition else None,
+            node=str(entry["node"]),
+            source=entry["source"],
+            status=entry["status"],
+            problem_types=tuple(str(kind) for kind in entry["problem_types"]),
+            confidence=confidence,
+            origin={"imported_from": file},
+        )
     except (KeyError, TypeError, ValueError) as error:
         raise InvalidDataset(f"{where}: {type(error).__name__}: {error}") from None
-    if not 0 <= confidence <= 1 or not checked["node"]:
+    if not 0 <= confidence <= 1 or not bullet.node:
         raise InvalidDataset(f"{where}: a confidence is 0 to 1 and a node has a name")
-    if checked["source"] not in get_args(Source) or checked["status"] not in get_args(Status):
+    if bullet.source not in get_args(Source) or bullet.status not in get_args(Status):
         raise InvalidDataset(f"{where}: unknown source or status")
-    return checked
+    return bullet

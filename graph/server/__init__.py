@@ -1,1 +1,1 @@
-"""What a LangGraph server needs beside the graph: users, a guarded door, safe checkpoints."""
+"""What a LangGraph server needs besides the graph: users, guarded paths, safe checkpoints."""

@@ -1,9 +1,9 @@
 """Who may talk to the LangGraph server, and what they see; langgraph.secure.json enables it.
 
-Users and their tokens come from ACE_USERS ("ann:token,bob:token"). Without a token nobody gets an
-answer; with one, everybody sees what is theirs: threads and runs, assistants of their own, store
-items. Nobody runs a graph in another's name, or writes a state except by a run. Whatever is not
-allowed here is denied. The playbook is one for all: it is not part of this.
+Users and their tokens come from ACE_USERS ("ann:token,bob:token"). A request with a token sees what
+belongs to its user: threads and runs, assistants, store items. No user runs a graph in the name of
+another, and only runs write a state. Everything that is not allowed here is denied. The playbook is
+shared by all users and not protected here. Which paths exist at all is decided in guard.py.
 """
 
 import hmac
@@ -14,34 +14,34 @@ from hashlib import sha256
 from typing import Any, Final, cast
 
 from langgraph_sdk import Auth
+from langgraph_sdk.auth import types
 
 from acegraph.state import InvalidSettings
 
 VARIABLE: Final = "ACE_USERS"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _SHORTEST: Final = 16
-"""Characters of a token; shorter ones can be guessed."""
+"""How many characters a token has at least; shorter ones can be guessed."""
 _BEARER: Final = "bearer "
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )
-"""What a config may hold. Any other key LangGraph makes a setting, over the server's own ones."""
+"""What a config may hold. LangGraph makes other keys settings, which override the server's own."""
 _SIGNATURE: Final = "langgraph_auth"
-"""How the settings begin in which the server says who runs a graph."""
+"""The prefix of the settings in which the server says who runs a graph."""
 
 
 def read_users(text: str) -> dict[str, bytes]:
-    """Names and the digests of their tokens. A mistake stops the server: it never opens it.
+    """Names and the digests of their tokens. A mistake in the text stops the server.
 
     >>> sorted(read_users("ann:0123456789abcdef, bob:fedcba9876543210"))
     ['ann', 'bob']
     """
     users: dict[str, bytes] = {}
-    entries = text.split(",") if text.strip() else []  # nobody is let in
+    entries = text.split(",") if text.strip() else []  # without users all requests are refused
     for number, entry in enumerate(entries, start=1):
         name, _, token = entry.strip().partition(":")
-        problem = _problem(name, token, users)
-        if problem:  # without the entry itself: it may hold a token
+        if problem := _problem(name, token, users):  # without the entry itself: it may hold a token
             raise InvalidSettings(f"{VARIABLE}: entry {number}: {problem}; wanted NAME:TOKEN,...")
         users[name] = _digest(token)
     return users
@@ -68,31 +68,31 @@ auth = Auth()
 
 
 @auth.authenticate
-async def authenticate(authorization: str | None) -> Auth.types.MinimalUserDict:
-    """The user whose token this is. Every user is compared with, each in constant time."""
-    given = authorization or ""
-    token = given[len(_BEARER) :].strip() if given.lower().startswith(_BEARER) else ""
+async def authenticate(authorization: str | None) -> types.MinimalUserDict:
+    """The user of a token. It is compared with the token of every user, each in constant time."""
+    header = authorization or ""
+    token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
     digest = _digest(token)
-    found = [name for name, known in _USERS.items() if hmac.compare_digest(digest, known)]
-    if not token or not found:
+    names = [name for name, known in _USERS.items() if hmac.compare_digest(digest, known)]
+    if not token or not names:
         raise Auth.exceptions.HTTPException(status_code=401, detail="a valid token is wanted")
-    return {"identity": found[0]}
+    return {"identity": names[0]}
 
 
 @auth.on
-async def deny(ctx: Auth.types.AuthContext, value: Any) -> bool:
-    """What nobody thought of, nobody may do."""
+async def deny(ctx: types.AuthContext, value: object) -> bool:
+    """Deny what no other handler of this module allows."""
     return False
 
 
 @auth.on.threads
-async def own_threads(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
-    """A thread with its runs and states belongs to whoever made it."""
+async def own_threads(ctx: types.AuthContext, value: dict[str, Any]) -> types.FilterType:
+    """A thread with its runs and states belongs to the user who made it."""
     return _owned(ctx, value)
 
 
 @auth.on.threads.update
-async def own_metadata(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType | bool:
+async def own_metadata(ctx: types.AuthContext, value: types.ThreadsUpdate) -> types.HandlerResult:
     """The metadata of a thread may be changed; a state is written by runs only."""
     if value.get("metadata") is None:  # so the server asks whether a state may be written
         return False
@@ -100,37 +100,37 @@ async def own_metadata(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.Fi
 
 
 @auth.on.threads.create_run
-async def own_runs(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
-    """A run in one's own name, which starts at the start or goes on where it waits."""
+async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.FilterType:
+    """A run in the name of its user, from the start or from where it waits for an answer."""
     given = value.get("kwargs") or {}
     config, command = given.get("config") or {}, given.get("command") or {}
-    # The server has signed `configurable` by now; what a client put there is in `context` too.
+    # The server has signed `configurable` by now; a client's own entries are in `context` too.
     forged = _forged(config, given.get("context"))
-    steering = [name for name, said in command.items() if name != "resume" and said is not None]
+    steering = [name for name, to in command.items() if name != "resume" and to is not None]
     _refuse([*forged, *steering])
     return _owned(ctx, value)
 
 
 @auth.on.assistants
-async def own_assistants(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
-    """Everybody may read and run the server's own assistants, and change none but theirs."""
+async def own_assistants(ctx: types.AuthContext, value: dict[str, Any]) -> types.FilterType:
+    """All users may read and run the server's assistants; each may change only their own ones."""
     if ctx.action in ("read", "search"):
         either = [{"owner": ctx.user.identity}, {"created_by": "system"}]
-        return cast(Auth.types.FilterType, {"$or": either})
+        return cast(types.FilterType, {"$or": either})
     config = value.get("config") or {}
     _refuse(_forged(config, config.get("configurable"), value.get("context")))
     return _owned(ctx, value)
 
 
 @auth.on.store
-async def own_store(ctx: Auth.types.AuthContext, value: Any) -> None:
-    """Every user's items stand in a namespace of their name, whatever namespace they ask for."""
+async def own_store(ctx: types.AuthContext, value: dict[str, Any]) -> None:
+    """The items of a user are in namespaces that begin with the user's name."""
     given, own = tuple(value.get("namespace") or ()), (ctx.user.identity,)
-    value["namespace"] = given if given[:1] == own else own + given  # as it is listed, or short
+    value["namespace"] = given if given[:1] == own else own + given  # a listed one begins with it
 
 
-def _forged(config: Mapping[str, Any], *settings: Mapping[str, Any] | None) -> list[str]:
-    """What would be taken for the server's word."""
+def _forged(config: Mapping[str, object], *settings: Mapping[str, object] | None) -> list[str]:
+    """The keys of a config and of settings that only the server may set."""
     names = [name for given in settings for name in given or {} if name.startswith(_SIGNATURE)]
     return [*(name for name in config if name not in _CONFIG), *names]
 
@@ -140,10 +140,12 @@ def _refuse(names: list[str]) -> None:
         raise Auth.exceptions.HTTPException(403, f"not for a client to set: {', '.join(names)}")
 
 
-def _owned(ctx: Auth.types.AuthContext, value: Any) -> Auth.types.FilterType:
+def _owned(
+    ctx: types.AuthContext, value: dict[str, Any] | types.ThreadsUpdate | types.RunsCreate
+) -> types.FilterType:
     if value.get("metadata") is None:
         value["metadata"] = {}
-    metadata = value["metadata"]  # changed where it is: the server does not look at another one
-    metadata.pop("created_by", None)  # "system" would make it everybody's
+    metadata = value["metadata"]  # changed in place: the server does not look at a copy
+    metadata.pop("created_by", None)  # "system" would make it visible to all users
     metadata["owner"] = ctx.user.identity
     return {"owner": ctx.user.identity}

@@ -1,10 +1,11 @@
 """Checkpoints that cannot execute code: a serializer that reads a short list of types and no other.
 
-LangGraph's own builds whatever class or function a checkpoint names (CVE-2026-28277). This one
-refuses the whole checkpoint: what was tampered with is not to be worked on, not even as plain data.
+LangGraph's own serializer builds any class or function that a checkpoint names (CVE-2026-28277).
+This one refuses the whole checkpoint then: data that was tampered with must not be used at all.
 """
 
-from typing import Any, Final
+from collections.abc import Callable
+from typing import Final
 
 import ormsgpack
 from langgraph.checkpoint.serde.base import SerializerProtocol
@@ -13,20 +14,20 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from acegraph.state import CheckpointRefused
 
 _PLAIN: Final = ("null", "bytes", "bytearray", "msgpack")
-"""Never pickle, nor JSON that names classes."""
+"""The formats that are read: neither pickle nor JSON that names classes."""
 _NAMED: Final = frozenset(range(6))
-"""The codes of extensions that name something to call: constructors, methods, models."""
+"""The codes of msgpack extensions that name something to call: constructors, methods, models."""
 _SNAPSHOT: Final = 7
 _OWN: Final = frozenset(
     {("langgraph.types", name) for name in ("Interrupt", "Command", "Send", "Overwrite")}
     | {("decimal", "Decimal"), ("datetime", "datetime"), ("datetime", "date")}
 )
-"""Our own state is plain JSON: beyond it a checkpoint holds what LangGraph itself puts there, and
-the values that a transaction may come with."""
+"""The classes that are built: those of LangGraph itself, and the values that a transaction may come
+with. The rest of our state is plain JSON."""
 
 
 def strict_serializer(*allowed: type) -> SerializerProtocol:
-    """For the `serde` of a checkpointer; `allowed` are the classes that a host's own state holds.
+    """The `serde` argument of a checkpointer; `allowed` are the classes in the host's own state.
 
     `SqliteSaver(connection, serde=strict_serializer())`
     """
@@ -38,10 +39,10 @@ class _Strict(SerializerProtocol):
         self._allowed = allowed
         self._inner = JsonPlusSerializer(allowed_msgpack_modules=sorted(allowed))
 
-    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+    def dumps_typed(self, obj: object) -> tuple[str, bytes]:
         return self._inner.dumps_typed(obj)
 
-    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+    def loads_typed(self, data: tuple[str, bytes]) -> object:
         kind, content = data
         if kind not in _PLAIN:
             raise CheckpointRefused(f"a checkpoint of type {kind!r}; only plain data is read")
@@ -51,24 +52,23 @@ class _Strict(SerializerProtocol):
 
     def _check(self, content: bytes) -> None:
         """Look through everything, however deep, before anything is built."""
-        named: list[Any] = []
+        calls: list[object] = []
 
         def note(code: int, inner: bytes) -> None:
-            found = _unpack(inner, note) if code in _NAMED or code == _SNAPSHOT else code
+            call = _unpack(inner, note) if code in _NAMED or code == _SNAPSHOT else code
             if code != _SNAPSHOT:
-                named.append(found)
+                calls.append(call)
 
         _unpack(content, note)
-        for found in named:
-            if not (isinstance(found, list) and len(found) >= 2 and self._is_allowed(found)):
-                what = ".".join(map(str, found[:2])) if isinstance(found, list) else str(found)
-                raise CheckpointRefused(f"a checkpoint that wants {what[:100]!r} to be called")
+        for call in calls:
+            target = call[:2] if isinstance(call, list) else [call]
+            is_name = all(isinstance(part, str) for part in target)
+            if not (is_name and tuple(target) in self._allowed):
+                name = ".".join(map(str, target))
+                raise CheckpointRefused(f"a checkpoint that wants {name[:100]!r} to be called")
 
-    def _is_allowed(self, found: list[Any]) -> bool:
-        return all(isinstance(f, str) for f in found[:2]) and tuple(found[:2]) in self._allowed
 
-
-def _unpack(content: bytes, hook: Any) -> Any:
+def _unpack(content: bytes, hook: Callable[[int, bytes], object]) -> object:
     try:
         return ormsgpack.unpackb(content, ext_hook=hook, option=ormsgpack.OPT_NON_STR_KEYS)
     except ValueError as error:

@@ -1,8 +1,7 @@
-"""The door of the LangGraph server, which langgraph.secure.json puts before everything else.
+"""The guard of the LangGraph server's paths; langgraph.secure.json puts it before everything else.
 
-The development server has pages that ask nobody for a token: raw threads, wiping all data, starting
-a deployment. The next one may bring others, so that what is not named here is not there. It knows
-no users: auth.py does. Starlette comes with the server.
+The development server has pages that need no token: raw threads, wiping all data, deployments. A
+later version may have more, so a path that is not named here is refused. auth.py checks the users.
 """
 
 import re
@@ -15,20 +14,20 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
 _OPEN: Final = re.compile(r"/(ok|assistants|threads|runs|store)(/|\Z)")
-"""All but /ok, which says that the server runs, want a token."""
+"""The paths that exist. All need a token except /ok, which says that the server runs."""
 _SHUT: Final = re.compile(r"/threads/[^/]*/(commands|stream/events)")
-"""A second way to start runs and hear of them, also by websocket: it takes from a client what the
-first one takes out, the names under which the server says who it is. No setting closes it."""
+"""A second way to start runs and follow them, also by websocket. Unlike the first one it lets a
+client set the names in which the server says who runs a graph, and no setting switches it off."""
 
 
 class Guard:
-    """Answers every other path itself, as if there were nothing."""
+    """Passes the paths that exist on to the server, and answers 404 to all others."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Pass on what may pass; the server's own start and end have no path."""
+        """Answer one request; the events of the server's start and end have no path."""
         if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":

@@ -1,91 +1,109 @@
-"""Give the rows of a file the ids under which each counts once, however often it comes.
+"""Rows that come again: the ids under which each counts once, and what is stored under them.
 
-A row with an id of its own keeps it. A row without one is named by its content and by which copy of
-that content it is. A row is looked for under every name by which it may have been stored.
+A row that came with an id keeps it. A row without an id is named by its content and by its number
+among the rows of the same content. Each row is looked up under every name that it may be stored by.
 """
-
-from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from acegraph.graph.data.files import Item
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import AceContext, Case, Transaction
+from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case, Transaction
+from acegraph.state.errors import PrunedDecision, UnknownDecision
+from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.lookups import count_evidence, known_ids
 from acegraph.state.ledger.redaction import Redaction
 
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
-
 Origin = Literal["history", "stream"]
 """How a row came: as labelled history, or as a decision of a stream."""
+Cases = Sequence[tuple[Item, str]]
+"""Labelled items, each with the id under which it is decided."""
 
 
 def known_rows(
     items: Sequence[Item], playbook: BulletPlaybook, context: AceContext, origin: Origin
 ) -> list[Case]:
-    """The items as cases, each under the id by which it is stored already, if it is.
+    """The items as cases, each under the id by which it is stored already, else under a new one.
 
-    A row that came by the other way before is the same row if it has an id of its own. Without one
-    only the whole set is known again: a new stream may hold cases that look like old history.
+    A row with an id is also found if it came by the other way before. Rows without ids are found
+    there only as a whole set: a new stream may hold cases that look like old history.
     """
-    node, redact = context.node, context.redact
-    other = "stream" if origin == "history" else "history"
-    cases = [_as_case(item, redact) for item in items]
+    node = context.node
+    other: Origin = "stream" if origin == "history" else "history"
+    cases = [_as_case(item, context.redact) for item in items]
     names = [
-        [f"{node}:{name}:{case.digest[:12]}" for name in called]
-        for case, called in zip(cases, _names(items, cases, bool(redact)), strict=True)
+        [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
+        for case, row_names in zip(cases, _row_names(items, cases), strict=True)
     ]
-    here = _stored(playbook, origin, names)
-    there = _stored(playbook, other, names, evidence_only=True)
-    is_whole_set = all(there) and (
-        count_evidence(playbook.database, f"{other}:{node}:") == len(items)
-    )
-    if not is_whole_set:
-        there = [i if "copy" not in row else None for i, row in zip(there, items, strict=True)]
+    same_way = _stored_ids(playbook, origin, names, evidence_only=False)
+    other_way = _stored_ids(playbook, other, names, evidence_only=True)
+    prefix = f"{other}:{node}:"
+    if not (all(other_way) and count_evidence(playbook.database, prefix) == len(items)):
+        other_way = [
+            None if "copy" in item else stored_id
+            for item, stored_id in zip(items, other_way, strict=True)
+        ]
     return [
-        replace(case, id=one or another or f"{origin}:{called[0]}")
-        for case, one, another, called in zip(cases, here, there, names, strict=True)
+        replace(case, id=first or second or f"{origin}:{row_names[0]}")
+        for case, first, second, row_names in zip(cases, same_way, other_way, names, strict=True)
     ]
 
 
-def _stored(
-    playbook: BulletPlaybook,
-    origin: str,
-    names: Sequence[Sequence[str]],
-    *,
-    evidence_only: bool = False,
-) -> list[str | None]:
-    """By which of its names each row is stored, or was until it was pruned."""
-    ids = [[f"{origin}:{name}" for name in called] for called in names]
-    every_id = (name for called in ids for name in called)
-    known = known_ids(playbook.database, every_id, evidence_only=evidence_only)
-    return [next((name for name in called if name in known), None) for called in ids]
-
-
-def _names(items: Sequence[Item], cases: Sequence[Case], is_redacted: bool) -> list[list[str]]:
-    """What each row may be called: by its own id, or by which copy of its content it is.
-
-    So the same export under another file name is the same. Earlier versions named a row without an
-    id by its place in the file, and such a row is still found by that name.
+def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, AceOutput], set[str]]:
+    """The results of cases that an earlier pass decided and learned from, so that none is paid
+    twice; and the ids of cases that were pruned or erased since, so that none counts twice.
     """
-    own = {item["id"] for item in items if "copy" not in item}
-    numbers = _copies(items, cases) if is_redacted else [item.get("copy", 0) for item in items]
+    results: dict[str, AceOutput] = {}
+    pruned = set()
+    for item, case_id in cases:
+        try:
+            stored = playbook.decision(case_id)
+        except UnknownDecision as error:
+            if isinstance(error, PrunedDecision):
+                pruned.add(case_id)
+            continue
+        decision, is_right = stored["decision"], stored["decision"] == item["answer"]
+        is_done = decision and (is_right or stored["lesson"] is not None)
+        if is_done and stored["label"] == item["answer"]:
+            verdict, risk = "right" if is_right else "wrong", stored["risk_score"]
+            results[case_id] = {"decision": decision, "risk_score": risk, "verdict": verdict}
+        elif stored["digest"] == ERASED:
+            pruned.add(case_id)
+    return results, pruned
+
+
+def _stored_ids(
+    playbook: BulletPlaybook, origin: Origin, names: Sequence[Sequence[str]], evidence_only: bool
+) -> list[str | None]:
+    """For each row the id under which it is stored, or was until it was pruned."""
+    ids = [[f"{origin}:{name}" for name in row_names] for row_names in names]
+    all_ids = (row_id for row_ids in ids for row_id in row_ids)
+    stored = known_ids(playbook.database, all_ids, evidence_only=evidence_only)
+    return [next((row_id for row_id in row_ids if row_id in stored), None) for row_ids in ids]
+
+
+def _row_names(items: Sequence[Item], cases: Sequence[Case]) -> list[list[str]]:
+    """For each row its possible names: its id, or its number among the copies of its content.
+
+    So the same export under another file name gives the same names. Earlier versions named a row
+    without an id by its place in the file; that name is still tried, unless another row's id is it.
+    """
+    ids = {item["id"] for item in items if "copy" not in item}
     return [
         [item["id"][:100]]
         if "copy" not in item
-        else [f"copy-{number}", *([] if item["id"] in own else [item["id"][:100]])]
-        for item, number in zip(items, numbers, strict=True)
+        else [f"copy-{number}", *([] if item["id"] in ids else [item["id"][:100]])]
+        for item, number in zip(items, _copy_numbers(items, cases), strict=True)
     ]
 
 
-def _copies(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
-    """For each row without an id, which copy of its content it is.
+def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
+    """For each row without an id its number among the rows of the same content.
 
-    Where redaction made rows equal that were not, the order of the rows does not matter.
+    Rows that only redaction made equal are numbered independently of their order in the data set.
     """
     digests = [Transaction.of(item["query"]).digest() for item in items]
     if all(case.digest == digest for case, digest in zip(cases, digests, strict=True)):
@@ -99,8 +117,8 @@ def _copies(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
     return numbers
 
 
-def _as_case(item: Item, redact: Sequence[str] = ()) -> Case:
-    """A labelled item as a case, still without an id."""
+def _as_case(item: Item, redact: Sequence[str]) -> Case:
+    """A labelled item as a case without an id."""
     transaction = Transaction.of(item["query"])
     fields = read_fields(transaction)
     case = Case("", fields, item["answer"], transaction.text, transaction.digest())

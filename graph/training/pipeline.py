@@ -1,43 +1,41 @@
 """The training pipeline: learn from history, learn from a stream, measure, compare.
 
-It runs the compiled graph and adds nothing to it but order: in a stream every case is predicted,
+It runs the compiled graph and adds only the order of the cases: in a stream every case is decided,
 scored, and only then learned from. With `concurrency` many model calls are under way at once
-(lookahead.py); a budget ends a pass cleanly.
+(lookahead.py). A budget ends a pass cleanly.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import logging
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
-from typing import Any
+from time import monotonic
+from typing import Unpack
 
-from acegraph.graph.build import gather_parts
+from langchain_core.embeddings import Embeddings
+
+from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.graph.data.files import Item, as_items, row_name
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.known_rows import known_rows
+from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.state import (
-    AceContext,
-    BudgetSpent,
-    BulletPlaybook,
-    InvalidSettings,
-    Mode,
-    PrunedDecision,
-    Source,
-    UnknownDecision,
-)
-from acegraph.state.ledger.ledger import ERASED
+from acegraph.state import AceContext, AceOutput, BulletPlaybook, Mode, Source
+from acegraph.state.errors import BudgetSpent, InvalidSettings
 from acegraph.state.run.modes import MODES
+from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.verdict import UNDECIDED
 
-Dataset = Iterable[Mapping[str, Any] | Example]
+logger = logging.getLogger(__name__)
+
+Dataset = Iterable[Mapping[str, object] | Example]
 Progress = Callable[[str, int, int], None]
-"""Told what is under way, how many cases are done, and how many there are."""
+"""Called with what is under way, how many cases are done, and how many there are."""
 
 
 @dataclass(frozen=True)
@@ -48,22 +46,21 @@ class TrainingReport:
     mistakes: int
     undecided: int
     repeated: int
-    """Cases that this playbook had decided, and learned from, before: nothing is learned twice."""
+    """Cases that this playbook had decided and learned from before; they are not learned twice."""
     bullets_added: int
     bullets_active: int
     run: Run = field(repr=False)
-    """The decisions on the way, in order."""
+    """The decisions of the pass, in order."""
     calls: int = 0
     tokens: int = 0
     cost: float | None = None
-    """In the currency of the prices; None where a model has none."""
-    usage: dict[str, Any] = field(default_factory=dict, repr=False)
-    """Node, then model, then calls and tokens."""
+    """In the currency of the prices; None if a model that was used has no price."""
+    usage: UsageByNode = field(default_factory=dict, repr=False)
     stopped: str = ""
-    """Why it ended early: the budget is spent. What was learned is kept; run again to go on."""
+    """Why the pass ended early: the spent budget. What was learned is kept; run again to go on."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Everything but the decisions."""
+    def to_json(self) -> dict[str, object]:
+        """Everything except the decisions."""
         return {name: value for name, value in vars(self).items() if name != "run"}
 
 
@@ -79,16 +76,18 @@ class TrainingPipeline:
         concurrency: int = 1,
         max_calls: int | None = None,
         max_tokens: int | None = None,
-        prices: Prices | Mapping[str, Any] | str | None = None,
-        **collaborators: Any,
+        prices: Prices | Mapping[str, Sequence[float]] | str | None = None,
+        **collaborators: Unpack[Collaborators],
     ) -> None:
-        """Collaborators are those of `create_ace_graph`: agent, judge, reflector, curator,
-        embeddings.
+        """Collaborators are those of `create_ace_graph`, from `agent` to `embeddings`.
 
         With `concurrency` n case i is decided on the playbook as it stood after the learning of
         case i - n. `max_calls` and `max_tokens` limit all that this pipeline asks of language
         models; `prices` (else ACE_PRICES) are per million tokens sent and received, by model.
         """
+        names = Collaborators.__annotations__
+        if unknown := sorted(collaborators.keys() - names.keys()):
+            raise TypeError(f"no collaborator {unknown[0]!r}; there are {', '.join(names)}")
         if concurrency < 1:
             raise InvalidSettings(f"concurrency is a number from 1 on, not {concurrency}")
         self.playbook = BulletPlaybook() if playbook is None else playbook
@@ -96,7 +95,6 @@ class TrainingPipeline:
         self.concurrency = concurrency
         self.budget = Budget(max_calls, max_tokens)
         self.prices = providers.prices() if prices is None else Prices.of(prices)
-        self.spending = Spending()
         self._collaborators = collaborators
         self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)
@@ -104,26 +102,24 @@ class TrainingPipeline:
     def train_offline(self, dataset: Dataset) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
-        All labels are history and known from the start; one pass decides each case and learns from
-        the mistakes.
+        All labels are history, known from the start. One pass decides each case and learns from it.
         """
         items = as_items(dataset)
         past = known_rows(items, self.playbook, self.context, "history")
         self.playbook.remember(past, self.context.node)
-        settings = {"mode": "offline_online", "source": "offline", "learn_as": "offline"}
-        return self._train(items, [case.id for case in past], "learning offline", settings)
+        context = self.context.with_changes(
+            mode="offline_online", source="offline", learn_as="offline"
+        )
+        return self._train(items, [case.id for case in past], "learning offline", context)
 
     def train_online(self, stream: Dataset) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
-        A case has the same decision id each time it comes: a stream sent again counts once, and so
-        does what was history before.
+        A case has one decision id however often it comes: it counts once, also if it was history.
         """
         items = as_items(stream)
-        cases = known_rows(items, self.playbook, self.context, "stream")
-        return self._train(
-            items, [case.id for case in cases], "learning online", {"mode": "online"}
-        )
+        ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream")]
+        return self._train(items, ids, "learning online", self.context.with_changes(mode="online"))
 
     def evaluate(
         self,
@@ -134,20 +130,17 @@ class TrainingPipeline:
         source: Source | None = None,
         what: str = "",
     ) -> Run:
-        """Decide labelled cases in one mode on a copy of the playbook: measuring leaves no
-        trace.
-        """
-        items = as_items(dataset)
-        run = Run()
+        """Decide labelled cases in one mode on a copy of the playbook; `progress` shows `what`."""
         context = self.context.with_changes(mode=mode, learn=learn, source=source)
-        cases = [(item, f"{mode}:{number}") for number, item in enumerate(items)]
+        cases = [(item, f"{mode}:{number}") for number, item in enumerate(as_items(dataset))]
         with self.playbook.fork() as fork:
-            found = self._decide(fork, context, cases, what or mode)
-        if len(found) < len(cases):  # a part of the cases is no measure of all
-            raise BudgetSpent(f"{self.budget.spent} after {len(found)} of {len(cases)} cases")
+            results = self._decide(fork, context, cases, what or mode, Spending())
+        if len(results) < len(cases):  # figures of some cases would pass for figures of all
+            raise BudgetSpent(f"{self.budget.spent} after {len(results)} of {len(cases)} cases")
+        run = Run()
         for item, case_id in cases:
-            told = found[case_id]
-            run.add(item["answer"], told["decision"], told["risk_score"], row_name(item))
+            result = results[case_id]
+            run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
         return run
 
     def compare(self, test: Dataset) -> dict[str, Run]:
@@ -169,87 +162,59 @@ class TrainingPipeline:
         }
 
     def _train(
-        self, items: Sequence[Item], ids: Sequence[str], what: str, settings: dict[str, Any]
+        self, items: Sequence[Item], ids: Sequence[str], what: str, context: AceContext
     ) -> TrainingReport:
-        before, spent = len(self.playbook), Spending()
-        found: dict[str, Any] = {}
-        pruned = set()  # learned from before they left the ledger: none is counted twice
-        for item, case_id in zip(items, ids, strict=True):
-            try:
-                if told := self._told_before(item, case_id):
-                    found[case_id] = told
-            except PrunedDecision:
-                pruned.add(case_id)
-        repeated = len(found) + len(pruned)
-        cases = [(item, i) for item, i in zip(items, ids, strict=True) if i not in pruned]
-        still_open = [(item, case_id) for item, case_id in cases if case_id not in found]
-        context = self.context.with_changes(**settings)
-        found |= self._decide(self.playbook, context, still_open, what, spent)
-        run = Run()
-        verdicts = []
+        started, bullets_before, spent = monotonic(), len(self.playbook), Spending()
+        all_cases = list(zip(items, ids, strict=True))
+        results, pruned = stored_results(all_cases, self.playbook)
+        repeated = len(results) + len(pruned)
+        cases = [(item, case_id) for item, case_id in all_cases if case_id not in pruned]
+        still_open = [(item, case_id) for item, case_id in cases if case_id not in results]
+        results |= self._decide(self.playbook, context, still_open, what, spent)
+        run, verdicts = Run(), []
         for item, case_id in cases:
-            if told := found.get(case_id):
-                run.add(item["answer"], told["decision"], told["risk_score"])
-                verdicts.append(told["verdict"])
-        return TrainingReport(
+            if result := results.get(case_id):
+                run.add(item["answer"], result["decision"], result["risk_score"])
+                verdicts.append(result["verdict"])
+        report = TrainingReport(
             cases=len(verdicts),
             mistakes=verdicts.count("wrong"),
             undecided=verdicts.count("undecided"),
             repeated=repeated,
-            bullets_added=len(self.playbook) - before,
+            bullets_added=len(self.playbook) - bullets_before,
             bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
             run=run,
             calls=spent.total.calls,
             tokens=spent.total.tokens,
             cost=spent.cost(self.prices),
             usage=spent.to_json(),
-            stopped=self.budget.spent if self._was_cut_short(found, {i for _, i in cases}) else "",
+            stopped=self._why_stopped(results, len({case_id for _, case_id in cases})),
         )
+        logger.info("%s ended after %.1f s: %s", what, monotonic() - started, report)
+        return report
 
-    def _was_cut_short(self, found: Mapping[str, Any], ids: Collection[str]) -> bool:
-        """Whether a case was not decided, or not learned from, because of the budget."""
-        if len(found) < len(ids):
-            return True
-        reasons = [str(told.get("undecided")) for told in found.values()]
-        return bool(self.budget.spent) and any(r.endswith(self.budget.spent) for r in reasons)
-
-    def _told_before(self, item: Item, case_id: str) -> Mapping[str, Any] | None:
-        """What an earlier pass said and learned, so that an interrupted one is not paid twice."""
-        try:
-            told = self.playbook.decision(case_id)
-        except PrunedDecision:
-            raise
-        except UnknownDecision:
-            return None
-        if told["decision"] == item["answer"] == told["label"]:
-            return {**told, "verdict": "right"}
-        if told["decision"] and told["label"] == item["answer"] and told["lesson"] is not None:
-            return {**told, "verdict": "wrong"}
-        if told["digest"] == ERASED:
-            raise PrunedDecision(f"what decision {case_id!r} was about was erased")
-        return None
+    def _why_stopped(self, results: Mapping[str, AceOutput], cases: int) -> str:
+        """The spent budget, if a case was not decided or not learned from because of it."""
+        spent = self.budget.spent
+        reasons = [str(result.get("undecided")) for result in results.values()]
+        was_cut = len(results) < cases or any(reason.endswith(spent) for reason in reasons)
+        return spent if was_cut else ""
 
     def _decide(
-        self,
-        playbook: BulletPlaybook,
-        context: AceContext,
-        cases: Sequence[tuple[Item, str]],
-        what: str,
-        spent: Spending | None = None,
-    ) -> dict[str, Any]:
-        """The results by id, in order; without those that the budget left nothing for."""
-        found: dict[str, Any] = {}
-        spendings = [self.spending, spent] if spent else [self.spending]
+        self, book: BulletPlaybook, context: AceContext, cases: Cases, what: str, spent: Spending
+    ) -> dict[str, AceOutput]:
+        """The results by id, in order; cases that the budget did not suffice for are left out."""
+        results: dict[str, AceOutput] = {}
 
-        def note(case_id: str, result: dict[str, Any]) -> None:
-            for spending in spendings:
-                spending.add(result["usage"])
+        def note(case_id: str, result: AceOutput) -> None:
+            spent.add(result["usage"])
             if result["decision"] != UNDECIDED or not self.budget.spent:
-                found[case_id] = result
-            self._progress(what, len(found), len(cases))
+                results[case_id] = result
+            self._progress(what, len(results), len(cases))
 
+        logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
         self._progress(what, 0, len(cases))
-        parts = gather_parts(playbook, **self._given(context))
+        parts = self._parts(book, context)
         with metered(self.budget):
             if self.concurrency == 1:
                 turn = turns(parts, context)
@@ -258,45 +223,39 @@ class TrainingPipeline:
                         break
                     note(case_id, turn(item, case_id))
             else:
-                ahead = Lookahead(parts, context)
-                run_to_end(self._overlapping(ahead, context, cases, note, spendings))
-        return found
+                ahead, lag = Lookahead(parts, context), self.concurrency
+                turn = turns(ahead.parts, context)
+                ordered = ahead.results(cases, lag, turn, lambda: not self.budget.spent)
+                run_to_end(_note_all(ordered, note))
+                if ahead.vector_meter.by_model:
+                    spent.add({"curator": ahead.vector_meter.to_json()})
+        return results
 
-    async def _overlapping(
-        self,
-        ahead: Lookahead,
-        context: AceContext,
-        cases: Sequence[tuple[Item, str]],
-        note: Callable[[str, dict[str, Any]], None],
-        spendings: Sequence[Spending],
-    ) -> None:
-        turn = turns(ahead.parts, context)
-        async with aclosing(
-            ahead.results(cases, self.concurrency, turn, lambda: not self.budget.spent)
-        ) as results:
-            async for case_id, result in results:
-                note(case_id, result)
-        if ahead.bought.by_model:
-            for spending in spendings:
-                spending.add({"curator": ahead.bought.to_json()})
-
-    def _given(self, context: AceContext) -> dict[str, Any]:
-        """The collaborators; copies of the playbook share one memory of bought vectors."""
-        if not MODES[context.mode].selects or self._embedding.is_free:
-            return self._collaborators
-        return {**self._collaborators, "embeddings": self._embedding}
-
-    @property
-    def _embedding(self) -> EmbeddingModel:
-        """The model in use, with a memory that lasts as long as its client."""
-        given = self._collaborators.get("embeddings")
-        model = (
-            named_embeddings(given)
-            if given
-            else providers.embedding_model(self.context.embedding_model)
+    def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
+        """The parts of the graph; copies of the playbook share one memory of paid vectors."""
+        given = self._collaborators
+        embeddings: Embeddings | EmbeddingModel | None = given.get("embeddings")
+        if MODES[context.mode].selects:
+            name = self.context.embedding_model
+            model = named_embeddings(embeddings) if embeddings else providers.embedding_model(name)
+            if not model.is_free:
+                memory = self._remembering
+                if memory is None or memory.embeddings is not model.embeddings:
+                    memory = self._remembering = model.remembering()
+                embeddings = memory
+        return gather_parts(
+            playbook,
+            given.get("agent"),
+            given.get("judge"),
+            given.get("reflector"),
+            curator=given.get("curator"),
+            embeddings=embeddings,
         )
-        if model.is_free:
-            return model
-        if self._remembering is None or self._remembering.embeddings is not model.embeddings:
-            self._remembering = model.remembering()
-        return self._remembering
+
+
+async def _note_all(
+    results: AsyncGenerator[tuple[str, AceOutput]], note: Callable[[str, AceOutput], None]
+) -> None:
+    async with aclosing(results):
+        async for case_id, result in results:
+            note(case_id, result)

@@ -1,14 +1,15 @@
 """A challenger: another version of the playbook that decides beside the live one.
 
-It counts for nothing. What it decides is stored with the decision; when the labels are there,
-`graph/experiments/duel.py` compares.
+What it decides is called the shadow of a decision. It moves no counter; it is stored with the
+decision, and graph/experiments/duel.py compares the two when labels are known.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+import logging
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.evidence.backtest import can_prove
@@ -21,6 +22,8 @@ from acegraph.state.run.schema import CaseData, ChallengerDecision, RunSettings
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
+logger = logging.getLogger(__name__)
+
 
 class _HasBullets(Protocol):
     @property
@@ -28,8 +31,9 @@ class _HasBullets(Protocol):
 
 
 SelectBullets = Callable[
-    [Transaction, RunSettings, "BulletPlaybook", str, Wait], Coroutine[Any, Any, _HasBullets]
+    [Transaction, RunSettings, "BulletPlaybook", str, Wait], Awaitable[_HasBullets]
 ]
+"""The selector's `select`: transaction, settings, playbook, decision id, way of waiting."""
 
 
 @dataclass(frozen=True)
@@ -40,15 +44,15 @@ class Challenger:
     agent: Agent
     select: SelectBullets
     versions: dict[tuple[int, str], BulletPlaybook] = field(default_factory=dict)
-    """Versions of the playbook by number and node, as they were when first asked for."""
+    """Copies of versions of the playbook by number and node, each made when first needed."""
 
     async def decide(self, case: CaseData, settings: RunSettings, wait: Wait) -> ChallengerDecision:
-        """What the version in the settings decides on the transaction of a run."""
+        """What the version named in the settings decides on the transaction of a run."""
         version, node = settings["challenger"], settings["node"]
         assert version is not None
         if (version, node) not in self.versions:
-            bullets = await wait.work(version_of, self.playbook, version, node)
-            self.versions.setdefault((version, node), bullets)
+            copy = await wait.work(version_of, self.playbook, version, node)
+            self.versions.setdefault((version, node), copy)
         playbook = self.versions[version, node]
         transaction = Transaction(case["text"], case["given_fields"])
         try:
@@ -57,12 +61,9 @@ class Challenger:
                 transaction, selection.bullets, wait, settings["agent_model"]
             )
         except ModelError as error:
-            return {
-                "version": version,
-                "decision": None,
-                "risk_score": None,
-                "undecided": str(error),
-            }
+            logger.warning("challenger undecided: %s", type(error).__name__)
+            failed: ChallengerDecision = {"version": version, "decision": None, "risk_score": None}
+            return {**failed, "undecided": str(error)}
         return {
             "version": version,
             "decision": decision.decision,
@@ -72,10 +73,10 @@ class Challenger:
 
 
 def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlaybook:
-    """The bullets of a version as a playbook of its own in memory, with today's counters.
+    """The bullets of a version as a separate playbook in memory, with today's counters.
 
-    The weight of a bullet depends on the bullets beside it. Where those were others, the weights
-    are fitted again on the labelled cases of today.
+    The weight of a bullet depends on the bullets active with it. Where those differ from today's,
+    the weights are fitted again on today's labelled cases.
     """
     from acegraph.state import BulletPlaybook, bullets_at
 

@@ -1,9 +1,10 @@
-"""A custom agent: a chat model, a runnable or a function, brought to the form the node calls."""
+"""A custom agent: a chat model, a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
-from acegraph.nodes.agent.agent import Decision, SimpleFraudAgent
+from acegraph.nodes.agent.agent import SimpleFraudAgent
+from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
@@ -32,19 +33,18 @@ class Agent(Protocol):
         name: str | None = None,
         decision_id: str = "",
     ) -> Decision:
-        """Decide."""
-        ...
+        """Decide on a transaction with these bullets."""
 
 
-def as_agent(given: AgentLike) -> Agent:
-    """Bring an agent to the form the node calls."""
-    if isinstance(given, SimpleFraudAgent):
-        if given.bullets:
+def as_agent(agent: AgentLike) -> Agent:
+    """An agent in the form that the node calls."""
+    if isinstance(agent, SimpleFraudAgent):
+        if agent.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
-        return given
-    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
-        return SimpleFraudAgent(model=given)
-    return _CustomAgent(CustomCall(given, "agent"))
+        return agent
+    if agent is None or isinstance(agent, str | LanguageModel) or is_chat_model(agent):
+        return SimpleFraudAgent(model=agent)
+    return _CustomAgent(CustomCall(agent, "agent"))
 
 
 class _CustomAgent:
@@ -78,8 +78,8 @@ class _CustomAgent:
         )
 
 
-def _texts(given: str | Iterable[object]) -> tuple[str, ...]:
-    return tuple(clean_text(str(text)) for text in ([given] if isinstance(given, str) else given))
+def _texts(texts: str | Iterable[object]) -> tuple[str, ...]:
+    return tuple(clean_text(str(text)) for text in ([texts] if isinstance(texts, str) else texts))
 
 
 def _verdict(answer: object) -> Verdict:

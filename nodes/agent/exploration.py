@@ -1,33 +1,27 @@
-"""Let a share of the would-be declines through, to learn whether they were fraud.
+"""Exploration: let a share of the would-be declines through, to learn whether they were fraud.
 
-A declined payment never gets a label. Which payments are let through follows from the seed and the
-decision id, so that a decision sent again gets the same answer. It does not look at the risk: the
-share must be random for its figures to hold. Keep the seed secret where customers choose the ids.
+A declined payment never gets a label. The seed and the decision id decide which payments are let
+through, so that a decision sent again gets the same answer. The risk plays no part: the share must
+be random for its figures to hold. Keep the seed secret where customers choose the ids.
 """
 
 from hashlib import sha256
-from typing import Final
 
 from acegraph.state.run.schema import CaseData, RunSettings
 
-_SCALE: Final = 2**64
-
 
 def in_explored_share(decision_id: str, share: float, seed: int = 0) -> bool:
-    """Whether a would-be decline is one of the share.
+    """Whether a would-be decline belongs to the share that is let through.
 
     >>> [in_explored_share("order-1", share) for share in (0.0, 1.0)]
     [False, True]
     """
     drawn = sha256(f"explore:{seed}:{decision_id}".encode()).digest()[:8]
-    return int.from_bytes(drawn) < share * _SCALE
+    return int.from_bytes(drawn) < share * 2**64
 
 
 def is_explored(case: CaseData, settings: RunSettings) -> bool:
-    """Whether a run lets its would-be decline through.
-
-    It never does where the answer is known, or where nothing is learned.
-    """
+    """Whether a run lets its would-be decline through: only if it learns and has no label yet."""
     return (
         settings["learn"]
         and case["ground_truth"] is None

@@ -1,16 +1,17 @@
 """The agent as a graph node: decide with the bullets that were shown.
 
-A model's failure ends here as UNDECIDED with its reason: nobody is approved by it.
+When a model fails, the decision is UNDECIDED with the reason: a failure approves no payment.
 """
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.agent import Decision
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent
+from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, Bullet, ModelError, Transaction
@@ -20,10 +21,12 @@ from acegraph.state.values.verdict import UNDECIDED
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class AgentNode:
-    """Decides."""
+    """Decides on the transaction of a run, and lets the challenger decide in shadow."""
 
     playbook: BulletPlaybook
     agent: Agent
@@ -32,13 +35,15 @@ class AgentNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
         case, settings = state["case"], state["settings"]
-        bullets = await wait.work(self._bullets_shown, state)
+        get = self.playbook.get_bullet
+        bullets = await wait.work(lambda: [get(shown["id"]) for shown in state["bullets"]])
         transaction = Transaction(case["text"], case["given_fields"])
         try:
             decision = await self.agent.decide_with(
                 transaction, bullets, wait, settings["agent_model"], case["id"]
             )
         except ModelError as error:
+            logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
         reasons = list(decision.reasons)
         if decision.decision == DECLINE and is_explored(case, settings):
@@ -54,14 +59,9 @@ class AgentNode:
             "settings": settings,
         }
 
-    def _bullets_shown(self, state: AceState) -> list[Bullet]:
-        return [self.playbook.get_bullet(shown["id"]) for shown in state["bullets"]]
-
 
 def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:
-    """Whether a bullet's condition holds, the agent cited it, or it is prose that may have been
-    read.
-    """
+    """Whether its condition holds, the agent cited it, or the agent may have read its prose."""
     if bullet.condition and bullet.condition.holds(state["case"]["fields"]):
         return True
     if decision.bullets_used is None:

@@ -1,9 +1,10 @@
-"""The person who lets a bullet in: a graph node that stops a run until somebody has answered."""
+"""The approval by a person: a graph node that stops a run until somebody lets a bullet act."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import answer_fields, ask
@@ -15,10 +16,12 @@ from acegraph.state.run.schema import ApprovalData, Update
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class ApprovalNode:
-    """Asks a person whether a bullet may act."""
+    """Asks a person about a new bullet."""
 
     playbook: BulletPlaybook
     curator: Curator
@@ -33,7 +36,7 @@ class ApprovalNode:
         answer = None
         if bullet.status == "candidate":
             answer = ask(
-                ApprovalAnswer, _question(bullet), lambda given: check_four_eyes(bullet, given.who)
+                ApprovalAnswer, _question(bullet), lambda reply: check_four_eyes(bullet, reply.who)
             )
             bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, self.curator)
         is_active = bullet.status == "active"
@@ -55,7 +58,7 @@ class ApprovalNode:
 def give_approval(
     playbook: BulletPlaybook, bullet_id: str, answer: ApprovalAnswer, curator: Curator
 ) -> Bullet:
-    """Let a waiting bullet act, or retire it; the first answer stands."""
+    """Let a waiting bullet act, or retire it; an answer to one that no longer waits is ignored."""
     with playbook.writing():
         bullet = playbook.get_bullet(bullet_id)
         if bullet.status == "candidate":
@@ -63,12 +66,13 @@ def give_approval(
             status: Status = "active" if answer.approve else "retired"
             word = "approved" if answer.approve else "rejected"
             playbook.set_status(bullet_id, status, f"{word}: {answer.why}", answer.source)
+            logger.info("bullet %s %s by a person", bullet_id, word)
             if answer.approve:
                 curator.tend(bullet.node, playbook, keep=bullet_id)
         return playbook.get_bullet(bullet_id)
 
 
-def _question(bullet: Bullet) -> dict[str, Any]:
+def _question(bullet: Bullet) -> dict[str, object]:
     return {
         "kind": "approval",
         "bullet": bullet.id,

@@ -1,6 +1,6 @@
 """Which bullets a full playbook can spare: by their evidence, their redundancy and their age.
 
-It names them and says why; to retire them, reversibly, is the curator's work.
+It names them with a reason; the curator retires them, reversibly (curator.py).
 """
 
 from collections.abc import Iterator, Sequence
@@ -9,16 +9,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.curator.duplicates import similarities
 from acegraph.state import DECLINE, Bullet
 
 _RELATED: Final = 0.6
-"""Below this likeness two sentences of one language are strangers."""
+"""Below this likeness two sentences of one language have nothing to do with each other."""
 _SHORT_LIST: Final = 16
-"""Of how many with the least evidence the redundancy is looked at; it is what costs time."""
+"""How many bullets with the least evidence are compared with all: comparing takes the time."""
 
 
 def evidence(bullet: Bullet) -> float:
-    """How much a bullet's record says for it: its weight or success rate, by its helpful outcomes.
+    """The evidence for a bullet: its weight or success rate times the root of its successes.
 
     >>> evidence(Bullet("b1", "text", "node", helpful_count=3, harmful_count=1))
     1.5
@@ -30,10 +31,10 @@ def evidence(bullet: Bullet) -> float:
 def expendable(
     active: Sequence[Bullet], capacity: int, keep: str | None = None
 ) -> Iterator[tuple[Bullet, str]]:
-    """The bullets to retire so that no more than so many stay, each with the reason.
+    """The bullets to retire so that `capacity` of them stay, each with the reason.
 
-    What a bullet is worth is its evidence, less up to half of it the more another bullet of the
-    same verdict reads like it. Among equals the older goes: it had more time to prove itself.
+    A bullet is worth its evidence, less up to half of it the more another bullet of the same
+    verdict reads like it. Of equals the older goes: it had more time to prove itself.
     """
     excess = len(active) - capacity
     if excess < 1:
@@ -45,38 +46,22 @@ def expendable(
     for size in range(len(active), capacity, -1):
         worth = np.round(record * (1 - likeness.max(axis=1) / 2), 9)
         worst = int(np.lexsort((numbers, worth))[0])
-        row = ranked[worst][2]
-        nearest = int(likeness[worst].argmax())
-        twin = (
-            f", {likeness[worst, nearest]:.0%} like {active[nearest].id}"
-            if likeness[worst, nearest] > 0
-            else ""
-        )
-        yield (
-            active[row],
-            f"least useful of {size} ({_record(active[row])}{twin}); "
-            + (f"the playbook holds {capacity}"),
-        )
+        row, nearest = ranked[worst][2], int(likeness[worst].argmax())
+        share = likeness[worst, nearest]
+        twin = f", {share:.0%} like {active[nearest].id}" if share > 0 else ""
+        why = f"least useful of {size} ({_record(active[row])}{twin})"
+        yield active[row], f"{why}; the playbook holds {capacity}"
         record[worst], likeness[:, row] = np.inf, 0
 
 
 def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]:
     """How much some bullets read like each of all; a contradiction is not redundant."""
-    from rapidfuzz import process
-    from rapidfuzz.distance import Indel
-
     texts = [b.content.lower() for b in bullets]
-    likeness = process.cdist(
-        [texts[i] for i in some],
-        texts,
-        scorer=Indel.normalized_similarity,
-        score_cutoff=_RELATED,
-        dtype=np.float64,
-    )
+    likeness = similarities([texts[i] for i in some], texts, _RELATED)
     verdicts = np.array([_verdict(b) for b in bullets])
     likeness[verdicts[some][:, None] != verdicts] = 0
     likeness[range(len(some)), some] = 0
-    return np.asarray(likeness)
+    return likeness
 
 
 def _verdict(bullet: Bullet) -> int:

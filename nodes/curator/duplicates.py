@@ -1,22 +1,19 @@
-"""Which bullets look like a candidate, exactly as a full scan would find them, in a fraction of it.
+"""Which bullets look like a candidate: the result of a full scan in a fraction of its time.
 
 The text test is `SequenceMatcher(None, candidate.lower(), existing.lower()).ratio()` above a
-threshold. It knows texts and conditions; what follows from likeness is the curator's to say.
+threshold. This module knows texts and conditions; the curator decides what follows.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.state import Bullet, Condition
 from acegraph.state.playbook.index import View
-
-if TYPE_CHECKING:
-    from acegraph.nodes.text.difference import WordingDifference
-
 
 _ROUNDING: Final = 1e-9
 _AUTOJUNK: Final = 200
@@ -24,15 +21,15 @@ _AUTOJUNK: Final = 200
 
 @dataclass(frozen=True)
 class Likeness:
-    """A bullet that looks like the candidate, or tests the same."""
+    """A bullet that looks like the candidate, or has the same condition."""
 
     bullet: Bullet
-    difference: "WordingDifference | None"
-    """What it says differently; None for a duplicate."""
+    is_duplicate: bool
+    """Whether the two say the same, not only something similar."""
 
 
 def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
-    """Which texts pass the text test, in order."""
+    """The positions of the texts that pass the text test, in order."""
     candidate, lowered = candidate.lower(), [text.lower() for text in texts]
     low, high = lengths_of(candidate, threshold)
     rows = [i for i, text in enumerate(lowered) if low <= len(text) <= high]
@@ -40,24 +37,14 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
 
 
 def _alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
-    """The same for texts in lower case that their lengths do not rule out.
+    """`alike` for texts in lower case that their lengths do not rule out.
 
     The blocks that `SequenceMatcher` matches form a common subsequence, so its ratio is never above
-    the indel similarity, which rapidfuzz computes for all texts in one call. The true ratio is
-    computed for the few that this bound lets through.
+    the indel similarity. The true ratio is computed only for texts that this bound lets through.
     """
-    from rapidfuzz import process
-    from rapidfuzz.distance import Indel
-
     if not lowered:
         return []
-    bounds = process.cdist(
-        [candidate],
-        lowered,
-        scorer=Indel.normalized_similarity,
-        score_cutoff=max(threshold - _ROUNDING, 0),
-        dtype=np.float64,
-    )[0]
+    bounds = similarities([candidate], lowered, max(threshold - _ROUNDING, 0))[0]
     return [
         i
         for i in np.flatnonzero(bounds >= threshold - _ROUNDING).tolist()
@@ -65,10 +52,19 @@ def _alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int
     ]
 
 
-def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
-    """How short and how long a text can be whose ratio may reach the threshold.
+def similarities(left: Sequence[str], right: Sequence[str], cutoff: float) -> NDArray[np.float64]:
+    """The indel similarity of each text on the left to each on the right; 0 below the cutoff."""
+    from rapidfuzz import process
+    from rapidfuzz.distance import Indel
 
-    No more can match than the shorter of the two has: ratio <= 2 min(m, n) / (m + n).
+    scorer = Indel.normalized_similarity
+    return process.cdist(left, right, scorer=scorer, score_cutoff=cutoff, dtype=np.float64)
+
+
+def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
+    """The least and the greatest length of a text whose ratio may reach the threshold.
+
+    At most the shorter text can match: ratio <= 2 min(m, n) / (m + n).
     """
     share = threshold / (2 - threshold) - _ROUNDING
     return len(candidate) * share, len(candidate) / share if share > 0 else float("inf")
@@ -77,7 +73,7 @@ def lengths_of(candidate: str, threshold: float) -> tuple[float, float]:
 def _ratio(candidate: str, existing: str) -> float:
     """`SequenceMatcher(None, candidate, existing).ratio()`.
 
-    From 200 characters on it leaves popular ones out; below that its blocks are easily found.
+    From 200 characters on it ignores frequent characters; below that its blocks are simple.
 
     >>> _ratio("abcd", "bcde")
     0.75
@@ -88,7 +84,7 @@ def _ratio(candidate: str, existing: str) -> float:
 
 
 def _matched(a: str, b: str) -> int:
-    """How many characters lie in matching blocks: the longest, and those to its left and right.
+    """The number of characters in matching blocks: the longest, and those to its left and right.
 
     Of equally long blocks the earliest in `a` counts, then the earliest in `b`.
     """
@@ -106,20 +102,20 @@ def _matched(a: str, b: str) -> int:
 def likenesses(
     content: str, condition: Condition | None, view: View, threshold: float
 ) -> list[Likeness]:
-    """The bullets of a node, retired ones too, that a candidate may repeat or contradict."""
+    """The bullets of a node, also retired ones, that a candidate may repeat or contradict."""
     from acegraph.nodes.text.difference import between_conditions, difference
 
-    bullets, lowered, candidate = view.shelf.bullets, view.shelf.lowered, content.lower()
+    bullets, lowered = view.node_bullets.bullets, view.node_bullets.lowered
+    candidate = content.lower()
     near = view.of_length(*lengths_of(candidate, threshold)).tolist()
     rows = {near[i] for i in _alike(candidate, [lowered[row] for row in near], threshold)}
     if condition is not None:
         rows |= set(view.same_tests(condition).tolist())
-    found = []
-    for bullet in (bullets[row] for row in sorted(rows)):
-        if bullet.status == "removed":
-            continue
+    alike = []
+    for bullet in (bullets[row] for row in sorted(rows) if bullets[row].status != "removed"):
         if condition and bullet.condition:
-            found.append(Likeness(bullet, between_conditions(condition, bullet.condition)))
+            distinction = between_conditions(condition, bullet.condition)
         else:
-            found.append(Likeness(bullet, difference(content, bullet.content)))
-    return found
+            distinction = difference(content, bullet.content)
+        alike.append(Likeness(bullet, is_duplicate=distinction is None))
+    return alike

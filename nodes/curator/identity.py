@@ -1,6 +1,6 @@
-"""Who a transaction belongs to: which fields say so, and whether a text repeats what they say.
+"""Which fields say who a customer or merchant is, and whether a text repeats their values.
 
-By the name of a field where that tells, by its values where it does not.
+The name of a field decides, and its values where the name does not tell.
 """
 
 import re
@@ -35,7 +35,7 @@ _ROLES: Final = frozenset(
     "buyer".split()
 )
 _BARE: Final = _ROLES | {"username", "iban", "pan", "email"}
-_MARKS: Final = frozenset(
+_ID_WORDS: Final = frozenset(
     "id num number nr no name hash token key uuid guid ref email iban".split()
 )
 _PERSONAL: Final = frozenset(
@@ -44,13 +44,13 @@ _PERSONAL: Final = frozenset(
 )
 _FEW: Final = 4
 _MANY: Final = 50
-"""So few values, each in so many cases: kinds of customers or merchants, not some of them."""
+"""At most so few values, each in so many cases, are kinds of customers, not single ones."""
 _LARGEST_COUNT: Final = 100
 _CARD: Final = 10**12
-"""The least number of thirteen digits, as the shortest card numbers have."""
+"""The smallest number of thirteen digits, the length of the shortest card numbers."""
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _RUN: Final = 5
-"""So many words in a row, the same as in the transaction, are a copy."""
+"""So many words in a row that stand in the transaction too are a copy."""
 _GENERIC: Final = frozenset(
     "company limited service services trading international global group general center centre world online shop store "
     "market mart super house star best first national american united city king trade products solutions digital media "
@@ -59,7 +59,7 @@ _GENERIC: Final = frozenset(
 
 
 def is_entity(name: str, table: CaseTable) -> bool:
-    """Whether a field says which customer or merchant it is.
+    """Whether the values of a field tell one customer or merchant from another.
 
     >>> [is_entity(name, CaseTable()) for name in ("customer_id", "merchant", "merchant_category")]
     [True, True, False]
@@ -73,7 +73,7 @@ def is_entity(name: str, table: CaseTable) -> bool:
 
 
 def is_identifying(name: str, table: CaseTable) -> bool:
-    """Whether the values of a field belong to somebody, or are a stranger's words."""
+    """Whether the values of a field identify somebody, or are free text."""
     column, last = table.column(name), set(words_of_name(name)[-1:])
     if PROPERTIES & last or (column is not None and is_flag(column)):
         return False
@@ -87,7 +87,7 @@ def is_identifying(name: str, table: CaseTable) -> bool:
 
 
 def is_bound(test: Comparison, table: CaseTable) -> bool:
-    """Whether a number lies between those of a field that measures: then it is nobody's number."""
+    """Whether a number is a bound within the range of a field that measures, not an identifier."""
     column = table.column(test.field)
     if column is None or not column.is_numeric or len(table) < CAN_TELL:
         return False
@@ -98,7 +98,7 @@ def is_bound(test: Comparison, table: CaseTable) -> bool:
 
 
 def is_domain(test: Comparison, table: CaseTable) -> bool:
-    """Whether a word is a bare domain, and one of the categories of its field."""
+    """Whether a value is a bare internet domain that is a category of its field."""
     column = table.column(test.field)
     if column is None or len(table) < CAN_TELL or not isinstance(test.value, str):
         return False
@@ -106,9 +106,9 @@ def is_domain(test: Comparison, table: CaseTable) -> bool:
     return is_category and _DOMAIN.fullmatch(test.value) is not None
 
 
-def identifying_values(source: Transaction, table: CaseTable) -> Iterator[tuple[str, str]]:
-    """Name and value of what a heuristic may not repeat, as skeletons."""
-    fields = read_fields(source)
+def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[tuple[str, str]]:
+    """The values that a heuristic may not repeat: where each stands, and its skeleton."""
+    fields = read_fields(transaction)
     for name, value in fields.items():
         if value is None or isinstance(value, bool):
             continue
@@ -116,51 +116,51 @@ def identifying_values(source: Transaction, table: CaseTable) -> Iterator[tuple[
         is_sentence = isinstance(value, str) and len(words_of(text)) >= _RUN
         if is_sentence or (is_identifying(name, table) and not _is_kind(text)):
             yield name, text
-    if not source.fields:
+    if not transaction.fields:
+        text = transaction.text
         described = {w for v in fields.values() for w in words_of(skeleton(str(v)))}
-        yield "its text", skeleton(source.text)
-        for found in re.finditer(r"[\"“'‘](?=\w)([^\"”’]+?)[\"”'’](?!\w)", source.text):
-            yield "quotation marks", skeleton(found[1])
-        for found in re.finditer(r"(?<=[a-z,:] )[A-Z][\w'&-]{2,}(?: [A-Z][\w'&-]+)*", source.text):
-            name = skeleton(found[0])
-            if not all(w in described or is_plain(w) for w in words_of(name)):
-                yield "a name", name
+        yield "its text", skeleton(text)
+        for quote in re.findall(r"[\"“'‘](?=\w)([^\"”’]+?)[\"”'’](?!\w)", text):
+            yield "quotation marks", skeleton(quote)
+        for name in re.findall(r"(?<=[a-z,:] )[A-Z][\w'&-]{2,}(?: [A-Z][\w'&-]+)*", text):
+            if not all(w in described or is_plain(w) for w in words_of(skeleton(name))):
+                yield "a name", skeleton(name)
 
 
 def copied(value: str, text: str) -> bool:
-    """Whether a text repeats a value, or a telling part of it; both are skeletons.
+    """Whether a text repeats a value, or a part of it that identifies; both are skeletons.
 
     >>> copied("lucky star trading ltd", "approve payments to lucky star")
     True
     >>> copied("pays 40 at a supermarket at noon", "decline at a supermarket")
     False
     """
-    words, theirs = words_of(value), words_of(text)
+    words, in_text = words_of(value), words_of(text)
     if not words:
         return False
-    if len(words) > _RUN + 1:  # a sentence: only its wording can be copied
+    if len(words) > _RUN + 1:  # of a sentence only the wording can be copied
         runs = {tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)}
-        return any(tuple(theirs[i : i + _RUN]) in runs for i in range(len(theirs) - _RUN + 1))
-    if len("".join(words)) >= 5 and "".join(words) in "".join(theirs) and not _is_kind(value):
+        return any(tuple(in_text[i : i + _RUN]) in runs for i in range(len(in_text) - _RUN + 1))
+    if len("".join(words)) >= 5 and "".join(words) in "".join(in_text) and not _is_kind(value):
         return True
     pairs = set(pairwise(words))
-    if any(pair in pairs and not _is_kind(" ".join(pair)) for pair in pairwise(theirs)):
+    if any(pair in pairs and not _is_kind(" ".join(pair)) for pair in pairwise(in_text)):
         return True
-    telling = {w for w in words if len(w) >= 3 and not is_plain(w) and w not in _GENERIC}
-    telling |= {w for w in words if w.isdigit() and len(w) >= 5}
-    return bool(telling & set(theirs))
+    identifying = {w for w in words if len(w) >= 3 and not is_plain(w) and w not in _GENERIC}
+    identifying |= {w for w in words if w.isdigit() and len(w) >= 5}
+    return bool(identifying & set(in_text))
 
 
 def _is_party(name: str) -> bool:
-    """Whether a field is a customer, a merchant, or a mark of one, by its name."""
+    """Whether the name of a field says that it holds a customer or merchant, or their number."""
     words = words_of_name(name)
     if describes(name) or not _PARTIES & set(words):
         return False
-    return words[-1] in _MARKS or words[-1] in _BARE
+    return words[-1] in _ID_WORDS or words[-1] in _BARE
 
 
 def _is_of_kinds(column: Column) -> bool:
-    """Whether "merchant: supermarket" is a kind of merchant, not one of them."""
+    """Whether all values are kinds of merchants or customers, such as "supermarket"."""
     words = column.counts()
     return bool(words) and not len(_distinct_numbers(column)) and all(map(_is_kind, words))
 
@@ -171,11 +171,11 @@ def _has_few_values(column: Column) -> bool:
 
 
 def _is_count(column: Column) -> bool:
-    """Whether small numbers come again and again, and nothing else."""
-    known, numbers = int(column.known().sum()), _distinct_numbers(column)
-    if column.counts() or known < CAN_TELL:
+    """Whether the column holds small numbers that repeat, and nothing else."""
+    filled, numbers = int(column.known().sum()), _distinct_numbers(column)
+    if column.counts() or filled < CAN_TELL:
         return False
-    return 2 * len(numbers) <= known and bool(np.abs(numbers).max() < _LARGEST_COUNT)
+    return 2 * len(numbers) <= filled and bool(np.abs(numbers).max() < _LARGEST_COUNT)
 
 
 def _distinct_numbers(column: Column) -> NDArray[np.float64]:
@@ -183,7 +183,7 @@ def _distinct_numbers(column: Column) -> NDArray[np.float64]:
 
 
 def _is_kind(value: Scalar) -> bool:
-    """Whether a value is made of the trade's words only."""
+    """Whether a value consists of common words of the trade only."""
     if isinstance(value, bool):
         return True
     return isinstance(value, str) and all(is_plain(w) for w in words_of(skeleton(value)))

@@ -1,4 +1,4 @@
-"""The curator as a graph node: let the heuristic into the playbook, or refuse it."""
+"""The curator as a graph node: let the heuristic of a run into the playbook, or refuse it."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ NOTHING_LEARNED = "the reflector found nothing to learn"
 
 @dataclass(frozen=True)
 class CuratorNode:
-    """Curates what the reflector wrote."""
+    """Curates the heuristic that the reflector wrote."""
 
     playbook: BulletPlaybook
     curator: Curator
     embedding: Callable[[RunSettings], EmbeddingModel] | None = None
-    """The embedding model of a run; None where somebody else stores the vectors of new bullets."""
+    """The embedding model of a run; None if the vectors of new bullets are stored elsewhere."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend the bullets there."""
         decision_id = state["case"]["id"]
-        if state["undecided"]:  # the reflector failed: nothing is concluded, it may be tried again
+        if state["undecided"]:  # the reflector failed: nothing is noted, a later run may try again
             failed = Curation("refused", state["undecided"])
             return {"decision_id": decision_id, "curation": failed.to_json()}
         curation = await wait.work(
@@ -39,8 +39,8 @@ class CuratorNode:
         )
         warnings = list(state["warnings"])
         if curation.bullet_id is not None and self.embedding is not None:
-            embedding = self.embedding(state["settings"])
-            warnings += await self._store_vector(curation.bullet_id, embedding, wait)
+            model = self.embedding(state["settings"])
+            warnings += await self._store_vector(curation.bullet_id, model, wait)
         return {
             "decision_id": decision_id,
             "new_bullet": curation.bullet_id,
@@ -48,14 +48,12 @@ class CuratorNode:
             "warnings": warnings,
         }
 
-    async def _store_vector(
-        self, bullet_id: str, embedding: EmbeddingModel, wait: Wait
-    ) -> list[str]:
-        """Store the new bullet's vector; if that fails, the selector fetches it later."""
+    async def _store_vector(self, bullet_id: str, model: EmbeddingModel, wait: Wait) -> list[str]:
+        """Store the new bullet's vector, or warn; the selector fetches a missing one later."""
         bullet = await wait.work(self.playbook.get_bullet, bullet_id)
         try:
-            vectors = await embedding.vectors([bullet.content], wait, self.playbook)
-            await wait.work(self.playbook.store_vectors, embedding.name, {bullet_id: vectors[0]})
+            vectors = await model.vectors([bullet.content], wait, self.playbook)
+            await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
         except ModelError as error:
             return [f"no vector yet for {bullet_id}: {error}"]
         return []
@@ -64,13 +62,13 @@ class CuratorNode:
 def curate_lesson(
     lesson: Lesson, reflection: Reflection | None, curator: Curator, playbook: BulletPlaybook
 ) -> Curation:
-    """Let the heuristic in or refuse it, and note that its decision has been learned from."""
+    """Let a heuristic in or refuse it, and note in the ledger what its decision taught."""
     node = lesson.settings["node"]
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
     with playbook.writing():
         learned = playbook.lesson(lesson.decision_id)
-        if learned is not None:  # the same decision, delivered twice at once
+        if learned is not None:  # the decision was delivered twice at the same time
             return Curation(**{**learned, "retired": tuple(learned["retired"])})
         if reflection is None:
             retired = curator.tend(node, playbook)
@@ -92,7 +90,7 @@ def curate_lesson(
 
 
 def _origin(lesson: Lesson, reflection: Reflection) -> dict[str, str]:
-    """Where a bullet comes from: its decision, its label, who wrote it and by which prompt."""
+    """Where a bullet comes from: decision, label and its source, author, version of the prompt."""
     origin = {
         "decision": lesson.decision_id,
         "label": lesson.correct,

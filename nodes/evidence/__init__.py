@@ -1,1 +1,1 @@
-"""What labelled cases prove about rules: pure mathematics over columns, without I/O."""
+"""What labelled cases prove about rules: pure mathematics over columns of cases, without I/O."""

@@ -1,8 +1,11 @@
-"""What labelled cases say about a condition: backtests, intervals, chances."""
+"""Backtests: how a condition would have done on labelled cases, with intervals and chances.
+
+How much proof a rule needs is decided in proof_levels.py.
+"""
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,46 +18,46 @@ _MIN_CASES: Final = 12
 
 @dataclass(frozen=True)
 class Backtest:
-    """How a condition would have done on labelled cases."""
+    """How a condition would have done on labelled cases; it fires on a case where it holds."""
 
     cases: int
     fires: int
     right: int
-    """Of the fires, those where its verdict was the label."""
+    """On how many of these cases its verdict was the label."""
     precision: float
     precision_low: float
     precision_high: float
     recall: float
-    """Share of all cases with its verdict as label on which it fires."""
+    """The share of the cases labelled with its verdict on which it fires."""
     false_positive_rate: float
     p_chance: float
-    """How likely a condition that knows nothing does as well, by the hypergeometric law."""
+    """The chance that a condition which knows nothing does as well, by the hypergeometric law."""
     gain: float
     """Standard errors by which it improves on what the playbook already says."""
 
-    def to_json(self) -> dict[str, Any]:
-        """Rounded for reading."""
+    def to_json(self) -> dict[str, int | float]:
+        """All figures by name, rounded for reading."""
         return {k: round(v, 6) if isinstance(v, float) else v for k, v in asdict(self).items()}
 
 
 def can_prove(table: CaseTable) -> bool:
-    """Whether there are cases enough, of both labels, to prove anything."""
+    """Whether there are enough cases of both labels to prove anything."""
     return len(table) >= _MIN_CASES and 0 < int(table.fraud.sum()) < len(table)
 
 
 def backtest(
     condition: Condition, table: CaseTable, log_odds: Numbers, without: int | None = None
 ) -> Backtest:
-    """Replay a condition over labelled cases, beside what the playbook says of them now.
+    """Test a condition on labelled cases, to which the playbook already gives these log-odds.
 
-    `without` is the row of the case it was drawn from, which proves nothing.
+    `without` is the row of the case that the condition was derived from; it proves nothing.
     """
     fired, fraud = condition.holds_over(table), table.fraud
     if without is not None:
         fired, fraud = np.delete(fired, without), np.delete(fraud, without)
         log_odds = np.delete(log_odds, without)
-    wanted = fraud if condition.verdict == DECLINE else ~fraud
-    fires, right, total = int(fired.sum()), int((fired & wanted).sum()), int(wanted.sum())
+    agreeing = fraud if condition.verdict == DECLINE else ~fraud
+    fires, right, total = int(fired.sum()), int((fired & agreeing).sum()), int(agreeing.sum())
     low, high = wilson_interval(right, fires)
     others = len(fraud) - total
     sign = 1.0 if condition.verdict == DECLINE else -1.0
@@ -86,20 +89,21 @@ def wilson_interval(right: float, n: int, z: float = 1.96) -> tuple[float, float
     return max(0.0, centre - half), min(1.0, centre + half)
 
 
-def chance(right: int, fires: int, wanted: int, cases: int) -> float:
-    """P(at least `right` of `fires` cases drawn blindly out of `cases` are among the `wanted`).
+def chance(right: int, fires: int, agreeing: int, cases: int) -> float:
+    """P(at least `right` of `fires` cases drawn at random out of `cases` are `agreeing` ones).
 
     >>> round(chance(6, 6, 6, 12), 6) == round(1 / 924, 6)
     True
     """
-    if right <= max(0, fires + wanted - cases):
+    if right <= max(0, fires + agreeing - cases):
         return 1.0
-    k = np.arange(right, min(fires, wanted) + 1)
-    logs = _log_choose(wanted, k) + _log_choose(cases - wanted, fires - k)
+    k = np.arange(right, min(fires, agreeing) + 1)
+    logs = _log_choose(agreeing, k) + _log_choose(cases - agreeing, fires - k)
     return float(min(1.0, np.exp(logs - _log_choose(cases, np.array([fires]))).sum()))
 
 
 def _log_choose(n: int, k: NDArray[np.int64]) -> Numbers:
+    """The logarithms of the binomial coefficients n over k."""
     factorial = _log_factorials(n)
     valid = (k >= 0) & (k <= n)
     inside = np.where(valid, k, 0)

@@ -1,44 +1,47 @@
-"""Where the values of a field may be cut into a condition."""
+"""The values that a condition may compare a field with: cut points of numbers, and categories.
+
+Which fields a rule may use is decided in learnable_fields.py.
+"""
 
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.learnable_fields import _SAMPLE, learnable_fields
+from acegraph.nodes.evidence.learnable_fields import learnable_fields, newest_numbers
 from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
 
 MAX_WORD: Final = 60
+"""Longer texts are not used as a category."""
 _CUTS: Final = 12
 
-
 Grid = dict[str, list[Scalar]]
-"""Per field the marks it offers to comparisons: cut points of a number, values of a category."""
+"""By field, the values to compare it with: cut points of a number, values of a category."""
 
 
 def grid_of(table: CaseTable) -> Grid:
-    """The marks of every field that a rule may use."""
+    """The values to compare with, for every field that a rule may use."""
     grid: Grid = {}
     for name in learnable_fields(table):
         column = table.column(name)
         assert column is not None
         if column.is_numeric:
-            grid[name] = list(cut_points(column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]))
+            grid[name] = list(cut_points(newest_numbers(column)))
         else:
             grid[name] = [v for v in column.counts() if len(str(v)) <= MAX_WORD]
     return grid
 
 
-def cut_points(known: NDArray[np.float64]) -> list[float | int]:
-    """Where a number may be cut: between values, at quantiles, at the roundest number in the gap.
+def cut_points(numbers: NDArray[np.float64]) -> list[float | int]:
+    """Where numbers may be cut: between two values near a quantile, at the roundest number there.
 
     >>> cut_points(np.array([1.0, 2.0, 3.0, 4.0]))
     [2, 3, 4]
     """
-    values = np.unique(known)
+    values = np.unique(numbers)
     if len(values) > _CUTS + 1:
-        quantiles = np.quantile(known, np.linspace(0, 1, _CUTS + 2)[1:-1], method="nearest")
+        quantiles = np.quantile(numbers, np.linspace(0, 1, _CUTS + 2)[1:-1], method="nearest")
         upper = np.unique(np.searchsorted(values, quantiles))
         upper = upper[upper > 0]
     else:
@@ -59,7 +62,7 @@ def roundest(low: float, high: float) -> float | int:
 
 
 def common_values(column: Column) -> list[Scalar]:
-    """The categories frequent enough for an exception ("is not") to make sense; not for flags."""
+    """The categories that are frequent enough for an exception ("is not"); none for a flag."""
     counts = column.counts()
     if len(counts) <= 2:
         return []

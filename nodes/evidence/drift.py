@@ -1,8 +1,8 @@
-"""Drift: how much of the labelled past still speaks for the present.
+"""Drift: which of the labelled cases are recent enough to be evidence for the present.
 
-A rule that was right and then stops being right marks a change; evidence from before it would hold
-up the search for what is true now. Everything follows from the cases and the rules, so nothing has
-to be remembered and a replay finds the same.
+A rule that was right and then stops being right marks a change, and cases from before the change
+would slow down the search for what is true now. The result depends only on the cases and the
+rules, so nothing has to be stored and a replay gives the same result.
 """
 
 from collections.abc import Sequence
@@ -15,23 +15,23 @@ from acegraph.state import DECLINE, Bullet, CaseTable, Condition
 from acegraph.state.values.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
-"""On either side of a change."""
+"""How often a rule must have fired on each side of a change."""
 _SURE: Final = 4.5
-"""Standard errors of the fall: every rule is looked at after every mistake, at every place."""
+"""Standard errors of the fall: many, since every row of every rule is tested after each mistake."""
 _NEWEST: Final = 20
-"""How many of the newest retired rules are watched beside the active ones."""
+"""How many of the newest retired rules are tested besides the active ones."""
 
 
 def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
-    """The newest cases, since the last change that the record of these bullets shows."""
+    """The cases since the last change that these bullets show."""
     retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
-    watched = [*(b for b in bullets if b.status == "active"), *retired]
-    rules = [b.condition for b in watched if b.condition]
+    tested = [*(b for b in bullets if b.status == "active"), *retired]
+    rules = [b.condition for b in tested if b.condition]
     table = table.since(max(len(table) - EVIDENCE_WINDOW, 0))
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         newer = table.since(start)
-        # A quiet time after a change proves nothing, and must not let anything in.
+        # Too few cases after a change prove nothing, and must not let any rule pass.
         if not start or (can_prove(table) and not can_prove(newer)):
             return table
         table = newer
@@ -40,14 +40,14 @@ def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
 def change_point(rule: Condition, table: CaseTable) -> int:
     """The row at which a rule stopped being better than its verdict's share of cases; 0 if never.
 
-    The place with the largest fall in precision counts, by the test of two proportions.
+    It is the row with the largest fall in precision, by the test of two proportions.
     """
-    wanted = table.fraud if rule.verdict == DECLINE else ~table.fraud
+    agreeing = table.fraud if rule.verdict == DECLINE else ~table.fraud
     rows = np.flatnonzero(rule.holds_over(table))
     n = len(rows)
     if n < 2 * _MIN_FIRES:
         return 0
-    hits = np.cumsum(wanted[rows])
+    hits = np.cumsum(agreeing[rows])
     before = np.arange(_MIN_FIRES, n - _MIN_FIRES + 1)
     earlier = hits[before - 1] / before
     later = (hits[-1] - hits[before - 1]) / (n - before)
@@ -55,7 +55,7 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     spread = np.sqrt(pooled * (1 - pooled) * (1 / before + 1 / (n - before)) + 1e-12)
     z = (earlier - later) / spread
     split = int(np.argmax(z))
-    row = int(rows[before[split] - 1]) + 1  # right after its last case of the better time
-    share = float(wanted[row:].mean())
+    row = int(rows[before[split] - 1]) + 1  # right after the last case before the fall
+    share = float(agreeing[row:].mean())
     chance = share + 1.64 * float(np.sqrt(share * (1 - share) / (n - before[split])))
     return row if z[split] >= _SURE and later[split] <= chance else 0

@@ -1,4 +1,7 @@
-"""Which fields describe a case, and which only name an individual."""
+"""Which fields describe a case, so that a rule may use them, and which only name an individual.
+
+Where the values of these fields may be cut is decided in cut_points.py.
+"""
 
 import re
 from functools import lru_cache
@@ -11,7 +14,7 @@ from acegraph.state import CaseTable
 from acegraph.state.values.cases import Column
 
 _SAMPLE: Final = 2_000
-"""How many of the newest values say where a number may be cut."""
+"""How many of the newest numbers of a field are looked at."""
 _MAX_CATEGORIES: Final = 60
 _NAMES_AN_ENTITY: Final = frozenset(
     "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
@@ -22,7 +25,7 @@ _KINDS: Final = frozenset(
     "currency".split()
 )
 _OPEN_KINDS: Final = frozenset("network domain provider".split())
-"""Kinds of which somebody may have one alone: their values tell."""
+"""Kinds that may also belong to one individual: their values must decide."""
 PROPERTIES: Final = _KINDS | frozenset(
     "age days hours minutes seconds count rating score ratio mismatch changed change verified "
     "match matches distance km limit amount avg average known new flag risk pop length".split()
@@ -35,16 +38,21 @@ _NAMES_A_QUANTITY: Final = frozenset(
 _ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
 CAN_TELL: Final = 20
-"""From how many values on they tell what a field is."""
+"""How many values are enough to decide what a field is."""
 _LONG: Final = 1e8
-"""Numbers of nine digits and more count nothing: they are cards, accounts, phones or moments."""
+"""Numbers of nine and more digits are no quantities, but cards, accounts, phones or times."""
 _REPEATS: Final = 8.0
-"""Where chance would repeat so many values and none is, they are numbered one by one."""
+"""If chance would repeat this many values and none is repeated, rows are numbered one by one."""
 
 
 def learnable_fields(table: CaseTable) -> list[str]:
-    """The fields that a rule may use: no identifiers."""
+    """The fields that a rule may use: all that are no identifiers."""
     return [name for name in table.field_names if not is_identifier(name, table)]
+
+
+def newest_numbers(column: Column) -> NDArray[np.float64]:
+    """The newest numbers of a field, without missing ones."""
+    return column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]
 
 
 @lru_cache(maxsize=4096)
@@ -58,7 +66,7 @@ def words_of_name(name: str) -> tuple[str, ...]:
 
 
 def describes(name: str) -> bool:
-    """Whether a field is a kind, a measure or a flag by its name, whoever it is about.
+    """Whether the name of a field says that it is a kind, a measure or a flag.
 
     >>> [describes(name) for name in ("ip_country", "card_network_name", "cards_per_email")]
     [True, True, True]
@@ -72,24 +80,24 @@ def describes(name: str) -> bool:
 
 
 def is_flag(column: Column) -> bool:
-    """Whether a field says no more than yes or no."""
+    """Whether the values of a field mean only yes and no."""
     numbers, values = column.numbers[~np.isnan(column.numbers)], column.counts()
     if not len(numbers) and values and all(isinstance(value, bool) for value in values):
         return True
-    is_told = len(numbers) + sum(values.values()) >= CAN_TELL
+    are_enough = len(numbers) + sum(values.values()) >= CAN_TELL
     is_binary = bool(np.isin(numbers, (0, 1)).all())
-    return is_told and is_binary and _ANSWERS.issuperset(str(v).casefold() for v in values)
+    return are_enough and is_binary and _ANSWERS.issuperset(str(v).casefold() for v in values)
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual rather than describing a case: by name or by values."""
+    """Whether a field names an individual instead of describing a case, by its name or values."""
     column = table.column(name)
     if column is None:
         return True
     if is_flag(column):
         return False
     if column.is_numeric:
-        return _numbers_individuals(name, column.numbers[~np.isnan(column.numbers)][-_SAMPLE:])
+        return _are_identifiers(name, newest_numbers(column))
     counts = column.counts()
     distinct, n = len(counts), sum(counts.values())
     if distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
@@ -98,24 +106,25 @@ def is_identifier(name: str, table: CaseTable) -> bool:
     return 2 * len(dates) > distinct or _is_named(name)
 
 
-def _numbers_individuals(name: str, known: NDArray[np.float64]) -> bool:
-    """Whether numbers are those of cards, customers, rows or moments rather than quantities."""
+def _are_identifiers(name: str, numbers: NDArray[np.float64]) -> bool:
+    """Whether the numbers of a field identify cards, customers, rows or times."""
     if _NAMES_A_QUANTITY & set(words_of_name(name)):
         return False
-    above = known[known > 0]
-    if len(above) and np.quantile(above, 0.1) >= _LONG and not describes(name):
+    positive = numbers[numbers > 0]
+    if len(positive) and np.quantile(positive, 0.1) >= _LONG and not describes(name):
         return True
-    if not np.all(known == np.floor(known)):
+    if not np.all(numbers == np.floor(numbers)):
         return False
-    n, distinct = len(known), len(np.unique(known))
+    n, distinct = len(numbers), len(np.unique(numbers))
     if n < CAN_TELL or distinct <= 0.5 * n:
         return _is_named(name) and words_of_name(name)[-1] == "id"
-    repeats = n**2 / 2 / (known.max() - known.min() + 1)  # of n numbers dealt out at random
+    repeats = n**2 / 2 / (numbers.max() - numbers.min() + 1)  # among n random numbers
     is_row = distinct == n and repeats > _REPEATS and not describes(name)
-    return is_row or bool(known.max() > 1e7) or _is_named(name)
+    return is_row or bool(numbers.max() > 1e7) or _is_named(name)
 
 
 def _is_named(name: str) -> bool:
+    """Whether a field is an identifier by its name."""
     words = words_of_name(name)
     named = _NAMES_AN_ENTITY & set(words) or _NAMES_A_NUMBER & set(words[-1:])
     return bool(named) and not describes(name)

@@ -1,11 +1,11 @@
-"""How much proof a rule needs: four levels, from none at all to strict.
+"""How much proof a rule needs: the four levels of the gate, from none at all to strict.
 
-The numbers are shares of chance that are allowed. A rule over a field that no rule has used yet has
-to stand against every comparison that the table offers; once a field has proved itself, a further
-comparison on it has to stand against the marks of that field only. So noise beside a real cause
-stays out, and exceptions to the cause are still found. Few cases prove no rule against all that
-could have been found: where the fields as a whole tell the labels apart, the first rule needs less.
-EXPERIMENTS.md measures the levels.
+The numbers are probabilities of a result by chance that are accepted. A rule on a field that no
+rule uses yet is corrected for every comparison that the table offers. Once a field has proved
+itself, another comparison on it is corrected only for the values of that field. So noise beside a
+real cause is refused, and exceptions to the cause are still found. With few cases no rule passes
+the correction for all comparisons: if the fields as a whole separate the labels, the first rule
+needs less proof. EXPERIMENTS.md measures the levels.
 """
 
 import math
@@ -20,41 +20,33 @@ GateLevel = Literal["off", "lenient", "standard", "strict"]
 
 @dataclass(frozen=True)
 class Gate:
-    """The demands of one level."""
+    """The demands of one level of proof."""
 
     first: float
-    """Chance allowed to the first rule, over all conditions of its length."""
+    """The chance allowed to the first rule, over all conditions of its length."""
     new_field: float
-    """Chance allowed to a comparison on a field that is new to the playbook, over all fields."""
+    """The chance allowed to a comparison on a field that no rule uses yet, over all fields."""
     known_field: float
-    """The same for a field that the playbook uses already, over the marks of that field."""
+    """The chance allowed to a comparison on a field that a rule uses, over its values."""
     min_gain: float
-    """Standard errors by which a found rule must improve on what the playbook says."""
+    """Standard errors by which an induced rule must improve on the playbook."""
     max_chance: float
-    """Chance allowed to a rule that somebody else proposes: it was not searched for."""
+    """The chance allowed to a proposed rule, which was not chosen among many."""
     proposed_gain: float
-    """Standard errors that such a rule must bring."""
+    """Standard errors by which a proposed rule must improve on the playbook."""
     signal: float = 0.0
-    """Chance allowed to the test that there is anything to learn at all (signal.py)."""
+    """The chance allowed to the test for anything to learn (nodes/reflector/signal_check.py)."""
     given_signal: "Gate | None" = None
-    """The demands on a first rule where there is, and from few cases on further ones."""
+    """The demands if that test is passed: on the first rule, and with few cases on all rules."""
 
-    def bar(self, marks: int, *, is_known: bool) -> float:
-        """The z that a comparison must reach when it was chosen among so many marks."""
+    def bar(self, choices: int, *, is_known: bool) -> float:
+        """The z that a comparison must reach if it was chosen among this many comparisons."""
         allowed = self.known_field if is_known else self.new_field
-        return NormalDist().inv_cdf(1 - min(allowed / max(marks, 1), 0.5))
+        return NormalDist().inv_cdf(1 - min(allowed / max(choices, 1), 0.5))
 
 
-_GIVEN_SIGNAL: Final = Gate(
-    first=math.inf,  # that there is something was tested before
-    new_field=0.3,
-    known_field=0.6,
-    min_gain=1.5,
-    max_chance=0.2,
-    proposed_gain=0.5,
-)
-
-
+# The first rule may have any chance here, because the test for a signal has been passed already.
+_GIVEN_SIGNAL: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,
     "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5),
@@ -64,7 +56,7 @@ GATES: Final[dict[str, Gate | None]] = {
 
 
 def gate_of(level: str) -> Gate | None:
-    """The demands of a level by its name; None where nothing is demanded."""
+    """The demands of the level with this name; None if it demands nothing."""
     if level not in GATES:
         names = ", ".join(get_args(GateLevel))
         raise InvalidSettings(f"the gate is one of {names}, not {level!r}")

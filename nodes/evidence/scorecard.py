@@ -1,4 +1,7 @@
-"""The fixed scorecard, and the log-odds that scorecard and bullets give to many cases at once."""
+"""The fixed scorecard, and the log-odds that scorecard and bullets give to the cases of a table.
+
+nodes/agent/analyst.py uses both to decide a single case.
+"""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -11,16 +14,15 @@ from numpy.typing import NDArray
 from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
-
 UNFITTED_WEIGHT: Final = 2.0
-"""Log-odds of a bullet that has no fitted weight and no record yet: enough to turn an ordinary
-case."""
+"""The log-odds of a bullet without a fitted weight and without a record: enough to change the
+decision on an ordinary case."""
 _START: Final = -0.8
 
 
 @dataclass(frozen=True)
 class ScorecardLine:
-    """One line of the scorecard: what is looked for, what it adds to the log-odds of fraud."""
+    """One line of the scorecard: a test, and what it adds to the log-odds of fraud if it holds."""
 
     test: Comparison
     points: float
@@ -33,8 +35,6 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
     "distance_km": ("distance", "distance_from_home"),
 }
 """Other names under which the scorecard finds its fields."""
-
-
 SCORECARD: Final = (
     ScorecardLine(Comparison("amount", ">=", 500), 0.5),
     ScorecardLine(Comparison("amount", ">=", 2000), 0.4),
@@ -64,10 +64,10 @@ SCORECARD: Final = (
 
 
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:
-    """The amount of a transaction, under whatever name the scorecard finds it."""
-    known = {name.lower(): value for name, value in fields.items()}
+    """The amount of a transaction, under any of the names that the scorecard knows."""
+    by_name = {name.lower(): value for name, value in fields.items()}
     for name in ("amount", *_ALIASES["amount"]):
-        value = known.get(name)
+        value = by_name.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None
@@ -76,29 +76,29 @@ def amount_of(fields: Mapping[str, Scalar]) -> float | None:
 def weight_of(bullet: Bullet) -> float:
     """What a bullet adds to the log-odds of fraud when it fires; negative for APPROVE.
 
-    Fitted on labelled cases where there are any; otherwise from its record, so that an APPROVE
-    bullet with the better record overrules a DECLINE bullet.
+    The weight is fitted on labelled cases if there are any. Otherwise it follows from the record of
+    the bullet, so that an APPROVE bullet with a better record overrules a DECLINE bullet.
     """
     if bullet.weight is not None:
         return bullet.weight
     sign = 1.0 if bullet.verdict == DECLINE else -1.0
     helpful, harmful = bullet.helpful_count, bullet.harmful_count
-    prior = math.exp(UNFITTED_WEIGHT)  # worth of one harmless and e^w helpful firings
+    prior = math.exp(UNFITTED_WEIGHT)  # as if it had been helpful e^w times and harmful once
     strength = math.log((helpful + prior) / (harmful + 1.0))
     return sign * max(strength, 0.0)
 
 
 def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
-    """The scorecard's log-odds of every case of a table."""
+    """The log-odds that the scorecard gives to every case of a table."""
     score = np.full(len(table), _START)
     names = dict.fromkeys(table.field_names)
-    for signal in SCORECARD:
-        score += signal.points * _resolved(signal.test, names).holds_over(table)
+    for line in SCORECARD:
+        score += line.points * _resolved(line.test, names).holds_over(table)
     return score
 
 
 def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.float64]:
-    """What scorecard and bullets together say of every case of a table."""
+    """The log-odds that scorecard and bullets together give to every case of a table."""
     log_odds = scorecard_over(table)
     for bullet in bullets:
         if bullet.condition is not None:
@@ -107,10 +107,7 @@ def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.flo
 
 
 def _resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
-    """The test under the name that the field has here."""
-    if test.field in fields:
-        return test
-    for alias in _ALIASES.get(test.field, ()):
-        if alias in fields:
-            return Comparison(alias, test.op, test.value)
-    return test
+    """The test, with the alias under which its field is present."""
+    names = (test.field, *_ALIASES.get(test.field, ()))
+    name = next((name for name in names if name in fields), test.field)
+    return Comparison(name, test.op, test.value)

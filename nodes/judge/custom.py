@@ -1,4 +1,4 @@
-"""A custom judge: a chat model, a runnable or a function, brought to the form the node calls."""
+"""A custom judge: a chat model, a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Mapping
 
@@ -9,18 +9,18 @@ from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import ModelAnswerInvalid, clean_text, other, parse_verdict
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values.label_sources import JUDGE
 
 JudgeLike = SimpleJudge | LanguageModel | Custom | str | None
 
 
-def as_judge(given: JudgeLike) -> SimpleJudge:
-    """Bring a judge to the form the node calls."""
-    if isinstance(given, SimpleJudge):
-        return given
-    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
-        return LLMJudge(given, model_is_optional=True)
-    return _CustomJudge(CustomCall(given, "judge"))
+def as_judge(judge: JudgeLike) -> SimpleJudge:
+    """A judge in the form that the node calls."""
+    if isinstance(judge, SimpleJudge):
+        return judge
+    if judge is None or isinstance(judge, str | LanguageModel) or is_chat_model(judge):
+        return LLMJudge(judge, model_is_optional=True)
+    return _CustomJudge(CustomCall(judge, "judge"))
 
 
 class _CustomJudge(SimpleJudge):

@@ -1,8 +1,7 @@
-"""The judges say whether a decision was right.
+"""The judges: they say whether a decision was right.
 
-With ground truth the answer is a comparison and no model is asked. Without it a language model
-gives its opinion, or the verdict stays pending. A judge knows the transaction and the decision, not
-the bullets.
+With ground truth a judge compares, and asks no model. Without it a language model gives an opinion,
+or the verdict stays pending. A judge knows the transaction and the decision, not the bullets.
 """
 
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values.label_sources import GIVEN_LABEL, JUDGE
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -30,15 +29,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The whole verdict on a decision."""
+    """What a judge says of a decision."""
 
     is_correct: bool | None
-    """None: pending, nobody knows yet."""
+    """None: pending, the right answer is not known yet."""
     confidence: float | None
     reasoning: str
     correct_answer: Verdict | None = None
-    source: str = "label"
-    """`label` for ground truth, `judge` for a model's opinion."""
+    source: str = GIVEN_LABEL
+    """Who gave the right answer: `label` for ground truth, `judge` for a model's opinion."""
 
 
 PENDING = Judgement(
@@ -52,14 +51,14 @@ class SimpleJudge:
     async def judge(
         self, input_text: str, output: str, ground_truth: str | None = None
     ) -> tuple[bool | None, float | None]:
-        """Whether the output is right, and how sure that is."""
-        verdict = await self.evaluate(input_text, output, ground_truth)
-        return verdict.is_correct, verdict.confidence
+        """Whether the output is right, and the confidence in that."""
+        judgement = await self.evaluate(input_text, output, ground_truth)
+        return judgement.is_correct, judgement.confidence
 
     async def evaluate(
         self, input_text: str, output: str, ground_truth: str | None = None
     ) -> Judgement:
-        """The whole verdict."""
+        """Whether the output is right, with confidence, reasoning and the right answer."""
         return await self.judge_with(input_text, output, ground_truth, AWAITING)
 
     async def judge_with(
@@ -71,9 +70,7 @@ class SimpleJudge:
         name: str | None = None,
         decision_id: str = "",
     ) -> Judgement:
-        """Compare, or ask whoever can be asked; `name` asks for a model other than the default
-        one.
-        """
+        """Compare, or ask a model; `name` is a model other than the default one."""
         if ground_truth is not None and str(ground_truth).strip():
             return compare(output, str(ground_truth))
         return await self._opinion(input_text, output, wait, name, decision_id)
@@ -114,20 +111,15 @@ class LLMJudge(SimpleJudge):
         return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE)
 
 
-def _verdict_or_none(word: str) -> Verdict | None:
-    try:
-        return parse_verdict(word)
-    except InvalidInput:
-        return None
-
-
 def compare(output: str, ground_truth: str) -> Judgement:
-    """Equality up to case and space; the other words for APPROVE and DECLINE count as well.
+    """Compare up to case and space; all words for APPROVE and DECLINE count.
 
     >>> compare(" Approve", "APPROVE ").is_correct
     True
     """
     correct = parse_verdict(ground_truth)
-    given = output.strip().lower()
-    is_correct = given == ground_truth.strip().lower() or _verdict_or_none(given) == correct
+    try:
+        is_correct = parse_verdict(output) == correct
+    except InvalidInput:
+        is_correct = False
     return Judgement(is_correct, 1.0, f"the label says {correct}", correct)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
-from acegraph.nodes.judge.outcome import counts_right_decisions, is_worth_learning, verdict_word
+from acegraph.nodes.judge.outcome import is_right, is_worth_learning, verdict_word
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
     APPROVE,
@@ -25,45 +26,42 @@ from acegraph.state.values.verdict import UNDECIDED
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class JudgeNode:
-    """Judges and records."""
+    """Judges the decision of a run, and records decision and label in the ledger."""
 
     playbook: BulletPlaybook
     judge: SimpleJudge
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
-        """Say whether the decision was right; record it, and what it moves, once."""
+        """Say whether the decision was right; record it and move the counters, once."""
         case, settings = state["case"], state["settings"]
         if state["decision"] == UNDECIDED:
             earlier = await wait.work(self._earlier_decision, case["id"])
             if earlier is None:
                 return {"decision_id": case["id"], "verdict": "undecided"}
-            # This time the agent failed; what it decided once stands.
+            # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}
         judgement, undecided = await self._judge(state, wait)
         answer = judgement.correct_answer
         label = None if answer is None else Label(answer, judgement.source)
         recorded = await wait.work(self.playbook.record, _record_of(state), label)
-        # What stands is the first decision given under this id, and the strongest label.
-        label = recorded.label
-        is_correct = None if label is None else recorded.decision == label.value
+        # The first decision under an id stands, and the strongest label.
+        label, is_correct = recorded.label, is_right(recorded)
         first_answer: Update = {}
         if not recorded.is_new_decision:
             earlier = await wait.work(self._earlier_decision, case["id"])
             settings = {**settings, "let_through": bool(earlier and earlier[1])}
             if earlier:
                 first_answer = {**earlier[0], "settings": settings}
-        right_decisions = None
-        if counts_right_decisions(is_correct, settings):
-            right_decisions = await wait.work(
-                self.playbook.right_decision_number, case["id"], settings["node"]
-            )
+        learning = await is_worth_learning(self.playbook, case["id"], recorded, settings, wait)
         return {
             **first_answer,
             "decision_id": case["id"],
-            # The ledger keeps the agent's own decision; let through, the payment goes ahead.
+            # The ledger keeps the agent's DECLINE; a payment that is let through is approved.
             "decision": APPROVE if settings.get("let_through") else recorded.decision or UNDECIDED,
             "verdict": verdict_word(is_correct, undecided),
             "is_correct": is_correct,
@@ -72,12 +70,12 @@ class JudgeNode:
             "correct_answer": label.value if label else None,
             "label_source": label.source if label else None,
             "undecided": undecided,
-            "learning": is_worth_learning(is_correct, recorded, right_decisions, settings),
+            "learning": learning,
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
     async def _judge(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
-        """The judgement, and why there is none where the judge failed."""
+        """The judgement; where the judge failed, a pending one and the reason."""
         case, settings = state["case"], state["settings"]
         try:
             judgement = await self.judge.judge_with(
@@ -89,12 +87,13 @@ class JudgeNode:
                 case["id"],
             )
         except ModelError as error:
+            logger.warning("judge undecided: %s", type(error).__name__)
             undecided = f"judge: {error}"
             return Judgement(None, None, undecided), undecided
         return judgement, None
 
     def _earlier_decision(self, decision_id: str) -> tuple[Update, bool] | None:
-        """What was answered under this id before, and whether it was let through."""
+        """The answer given under this id before, and whether it was let through."""
         try:
             stored = self.playbook.decision(decision_id)
         except UnknownDecision:
@@ -112,20 +111,12 @@ class JudgeNode:
 
 def _record_of(state: AceState) -> DecisionRecord:
     case, settings = state["case"], state["settings"]
-    used, credits_all = set(state["bullets_used"]), settings["credit"] == "selected"
-    shown = tuple(
-        Shown(
-            bullet_number=number_of(b["id"]),
-            credited=credits_all or b["id"] in used,
-            verdict=None if credits_all else b["verdict"],
-        )
-        for b in state["bullets"]
-    )
-    if not credits_all:
-        shown += tuple(
-            Shown(number_of(rule["id"]), True, rule["verdict"], selected=False)
-            for rule in state["held_back"]
-        )
+    used, bullets, rules = state["bullets_used"], state["bullets"], state["held_back"]
+    if settings["credit"] == "selected":
+        shown = [Shown(number_of(b["id"]), True, None) for b in bullets]
+    else:
+        shown = [Shown(number_of(b["id"]), b["id"] in used, b["verdict"]) for b in bullets]
+        shown += [Shown(number_of(r["id"]), True, r["verdict"], selected=False) for r in rules]
     return DecisionRecord(
         id=case["id"],
         node=settings["node"],
@@ -138,6 +129,6 @@ def _record_of(state: AceState) -> DecisionRecord:
         settings=settings,
         playbook_version=state["playbook_version"],
         seen=state["playbook_position"],
-        shown=shown,
+        shown=tuple(shown),
         counted=settings["learn"],
     )

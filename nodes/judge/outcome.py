@@ -1,7 +1,22 @@
-"""What follows from a judged decision: the word for it, and whether it is learned from."""
+"""What follows from a recorded decision: is it right, how is that called, is it learned from."""
 
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Recorded
 from acegraph.state.run.schema import RunSettings
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+
+def is_right(recorded: Recorded) -> bool | None:
+    """Whether a decision agrees with its label; None while one of them is missing."""
+    if recorded.decision is None or recorded.label is None:
+        return None
+    return recorded.decision == recorded.label.value
 
 
 def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
@@ -15,20 +30,13 @@ def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
     return {True: "right", False: "wrong", None: "pending"}[is_correct]
 
 
-def is_worth_learning(
-    is_correct: bool | None,
-    recorded: Recorded,
-    right_decisions: int | None,
-    settings: RunSettings,
+async def is_worth_learning(
+    playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings, wait: Wait
 ) -> bool:
     """After a mistake, and after every k-th right decision when asked; once per decision."""
+    is_correct, number = is_right(recorded), None
+    if is_correct and settings["learn"] and settings["learn_every"]:  # numbered, learned or not
+        number = await wait.work(playbook.right_decision_number, case_id, settings["node"])
     if not settings["learn"] or is_correct is None or recorded.lesson is not None:
         return False
-    return not is_correct or bool(
-        right_decisions and right_decisions % settings["learn_every"] == 0
-    )
-
-
-def counts_right_decisions(is_correct: bool | None, settings: RunSettings) -> bool:
-    """Whether it matters how many right decisions there have been."""
-    return bool(is_correct and settings["learn"] and settings["learn_every"])
+    return not is_correct or bool(number and number % settings["learn_every"] == 0)

@@ -1,15 +1,15 @@
-"""What the judge's language model is told: a constant, and the function that fills it in."""
+"""The prompt of the judge: a constant text, and the function that fills it in."""
 
 from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from acegraph.nodes.models.fence import _FENCED, Fence
+from acegraph.nodes.models.fence import FENCE_NOTICE, Fence
 
 JUDGE: Final = f"""\
 You are an expert judge of fraud decisions. Say whether the decision on the transaction was right.
 Give your reasoning first, then is_correct, then your confidence between 0 and 1.
-{_FENCED}"""
+{FENCE_NOTICE}"""
 
 
 def judge_messages(text: str, decision: str, fence: Fence) -> list[BaseMessage]:

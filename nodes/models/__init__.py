@@ -1,4 +1,4 @@
-"""The one seam to language and embedding models: clients, retries, recordings, fences.
+"""The only place that talks to language and embedding models: clients, retries, recordings, fences.
 
-Prompts are beside the node that uses them.
+Each prompt lives in the folder of the node that uses it.
 """

@@ -1,8 +1,8 @@
-"""The embedded embedder: vectors without a model, a network or a key.
+"""The embedded embedder: it makes vectors without a model, a network or a key.
 
-A text becomes the sum of fixed pseudo-random directions, one for each concept it mentions and, more
-quietly, one for each word. "VPN" and "proxy" are one concept, and so are "2-day-old account" and
-"new user". It knows the vocabulary of lexicon.py and nothing of the world beyond it.
+The vector of a text is the sum of fixed pseudo-random directions: one for each concept that the
+text mentions and, with a lower weight, one for each word. "VPN" and "proxy" are one concept, and so
+are "2-day-old account" and "new user". It knows only the vocabulary of nodes/text/lexicon.py.
 """
 
 import hashlib
@@ -21,14 +21,12 @@ from acegraph.state import Fields, parse_condition
 
 EMBEDDED_MODEL: Final = "acegraph-concepts-1"
 DIMENSIONS: Final = 384
-
-
 _WORD_WEIGHT: Final = 0.3
 _RAW_THRESHOLD: Final = 0.25
-"""The cosine of directions above which two texts are about the same thing, measured on pairs of
-transactions and heuristics (tests/nodes/models/test_concept_embeddings.py)."""
-# A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2); this c2
-# moves the raw threshold to 0.5, the threshold the rest of the system speaks of.
+"""Above this cosine of the summed directions two texts are about the same thing, as measured on
+pairs of transactions and heuristics (tests/nodes/models/test_concept_embeddings.py)."""
+# A shared component of squared length c2 turns a raw cosine r into (r + c2) / (1 + c2). This c2
+# moves the raw threshold to 0.5, which is the threshold that the rest of the system uses.
 _SHARED: Final = 1 - 2 * _RAW_THRESHOLD
 _STOP_WORDS: Final = frozenset(
     "a an and are as at be been but by can decline declined approve approved fraud fraudulent for "
@@ -41,7 +39,7 @@ _WORD = re.compile(r"[a-z][a-z'-]+")
 
 
 class ConceptEmbeddings(Embeddings):
-    """Deterministic vectors in which texts about the same things are close."""
+    """Makes deterministic vectors; texts about the same things get vectors that are close."""
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of one text."""
@@ -59,30 +57,30 @@ def embed(text: str) -> NDArray[np.float32]:
     for feature, weight in features(text).items():
         total += weight * _direction(feature)
     length = np.linalg.norm(total)
-    own = total / length if length > 0 else total
-    vector = np.append(own, np.sqrt(_SHARED))
+    unit = total / length if length > 0 else total
+    vector = np.append(unit, np.sqrt(_SHARED))
     return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
 
 
 def features(text: str) -> dict[str, float]:
-    """What a text mentions: concepts weigh 1, words less.
+    """The concepts and words of a text with their weights: a concept weighs 1, a word less.
 
     >>> sorted(name for name, weight in features("via proxy at 3 AM").items() if weight == 1)
     ['night', 'vpn']
     """
-    found: dict[str, float] = {}
+    weights: dict[str, float] = {}
     for mention in mentions(text):
-        found[f"no {mention.concept}" if mention.negated else mention.concept] = 1.0
+        weights[f"no {mention.concept}" if mention.negated else mention.concept] = 1.0
     for concept in _concepts_of(_stated_fields(text)):
-        found[concept] = 1.0
+        weights[concept] = 1.0
     for word in _WORD.findall(text.lower()):
         if word not in _STOP_WORDS:
-            found.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
-    return found
+            weights.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
+    return weights
 
 
 def _stated_fields(text: str) -> Fields:
-    """The fields a text states; those of a condition at the bounds it sets."""
+    """The fields that a text states; a condition states each bound as the value of its field."""
     condition = parse_condition(text)
     if condition is None:
         return read_text(text)
@@ -94,7 +92,7 @@ def _stated_fields(text: str) -> Fields:
 
 
 def _concepts_of(fields: Fields) -> Iterator[str]:
-    """What numbers mean in words: a young account, a night hour, a large amount."""
+    """The concepts that numbers stand for: a young account, a night hour, a large amount."""
     for name, at_most, below, above in _BINS:
         value = fields.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):

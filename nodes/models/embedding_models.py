@@ -1,10 +1,11 @@
-"""Which embedder is used, under which name, and from which cosine on its texts are related.
+"""Embedding models: the name, the similarity threshold and the vectors of each.
 
-What was bought is kept in the playbook's database. Of those who want the same text at the same time
-one buys it and the others wait.
+Vectors are kept in the playbook's database. If several callers need the vector of the same text at
+the same time, one of them fetches it and the others wait. providers.py chooses the model.
 """
 
 import asyncio
+import logging
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
@@ -23,83 +24,76 @@ from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state import ModelAnswerInvalid, ModelError, ModelUnavailable
 from acegraph.state.playbook.vector_matrix import Vector
 
-THRESHOLDS: Final = {
-    EMBEDDED_MODEL: 0.5,
-    "text-embedding-3-small": 0.5,
-    "all-MiniLM-L6-v2": 0.5,
-}
-"""The semantic threshold per known model: calibrated for the embedded one, stated by the design for
-text-embedding-3-small, seen to separate paraphrases (about .65) for all-MiniLM-L6-v2."""
+logger = logging.getLogger(__name__)
+THRESHOLDS: Final = {EMBEDDED_MODEL: 0.5, "text-embedding-3-small": 0.5, "all-MiniLM-L6-v2": 0.5}
+"""The semantic thresholds of known models: calibrated for the embedded one, stated by the design
+for the second, seen to separate paraphrases (about .65) for the third."""
 DEFAULT_THRESHOLD: Final = 0.5
 _IN_MEMORY: Final = 4096
 
 
 class Store(Protocol):
-    """Where vectors of texts last: a playbook."""
+    """Where the vectors of texts are kept: a playbook."""
 
     def text_vectors(self, model: str, texts: Sequence[str]) -> dict[str, Vector]:
-        """Those that are known."""
-        ...
+        """The stored vectors of these texts."""
 
     def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep them."""
-        ...
+        """Store the vectors of some texts."""
 
 
-_Promise = Future[Vector | None]
-"""None: its buyer left before he had bought it."""
+_Pending = Future[Vector | None]
+"""A vector that one caller is fetching; None if that caller stopped before it arrived."""
 
 
 class _InFlight:
-    """What somebody is buying now, and what was bought lately, where that is remembered."""
+    """The vectors that are being fetched now, and the latest ones if any are to be remembered."""
 
     def __init__(self, remembers: int = 0) -> None:
         self._lock = Lock()
         self._remembers = remembers
-        self._bought: dict[str, Vector] = {}
-        self._buying: dict[tuple[int, str], _Promise] = {}
+        self._remembered: dict[str, Vector] = {}
+        self._fetching: dict[tuple[int, str], _Pending] = {}
 
-    def known(self, texts: Sequence[str]) -> dict[str, Vector]:
+    def remembered(self, texts: Sequence[str]) -> dict[str, Vector]:
         with self._lock:
-            return {text: self._bought[text] for text in texts if text in self._bought}
+            return {text: self._remembered[text] for text in texts if text in self._remembered}
 
-    def keep(self, vectors: Mapping[str, Vector]) -> None:
+    def remember(self, vectors: Mapping[str, Vector]) -> None:
         with self._lock:
-            for text, vector in vectors.items():
-                self._bought[text] = vector
-            while len(self._bought) > self._remembers:
-                del self._bought[next(iter(self._bought))]
+            self._remembered |= vectors
+            while len(self._remembered) > self._remembers:
+                del self._remembered[next(iter(self._remembered))]
 
-    def divide(
+    def claim(
         self, texts: Sequence[str], scope: int
-    ) -> tuple[dict[str, _Promise], dict[str, _Promise]]:
-        """Which of the texts are mine to buy, and which another is buying in this scope."""
+    ) -> tuple[dict[str, _Pending], dict[str, _Pending]]:
+        """The texts that this caller has to fetch, and those that another one is fetching."""
         with self._lock:
-            others = {t: self._buying[scope, t] for t in texts if (scope, t) in self._buying}
-            mine: dict[str, _Promise] = {t: Future() for t in texts if t not in others}
-            for promise in mine.values():
-                promise.set_running_or_notify_cancel()  # a waiter that is cancelled ends nothing
-            self._buying |= {(scope, t): promise for t, promise in mine.items()}
+            others = {t: self._fetching[scope, t] for t in texts if (scope, t) in self._fetching}
+            mine: dict[str, _Pending] = {t: Future() for t in texts if t not in others}
+            for pending in mine.values():
+                pending.set_running_or_notify_cancel()  # a cancelled waiter must not cancel it
+            self._fetching |= {(scope, t): pending for t, pending in mine.items()}
         return mine, others
 
     @contextmanager
-    def buying(self, mine: Mapping[str, _Promise], scope: int) -> Iterator[None]:
-        """While this lasts others wait; who waits in vain is told so, or left to buy himself."""
+    def fetching(self, mine: Mapping[str, _Pending], scope: int) -> Iterator[None]:
+        """Make other callers wait for these texts. If the model fails, they get an error; if this
+        caller stops for another reason, they fetch the texts themselves.
+        """
         try:
             yield
         except ModelError:
-            for promise in mine.values():
-                promise.set_exception(ModelUnavailable("the vectors could not be bought"))
+            for pending in mine.values():
+                pending.set_exception(ModelUnavailable("the vectors could not be bought"))
             raise
         finally:
-            self._settle(mine, scope)
-
-    def _settle(self, mine: Mapping[str, _Promise], scope: int) -> None:
-        with self._lock:
-            for text, promise in mine.items():
-                self._buying.pop((scope, text), None)
-                if not promise.done():
-                    promise.set_result(None)
+            with self._lock:
+                for text, pending in mine.items():
+                    self._fetching.pop((scope, text), None)
+                    if not pending.done():
+                        pending.set_result(None)
 
 
 @dataclass(frozen=True)
@@ -110,11 +104,11 @@ class EmbeddingModel:
     embeddings: Embeddings
     on_line: bool = False
     """Whether its HTTP client counts its calls."""
-    _desk: _InFlight = field(default_factory=_InFlight, repr=False, compare=False)
+    _in_flight: _InFlight = field(default_factory=_InFlight, repr=False, compare=False)
 
     @property
     def threshold(self) -> float:
-        """From which cosine on two texts are about the same thing."""
+        """The cosine from which on two texts are about the same thing."""
         return THRESHOLDS.get(self.name, DEFAULT_THRESHOLD)
 
     @property
@@ -123,62 +117,63 @@ class EmbeddingModel:
         return self.name == EMBEDDED_MODEL
 
     def remembering(self) -> "EmbeddingModel":
-        """The same model with a memory: for a pipeline, whose copies of a playbook come and go."""
-        return replace(self, _desk=_InFlight(_IN_MEMORY))
+        """A copy with a memory, for a pipeline whose copies of a playbook come and go."""
+        return replace(self, _in_flight=_InFlight(_IN_MEMORY))
 
     async def vectors(
         self, texts: Sequence[str], wait: Wait, store: Store | None = None
     ) -> list[Vector]:
-        """The vectors of some texts; what is not known yet is bought in one batch and kept."""
+        """The vectors of some texts; missing ones are fetched in one batch and stored."""
         if self.is_free:
-            return await self._buy(texts, wait)
-        found = self._desk.known(texts)
-        if store is not None and (open_ones := [t for t in texts if t not in found]):
-            found |= await wait.work(store.text_vectors, self.name, open_ones)
-            self._desk.keep(found)
-        # Nobody waits on the spot for somebody in an event loop, which may be his own.
+            return await self._embed(texts, wait)
+        vectors = self._in_flight.remembered(texts)
+        if store is not None and (unknown := [t for t in texts if t not in vectors]):
+            vectors |= await wait.work(store.text_vectors, self.name, unknown)
+            self._in_flight.remember(vectors)
+        # A blocking caller never waits for one in an event loop: it could block that very loop.
         scope = 0 if wait is BLOCKING else id(asyncio.get_running_loop())
-        lacking = list(dict.fromkeys(t for t in texts if t not in found))
-        mine, others = self._desk.divide(lacking, scope)
-        with self._desk.buying(mine, scope):
+        missing = list(dict.fromkeys(t for t in texts if t not in vectors))
+        mine, others = self._in_flight.claim(missing, scope)
+        with self._in_flight.fetching(mine, scope):
             if mine:
-                fresh = dict(zip(mine, await self._buy(list(mine), wait), strict=True))
+                fetched = dict(zip(mine, await self._embed(list(mine), wait), strict=True))
+                logger.debug("fetched %d vectors from %s", len(fetched), self.name)
                 if store is not None:
-                    await wait.work(store.store_text_vectors, self.name, fresh)
-                self._desk.keep(fresh)
-                found |= fresh
-                for text, promise in mine.items():
-                    promise.set_result(fresh[text])
+                    await wait.work(store.store_text_vectors, self.name, fetched)
+                self._in_flight.remember(fetched)
+                vectors |= fetched
+                for text, pending in mine.items():
+                    pending.set_result(fetched[text])
         if others:
-            found |= await self._from_others(others, wait, store)
-        return [found[text] for text in texts]
+            vectors |= await self._from_others(others, wait, store)
+        return [vectors[text] for text in texts]
 
     async def _from_others(
-        self, others: Mapping[str, _Promise], wait: Wait, store: Store | None
+        self, others: Mapping[str, _Pending], wait: Wait, store: Store | None
     ) -> dict[str, Vector]:
-        """What others bought; what they left is bought after all."""
-        found: dict[str, Vector] = {}
-        for text, promise in others.items():
-            vector = await wait.either(promise.result, partial(asyncio.wrap_future, promise))
+        """The vectors that other callers are fetching; those that they give up are fetched here."""
+        vectors: dict[str, Vector] = {}
+        for text, pending in others.items():
+            vector = await wait.either(pending.result, partial(asyncio.wrap_future, pending))
             if vector is not None:
-                found[text] = vector
-        left = [text for text in others if text not in found]
-        if left:
-            found |= zip(left, await self.vectors(left, wait, store), strict=True)
-        return found
+                vectors[text] = vector
+        given_up = [text for text in others if text not in vectors]
+        if given_up:
+            vectors |= zip(given_up, await self.vectors(given_up, wait, store), strict=True)
+        return vectors
 
-    async def _buy(self, texts: Sequence[str], wait: Wait) -> list[Vector]:
+    async def _embed(self, texts: Sequence[str], wait: Wait) -> list[Vector]:
         if not texts:
             return []
         batch = list(texts)
         with as_model_errors(self.name):
             if not (self.on_line or self.is_free):
                 begin_call(self.name)
-            found = await wait.either(
+            rows = await wait.either(
                 lambda: self.embeddings.embed_documents(batch),
                 lambda: self.embeddings.aembed_documents(batch),
             )
-            matrix = np.asarray(found, dtype=np.float32)
+            matrix = np.asarray(rows, dtype=np.float32)
         fits = matrix.ndim == 2 and len(matrix) == len(batch) and matrix.size > 0
         if not fits or not np.isfinite(matrix).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
@@ -189,15 +184,10 @@ EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, ConceptEmbeddings())
 
 
 def named_embeddings(embeddings: Embeddings | EmbeddingModel) -> EmbeddingModel:
-    """An embeddings object under its own name: its `model` where it has one, else its class."""
+    """An embedding model named after the `model` of a LangChain object, or else after its class."""
     if isinstance(embeddings, EmbeddingModel):
         return embeddings
-    given = (
-        getattr(embeddings, attribute, None) for attribute in ("model", "model_name", "model_id")
-    )
-    name = next((name for name in given if name), type(embeddings).__name__)
-    return (
-        EMBEDDED
-        if isinstance(embeddings, ConceptEmbeddings)
-        else EmbeddingModel(str(name), embeddings)
-    )
+    if isinstance(embeddings, ConceptEmbeddings):
+        return EMBEDDED
+    names = (getattr(embeddings, name, None) for name in ("model", "model_name", "model_id"))
+    return EmbeddingModel(str(next(filter(None, names), type(embeddings).__name__)), embeddings)

@@ -1,7 +1,8 @@
-"""The one seam to language models: a prompt in, a filled-in form out, or an error of one family.
+"""Ask a language model to fill in a form: messages in, a filled-in form or a `ModelError` out.
 
-Any LangChain chat model fits. Structured output is asked for in the way the model has it: a JSON
-schema, a function call, or plain JSON in the answer. It knows nothing of fraud.
+Every LangChain chat model can be used. Structured output is requested in the way that the model
+supports: by a JSON schema, by a function call, or as plain JSON in the answer. This module knows
+nothing of fraud; the prompts are in the folders of the nodes.
 """
 
 import json
@@ -9,7 +10,8 @@ import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, Final, Literal, TypeGuard, TypeVar
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final, Literal, TypeGuard, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -22,30 +24,24 @@ from acegraph.nodes.runtime.usage import begin_call, end_call, innermost
 from acegraph.state import AceError, Form, ModelAnswerInvalid, ModelRefused, ModelUnavailable
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
+    from langchain_core.language_models import BaseChatModel, LanguageModelInput
+    from langchain_core.runnables import Runnable
 
 Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
-
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _BEFORE_SCHEMAS = re.compile(r"gpt-3\.5|gpt-4(?:-|$)")
 _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
-"""How servers without structured output answer a request for it."""
+"""Statuses with which servers without structured output answer a request for it."""
 _FILTERED: Final = "content_filter"
 _NOT_THE_METHOD: Final = frozenset({_FILTERED, "context_length_exceeded", "model_not_found"})
-# What clients are known to raise when a server answers with something that is not the protocol.
+"""Codes of refusals that another method would not change."""
+# Clients are known to raise these when the answer of a server does not follow the protocol.
 _NOT_THE_PROTOCOL: Final = (
-    AssertionError,
-    AttributeError,
-    IndexError,
-    KeyError,
-    TypeError,
-    ValueError,
-    RecursionError,
-)
+    AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError
+)  # fmt: skip
 _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
 
 
@@ -60,8 +56,8 @@ class LanguageModel:
         secret: str | None = None,
         on_line: bool = False,
     ) -> None:
-        """Structured output is asked for by `method`, or in the way that the model's name suggests
-        with plain JSON as the way out. A model `on_line` is counted by its HTTP client.
+        """Without a `method`, the model's name suggests one, and plain JSON is used if the server
+        refuses that. If `on_line`, the HTTP client of the model counts its calls.
         """
         self.model = model
         self.name = str(getattr(model, "model_name", None) or type(model).__name__)
@@ -69,32 +65,33 @@ class LanguageModel:
         self.method: Method = method or _method_of(model, self.name)
         self._secret = secret
         self._on_line = on_line
-        self._structured: dict[tuple[type[Form], Method], Any] = {}
+        self._structured: dict[tuple[type[Form], Method], Runnable[LanguageModelInput, object]] = {}
 
     def fence(self, role: str, decision_id: str) -> Fence:
-        """Marks for what strangers wrote; a recording brings its own secret."""
+        """A fence for the untrusted texts of one prompt; a recording brings its own secret."""
         return Fence(f"{role} {decision_id}", self._secret)
 
     async def fill(self, form: type[F], messages: Sequence[BaseMessage], wait: Wait) -> F:
-        """Ask, and give the form filled in; `ModelError` for anything else.
+        """Send the messages and return the form that the model filled in, or raise `ModelError`.
 
-        An answer that cannot be read is asked for once more, with what is wrong with it.
+        If the answer cannot be read, the model is told what is wrong with it and asked once more.
         """
-        given = list(messages)
+        asked = list(messages)
         with as_model_errors(self.name):
-            answer, method = await self._ask_or_ask_plainly(form, given, wait)
+            answer, method = await self._ask_or_ask_plainly(form, asked, wait)
             try:
                 return self._read(form, answer)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
-            said = _text(answer["raw"]) or "(nothing)"
-            given += [AIMessage(said), HumanMessage(REPAIR.format(complaint=complaint))]
-            again: Method = method if method == "json_schema" else "prompt"
-            return self._read(form, await self._ask(form, given, again, wait))
+            text = _text(answer.raw) or "(nothing)"
+            asked += [AIMessage(text), HumanMessage(REPAIR.format(complaint=complaint))]
+            second: Method = method if method == "json_schema" else "prompt"
+            return self._read(form, await self._ask(form, asked, second, wait))
 
     async def _ask_or_ask_plainly(
         self, form: type[F], messages: list[BaseMessage], wait: Wait
-    ) -> tuple[dict[str, Any], Method]:
+    ) -> tuple["_Answer", Method]:
+        """The answer and its method, which is plain JSON if the server refused the first one."""
         try:
             return await self._ask(form, messages, self.method, wait), self.method
         except _client_errors() as error:
@@ -108,22 +105,25 @@ class LanguageModel:
 
     async def _ask(
         self, form: type[F], messages: list[BaseMessage], method: Method, wait: Wait
-    ) -> dict[str, Any]:
+    ) -> "_Answer":
         runnable, prompt = self._prepared(form, messages, method)
         if not self._on_line:
             begin_call(self.name)
-        answer = await wait.either(
+        output = await wait.either(
             lambda: runnable.invoke(prompt), lambda: runnable.ainvoke(prompt)
         )
-        found: dict[str, Any] = answer if isinstance(answer, dict) else {"raw": answer}
+        answer = _Answer(output)
+        if isinstance(output, dict):
+            answer = _Answer(output["raw"], output.get("parsed"), output.get("parsing_error"))
         if not self._on_line:
-            used = getattr(found.get("raw"), "usage_metadata", None) or {}
+            used = getattr(answer.raw, "usage_metadata", None) or {}
             end_call(self.name, used.get("input_tokens"), used.get("output_tokens"))
-        return found
+        return answer
 
     def _prepared(
         self, form: type[F], messages: list[BaseMessage], method: Method
-    ) -> tuple[Any, list[BaseMessage]]:
+    ) -> "tuple[Runnable[LanguageModelInput, object], list[BaseMessage]]":
+        """What to invoke, and with which messages."""
         if method == "prompt":
             schema = json.dumps(form.model_json_schema())
             return self.model, [*messages, HumanMessage(PLAIN_JSON.format(schema=schema))]
@@ -135,28 +135,28 @@ class LanguageModel:
             )
         return self._structured[form, method], messages
 
-    def _read(self, form: type[F], answer: dict[str, Any]) -> F:
-        raw = answer["raw"]
+    def _read(self, form: type[F], answer: "_Answer") -> F:
+        raw, parsed = answer.raw, answer.parsed
         if isinstance(raw, AIMessage):
-            self._refuse_what_is_no_answer(raw)
+            self._check_that_it_answers(raw)
         try:
-            parsed: Any = answer.get("parsed")
             if parsed is None and isinstance(raw, AIMessage) and raw.tool_calls:
                 parsed = form.model_validate(raw.tool_calls[0]["args"])
             if isinstance(parsed, form):
                 parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
                 return parsed
-            if found := _JSON.search(_text(raw)):
-                return form.model_validate_json(found[0])
-            if isinstance(error := answer.get("parsing_error"), ValidationError):
-                raise error
+            if json_object := _JSON.search(_text(raw)):
+                return form.model_validate_json(json_object[0])
+            if isinstance(answer.parsing_error, ValidationError):
+                raise answer.parsing_error
         except ValidationError as error:
             raise _Unreadable(f"{self.name}: {_first_complaint(error)}") from error
         except ValueError as error:
             raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
         raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
 
-    def _refuse_what_is_no_answer(self, message: AIMessage) -> None:
+    def _check_that_it_answers(self, message: AIMessage) -> None:
+        """Raise if the model refused, was cut off, or gave several answers."""
         refusal = message.additional_kwargs.get("refusal")
         reason = message.response_metadata.get("finish_reason")
         if refusal or reason == "content_filter":
@@ -167,13 +167,22 @@ class LanguageModel:
             raise _Unreadable(f"{self.name} gave {len(message.tool_calls)} answers, not one")
 
 
+@dataclass(frozen=True)
+class _Answer:
+    """What a model gave back, under the names that LangChain's structured output uses."""
+
+    raw: object
+    parsed: object = None
+    parsing_error: object = None
+
+
 class _Unreadable(ModelAnswerInvalid):
-    """The model answered, and the form cannot be read from it: worth asking once more."""
+    """The answer cannot be read as the form, so it is worth asking the model once more."""
 
 
 @contextmanager
 def as_client_errors(name: str) -> Iterator[None]:
-    """What a client raises because of the line or the server, as one family of errors."""
+    """Turn what a client raises because of the network or the server into a `ModelError`."""
     try:
         yield
     except (TimeoutError, ConnectionError) as error:
@@ -184,7 +193,7 @@ def as_client_errors(name: str) -> Iterator[None]:
 
 @contextmanager
 def as_model_errors(name: str) -> Iterator[None]:
-    """Whatever the client of this model raises, as one family of errors."""
+    """Turn whatever the client of this model raises into a `ModelError`."""
     try:
         with as_client_errors(name):
             yield
@@ -196,16 +205,15 @@ def as_model_errors(name: str) -> Iterator[None]:
         raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol") from error
 
 
-def is_chat_model(given: object) -> TypeGuard["BaseChatModel"]:
-    """Whether it is a LangChain chat model; if one exists its module is loaded, so none is
-    imported.
-    """
+def is_chat_model(value: object) -> TypeGuard["BaseChatModel"]:
+    """Whether a value is a LangChain chat model."""
+    # Nothing is imported: without its module no chat model can exist.
     loaded = sys.modules.get("langchain_core.language_models.chat_models")
-    return loaded is not None and isinstance(given, loaded.BaseChatModel)
+    return loaded is not None and isinstance(value, loaded.BaseChatModel)
 
 
 def _method_of(model: "BaseChatModel", name: str) -> Method:
-    from langchain_core.language_models import BaseChatModel  # 40 ms, for those who have a model
+    from langchain_core.language_models import BaseChatModel  # 40 ms, only if there is a model
 
     if type(model).with_structured_output is BaseChatModel.with_structured_output and (
         type(model).bind_tools is BaseChatModel.bind_tools
@@ -214,20 +222,20 @@ def _method_of(model: "BaseChatModel", name: str) -> Method:
     return "function_calling" if _BEFORE_SCHEMAS.search(name) else "json_schema"
 
 
-def _structured(model: "BaseChatModel", form: type[Form], method: Method) -> Any:
+def _structured(
+    model: "BaseChatModel", form: type[Form], method: Method
+) -> "Runnable[LanguageModelInput, object]":
     """A runnable that asks for the form, for any chat model."""
     from langchain_core.language_models import BaseChatModel
 
-    # LangChain's own implementation knows one method, and refuses to be told which.
-    own = type(model).with_structured_output is BaseChatModel.with_structured_output
-    how = {} if own else {"method": method}
-    return model.with_structured_output(form, include_raw=True, **how)
+    # LangChain's default implementation has one method and accepts no argument for it.
+    is_default = type(model).with_structured_output is BaseChatModel.with_structured_output
+    options = {} if is_default else {"method": method}
+    return model.with_structured_output(form, include_raw=True, **options)
 
 
-def _openai_options(form: type[Form], method: Method) -> dict[str, Any]:
-    """The options that ask for the form in OpenAI's protocol: what `with_structured_output` would
-    send, made once and not at every call.
-    """
+def _openai_options(form: type[Form], method: Method) -> dict[str, object]:
+    """The options that `with_structured_output` would send to OpenAI, built only once."""
     import openai
 
     name = form.__name__
@@ -245,8 +253,8 @@ def _is_about_the_request(error: BaseException) -> bool:
     return status in _ABOUT_THE_REQUEST and getattr(error, "code", None) not in _NOT_THE_METHOD
 
 
-def _text(raw: Any) -> str:
-    """What the model wrote: as text, or as the arguments of a call that was no good."""
+def _text(raw: object) -> str:
+    """What the model wrote, as text or as the arguments of a function call."""
     if not isinstance(raw, AIMessage):
         return raw.text if isinstance(raw, BaseMessage) else str(raw)
     calls = [json.dumps(call["args"]) for call in raw.tool_calls]
@@ -254,16 +262,16 @@ def _text(raw: Any) -> str:
 
 
 def _client_errors() -> tuple[type[BaseException], ...]:
-    """The errors of the HTTP clients in use; one that has raised is loaded, so none is imported."""
+    """The errors of all loaded HTTP clients; one that is not loaded cannot have raised anything."""
     loaded = ((sys.modules.get(module), error) for module, error in _CLIENT_ERRORS.items())
     return (LangChainException, *(getattr(module, error) for module, error in loaded if module))
 
 
 def _translated(name: str, error: BaseException) -> AceError:
-    """What went wrong, without the server's own words: they may repeat the key or the prompt."""
+    """What went wrong, without the server's message, which may repeat the key or the prompt."""
     import openai
 
-    if isinstance(error.__cause__, AceError):  # of our own making: a budget, a recording
+    if isinstance(error.__cause__, AceError):  # our own error: a budget or a recording
         return error.__cause__
     if isinstance(error, OutputParserException):
         return ModelAnswerInvalid(f"{name} gave an answer that cannot be read")

@@ -1,7 +1,7 @@
-"""When a request is made again, and after which pause. The only place that says so.
+"""Which failed requests are sent again, and after which pause; no other module decides this.
 
-The clients' own retries are switched off. A deadline covers all attempts and the pauses between
-them. It knows nothing of HTTP clients: a status, headers and the name of an error are enough.
+The retries of OpenAI's library are switched off. One deadline covers all attempts and the pauses
+between them. This module knows no HTTP client: it sees a status, headers and the name of an error.
 """
 
 import email.utils
@@ -12,44 +12,36 @@ from dataclasses import dataclass
 from typing import Final
 
 STATUSES: Final = frozenset({408, 409, 429, 500, 502, 503, 504, 529})
-"""Answers that a second request may change. 400, 401, 403, 404 and 422 say: not with this one."""
+"""Statuses that may change on a second attempt; 400, 401, 403, 404 and 422 do not."""
 ERRORS: Final = frozenset(
-    {
-        "ConnectError",
-        "ConnectTimeout",
-        "PoolTimeout",
-        "ReadError",
-        "ReadTimeout",
-        "RemoteProtocolError",
-        "WriteError",
-        "WriteTimeout",
-    }
+    "ConnectError ConnectTimeout PoolTimeout ReadError ReadTimeout RemoteProtocolError WriteError "
+    "WriteTimeout".split()
 )
-"""Failures of the line, by the name httpx gives them."""
+"""Failures of the connection, by the names of httpx."""
 HOPELESS: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
-"""Codes that come with status 429 and do not pass by waiting."""
+"""Codes that come with status 429 and do not go away by waiting."""
 
 
 @dataclass(frozen=True)
 class Retry:
-    """How long and how often one request is tried."""
+    """How long and how often one request is attempted."""
 
     attempts: int = 3
     deadline: float = 150.0
     """Seconds for all attempts together."""
     timeout: float = 60.0
-    """Seconds for one of them."""
+    """Seconds for one attempt."""
     first_pause: float = 0.5
     longest_pause: float = 8.0
 
     def pause_after_error(self, error: str, attempt: int) -> float | None:
-        """Seconds to wait after a failure of the line; None gives up."""
+        """Seconds to wait after a failure of the connection; None means give up."""
         return self._pause(attempt) if error in ERRORS else None
 
     def pause_after_status(
         self, status: int, headers: Mapping[str, str], code: str, attempt: int
     ) -> float | None:
-        """Seconds to wait after an answer; None takes it as it is.
+        """Seconds to wait before the next attempt; None means that this answer is final.
 
         >>> Retry().pause_after_status(429, {"retry-after": "7"}, "", attempt=1)
         7.0
@@ -59,19 +51,19 @@ class Retry:
         if status not in STATUSES or code in HOPELESS or headers.get("x-should-retry") == "false":
             return None
         pause = self._pause(attempt)
-        wanted = retry_after(headers)
-        return pause if pause is None or wanted is None else wanted
+        requested = retry_after(headers)
+        return pause if pause is None or requested is None else requested
 
     def _pause(self, attempt: int) -> float | None:
         if attempt >= self.attempts:
             return None
-        # Many that were turned away at once must not come back at once.
+        # Requests that were refused at the same moment must not all come back at the same moment.
         longest = min(self.first_pause * 2 ** (attempt - 1), self.longest_pause)
         return float(longest * random.uniform(0.75, 1.0))
 
 
 def retry_after(headers: Mapping[str, str]) -> float | None:
-    """The pause a server asks for, in seconds or as a date; None where it asks for none.
+    """The pause in seconds that a server asks for, as a number or a date; None if it asks for none.
 
     >>> retry_after({"retry-after-ms": "1500"})
     1.5

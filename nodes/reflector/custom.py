@@ -1,4 +1,4 @@
-"""A custom reflector: a chat model, a runnable or a function in the form the node calls."""
+"""A custom reflector: a chat model, a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Mapping
 from typing import Protocol
@@ -22,17 +22,16 @@ class Reflecting(Protocol):
     async def reflect_with(
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
-        """Reflect."""
-        ...
+        """One heuristic from a judged decision, or None."""
 
 
-def as_reflector(given: ReflectorLike) -> Reflecting:
-    """Bring a reflector to the form the node calls."""
-    if isinstance(given, Reflector):
-        return given
-    if given is None or isinstance(given, str | LanguageModel) or is_chat_model(given):
-        return Reflector(given)
-    return _CustomReflector(CustomCall(given, "reflector"))
+def as_reflector(reflector: ReflectorLike) -> Reflecting:
+    """A reflector in the form that the node calls."""
+    if isinstance(reflector, Reflector):
+        return reflector
+    if reflector is None or isinstance(reflector, str | LanguageModel) or is_chat_model(reflector):
+        return Reflector(reflector)
+    return _CustomReflector(CustomCall(reflector, "reflector"))
 
 
 class _CustomReflector:
@@ -53,9 +52,10 @@ class _CustomReflector:
         )
         if answer is None:
             return None
-        given = {"confidence": 0.5, **answer} if isinstance(answer, Mapping) else answer
+        if isinstance(answer, Mapping):
+            answer = {"confidence": 0.5, **answer}
         try:
-            form = ReflectionForm.model_validate(given)
+            form = ReflectionForm.model_validate(answer)
         except ValidationError as error:
             raise ModelAnswerInvalid(str(error.errors()[0]["msg"])) from error
         if not form.new_bullet.strip():

@@ -1,9 +1,8 @@
-"""Rule induction: the condition that best explains one mistake, found among labelled cases.
+"""Rule induction: find the condition that best explains one mistake among labelled cases.
 
-A beam search over conjunctions that hold on the case, scored by how much they would improve what
-the playbook already says; then every comparison of a found rule must earn its place. It returns
-nothing rather than a rule that chance explains. It knows tables and numbers, nothing of playbooks
-or prompts.
+A beam search tries conjunctions that hold on the case, scored by how much they would improve on
+what the playbook says. Then every comparison of a rule must earn its place. It returns nothing
+rather than a rule that chance explains. It knows tables and numbers, not playbooks or prompts.
 """
 
 from collections.abc import Mapping, Sequence
@@ -31,19 +30,18 @@ _PER_COMPARISON: Final = 0.7
 """Standard errors that a further comparison must bring: the shorter rule wins a near tie."""
 _LATER_SPREAD: Final = 4
 _BETTER_ELSEWHERE: Final = 1.0
-"""Standard errors by which a cut that leaves the case out may do better before the rule falls: the
-case is then an outlier that would only stretch somebody else's rule."""
+"""Standard errors by which a cut that excludes the case may do better before the rule is dropped:
+beyond that the case is an outlier that would only stretch another rule."""
 _TOO_FEW: Final = 40
 _FEW: Final = 50
-"""From how many cases on it is asked whether there is anything to learn, and asked in full."""
+"""With fewer cases than `_TOO_FEW` there is no signal check; beyond `_FEW` it gets stricter."""
 _SMALL: Final = 150
-"""Up to so many cases a further rule may need less, too, where there is."""
+"""Up to this many cases a signal lowers the demands on further rules too, not only the first."""
 _FLOOR: Final = 1.0
-"""Variance that a difference always has: a few cases about which the playbook was all too sure
-prove little."""
-
-
+"""The least variance of a difference: few cases prove little, however sure the playbook was."""
 Masks = NDArray[np.bool_]
+Conjunction = tuple[int, ...]
+"""A rule as the sorted row numbers of its comparisons in the masks."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +51,7 @@ class Induced:
     condition: Condition
     evidence: Backtest
     tried: int
-    """How many conditions were looked at: what its significance was corrected for."""
+    """How many conditions the search could have found; the significance is corrected for them."""
 
 
 @one_blas_thread
@@ -63,13 +61,13 @@ def induce(
     table: CaseTable,
     log_odds: Numbers,
     *,
-    known: frozenset[str] = frozenset(),
+    known_fields: frozenset[str] = frozenset(),
     gate: Gate | None = gate_of("standard"),  # noqa: B008
 ) -> Induced | None:
     """The best condition that holds on these fields and argues for this label, or None.
 
-    `log_odds` is what the playbook says of each case now, `known` the fields that its proven rules
-    use. Without a gate the best condition of the search is given, whatever it is worth.
+    `log_odds` is what the playbook says of each case now; its proven rules use `known_fields`.
+    Without a gate the best condition of the search is returned, proven or not.
     """
     if not can_prove(table):
         return None
@@ -78,73 +76,122 @@ def induce(
     if not tests:
         return None
     rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
-    hunt = _Hunt(fields, label, table, log_odds, known, grid, tests, masks, rest)
-    found = hunt.best(gate)
-    if found or gate is None or gate.given_signal is None or (known and len(table) > _SMALL):
-        return found
-    # No rule stands alone. Where something is to be found, the best will do: the first, and from
-    # few cases further ones; from many, what rides along with a known field would pass as well.
-    # The question is asked again as cases come in: not too early, and later with less patience.
+    search = _RuleSearch(fields, label, table, log_odds, known_fields, grid, tests, masks, rest)
+    induced = search.best(gate)
+    if induced or gate is None or gate.given_signal is None:
+        return induced
+    # No rule is proven alone. If all fields together show a signal, a first rule needs less proof.
+    if known_fields and len(table) > _SMALL:
+        return None  # comparisons that only go along with a known field would pass too
+    # The check runs again as cases come in: not too early, and later with a smaller allowance.
     allowed = gate.signal * min(1.0, _FEW / len(table)) if len(table) >= _TOO_FEW else 0.0
-    is_there = allowed >= FINEST and chance_of_no_signal(table, grid, log_odds) <= allowed
-    return hunt.best(gate.given_signal) if is_there else None
+    has_signal = allowed >= FINEST and chance_of_no_signal(table, grid, log_odds) <= allowed
+    return search.best(gate.given_signal) if has_signal else None
 
 
 @dataclass(frozen=True)
-class _Hunt:
-    """The search for a rule on one case."""
+class _RuleSearch:
+    """The search for a rule that holds on one case."""
 
     fields: Mapping[str, Scalar]
     label: Verdict
     table: CaseTable
     log_odds: Numbers
-    known: frozenset[str]
+    known_fields: frozenset[str]
     grid: Grid
     tests: Sequence[Comparison]
     masks: Masks
     rest: Residuals
 
     @cached_property
-    def _candidates(self) -> list[tuple[int, ...]]:
-        return _Search(self.masks, self.rest).run()
+    def _candidates(self) -> list[Conjunction]:
+        return _BeamSearch(self.masks, self.rest).run()
 
     def best(self, gate: Gate | None) -> Induced | None:
-        """The best rule that meets the demands."""
+        """The best rule that meets the demands of a level of proof."""
         marks = sum(len(marks) for marks in self.grid.values())
-        seen: set[tuple[int, ...]] = set()
-        for found in self._candidates:
-            rule = found
-            if gate:
-                bars = _bars(self.grid, marks, self.known, gate)
-                rule = _earned(found, self.tests, self.masks, self.rest, bars)
+        seen: set[Conjunction] = set()
+        for candidate in self._candidates:
+            rule = self._pruned(candidate, self._bars(marks, gate)) if gate else candidate
             if not rule or rule in seen:
                 continue
             seen.add(rule)
-            whole = _simplest(Condition(tuple(self.tests[i] for i in rule), self.label))
-            condition = _fine_cut(whole, self.fields, self.table, self.grid, self.rest)
+            coarse = _simplest(Condition(tuple(self.tests[i] for i in rule), self.label))
+            condition = self._with_fine_cuts(coarse)
             if condition is None:
                 continue
             evidence = backtest(condition, self.table, self.log_odds)
             further = len(condition.comparisons) - 1
-            tried = max(marks, 1) * (_LATER_SPREAD if self.known else max(marks, 1)) ** further
+            spread = _LATER_SPREAD if self.known_fields else max(marks, 1)
+            tried = max(marks, 1) * spread**further
             if gate and (evidence.gain < gate.min_gain or evidence.p_chance * tried > gate.first):
                 continue
             return Induced(condition, evidence, tried)
         return None
 
+    def _bars(self, marks: int, gate: Gate) -> dict[str, float]:
+        """The z that a comparison on each field must reach."""
+        bars = {}
+        for name, of_field in self.grid.items():
+            is_known = name in self.known_fields
+            bars[name] = gate.bar(len(of_field) if is_known else marks, is_known=is_known)
+        return bars
 
-class _Search:
-    """Beam search: conjunctions as sorted tuples of row numbers of `masks`."""
+    def _pruned(self, kept: Conjunction, bars: Mapping[str, float]) -> Conjunction:
+        """A rule without the comparisons that miss their bars, the weakest dropped first."""
+        while kept:
+            fired: Masks = np.logical_and.reduce(self.masks[list(kept)])
+            margin = {}
+            for i in kept:
+                others = [j for j in kept if j != i]
+                barred: Masks = np.logical_and.reduce(self.masks[others]) & ~fired
+                contrast = self.rest.contrast(fired, barred, _FLOOR)
+                margin[i] = contrast - bars[self.tests[i].field]
+            weakest = min(kept, key=margin.__getitem__)
+            if margin[weakest] >= 0:
+                return kept
+            kept = tuple(i for i in kept if i != weakest)
+        return ()
+
+    def _with_fine_cuts(self, condition: Condition) -> Condition | None:
+        """The condition with each cut moved to the best place between its neighbours on the grid.
+
+        None where a cut that excludes the case does clearly better: then the case is an outlier.
+        """
+        tests = list(condition.comparisons)
+        for at, test in enumerate(tests):
+            value, column = self.fields.get(test.field), self.table.column(test.field)
+            if test.op not in ("<", ">=") or column is None or not isinstance(value, int | float):
+                continue
+            others = np.ones(len(self.table), dtype=bool)
+            for other in (*tests[:at], *tests[at + 1 :]):
+                others &= other.holds_over(self.table)
+            cuts = np.unique(column.numbers[~np.isnan(column.numbers)])
+            z = _z_of_cuts(column.numbers, cuts, test.op, others, self.rest)
+            marks = np.array([m for m in self.grid[test.field] if isinstance(m, int | float)])
+            low = marks[marks < test.value].max(initial=cuts[0])
+            high = marks[marks > test.value].min(initial=cuts[-1])
+            includes = (value >= cuts) if test.op == ">=" else (value < cuts)
+            allowed = np.where((cuts > low) & (cuts <= high) & includes, z, -np.inf)
+            best = int(np.argmax(allowed))
+            if z.max() > allowed[best] + _BETTER_ELSEWHERE:
+                return None
+            tests[at] = Comparison(test.field, test.op, roundest(cuts[best - 1], cuts[best]))
+        return Condition(tuple(tests), condition.verdict)
+
+
+class _BeamSearch:
+    """A beam search over conjunctions of the comparisons in `masks`."""
 
     def __init__(self, masks: Masks, rest: Residuals) -> None:
         self._masks = masks.astype(np.float32)
         self._gradient = rest.gradient.astype(np.float32)
         self._variance = rest.variance.astype(np.float32)
 
-    def run(self) -> list[tuple[int, ...]]:
+    def run(self) -> list[Conjunction]:
         """The best conjunctions, best first."""
-        scores: dict[tuple[int, ...], float] = {}
-        beam: list[tuple[int, ...]] = [()]
+        scores: dict[Conjunction, float] = {}
+        beam: list[Conjunction] = [()]
         for depth in range(1, MAX_COMPARISONS + 1):
             scored = self._extend(beam)
             beam = sorted(scored, key=lambda rule: -scored[rule])[:_BEAM]
@@ -154,16 +201,16 @@ class _Search:
         worthy = [rule for rule, score in scores.items() if score > 0]
         return sorted(worthy, key=lambda rule: -scores[rule])[:_CANDIDATES]
 
-    def _extend(self, beam: list[tuple[int, ...]]) -> dict[tuple[int, ...], float]:
-        """The z of every conjunction that adds one comparison to one of the beam."""
+    def _extend(self, beam: list[Conjunction]) -> dict[Conjunction, float]:
+        """The z of the best conjunctions that add one comparison to one of the beam."""
         together = np.array([self._masks[list(rule)].prod(axis=0) for rule in beam])
         fires = together @ self._masks.T
         gains = (together * self._gradient) @ self._masks.T
         spread = (together * self._variance) @ self._masks.T
         z = np.where(fires >= _MIN_FIRES, gains / np.sqrt(spread + 0.5), -np.inf)
-        if beam[0]:  # a comparison that excludes no case says nothing
+        if beam[0]:  # a comparison that excludes no case adds nothing
             z[fires >= together.sum(axis=1, keepdims=True) - 0.5] = -np.inf
-        scored: dict[tuple[int, ...], float] = {}
+        scored: dict[Conjunction, float] = {}
         for row, rule in enumerate(beam):
             for column in np.argsort(-z[row])[: 4 * _BEAM]:
                 if z[row, column] > 0 and column not in rule:
@@ -174,7 +221,7 @@ class _Search:
 def _comparisons(
     fields: Mapping[str, Scalar], grid: Grid, table: CaseTable
 ) -> tuple[list[Comparison], Masks]:
-    """Every comparison worth trying that holds on these fields, and where it holds."""
+    """Every comparison worth trying that holds on these fields, and the cases where it holds."""
     tests: list[Comparison] = []
     for name, marks in grid.items():
         column, value = table.column(name), fields.get(name)
@@ -182,8 +229,8 @@ def _comparisons(
         if value is None:
             tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
-            own = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true
-            tests.extend(Comparison(name, "is", mark) for mark in own)
+            equal = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true
+            tests.extend(Comparison(name, "is", mark) for mark in equal)
             tests.extend(Comparison(name, "is not", v) for v in common_values(column) if v != value)
         elif column.is_numeric:
             for cut in marks:
@@ -195,72 +242,8 @@ def _comparisons(
     return kept, np.array([masks[i] for i in useful]) if kept else np.zeros((0, 0), dtype=bool)
 
 
-def _bars(grid: Grid, marks: int, known: frozenset[str], gate: Gate) -> dict[str, float]:
-    """The z that a comparison on each field must reach."""
-    return {
-        name: gate.bar(len(own) if name in known else marks, is_known=name in known)
-        for name, own in grid.items()
-    }
-
-
-def _earned(
-    rule: Sequence[int],
-    tests: Sequence[Comparison],
-    masks: Masks,
-    rest: Residuals,
-    bars: Mapping[str, float],
-) -> tuple[int, ...]:
-    """The rule without the comparisons that ride along: what remains earns its place."""
-    kept = tuple(rule)
-    while kept:
-        fired: Masks = np.logical_and.reduce(masks[list(kept)])
-        margin = {}
-        for i in kept:
-            others = [j for j in kept if j != i]
-            barred: Masks = np.logical_and.reduce(masks[others]) & ~fired
-            margin[i] = rest.contrast(fired, barred, _FLOOR) - bars[tests[i].field]
-        weakest = min(kept, key=margin.__getitem__)
-        if margin[weakest] >= 0:
-            return kept
-        kept = tuple(i for i in kept if i != weakest)
-    return ()
-
-
-def _fine_cut(
-    condition: Condition,
-    fields: Mapping[str, Scalar],
-    table: CaseTable,
-    grid: Grid,
-    rest: Residuals,
-) -> Condition | None:
-    """Each cut moved to the best place between its neighbours on the grid.
-
-    None where a cut that leaves the case out does clearly better: then the case is an outlier.
-    """
-    tests = list(condition.comparisons)
-    for at, test in enumerate(tests):
-        value, column = fields.get(test.field), table.column(test.field)
-        if test.op not in ("<", ">=") or column is None or not isinstance(value, int | float):
-            continue
-        others = np.ones(len(table), dtype=bool)
-        for other in (*tests[:at], *tests[at + 1 :]):
-            others &= other.holds_over(table)
-        cuts = np.unique(column.numbers[~np.isnan(column.numbers)])
-        z = _z_of_cuts(column.numbers, cuts, test.op, others, rest)
-        marks = np.array([mark for mark in grid[test.field] if isinstance(mark, int | float)])
-        low = marks[marks < test.value].max(initial=cuts[0])
-        high = marks[marks > test.value].min(initial=cuts[-1])
-        includes = (value >= cuts) if test.op == ">=" else (value < cuts)
-        allowed = np.where((cuts > low) & (cuts <= high) & includes, z, -np.inf)
-        best = int(np.argmax(allowed))
-        if z.max() > allowed[best] + _BETTER_ELSEWHERE:
-            return None
-        tests[at] = Comparison(test.field, test.op, roundest(cuts[best - 1], cuts[best]))
-    return Condition(tuple(tests), condition.verdict)
-
-
 def _z_of_cuts(numbers: Numbers, cuts: Numbers, op: str, others: Masks, rest: Residuals) -> Numbers:
-    """The z of the rule for every place at which one of its numbers could be cut."""
+    """The z of a rule for every value at which one of its comparisons could cut."""
     inside = others & ~np.isnan(numbers)
     order = np.argsort(numbers[inside], kind="stable")
     gains = np.insert(np.cumsum(rest.gradient[inside][order]), 0, 0.0)
@@ -273,19 +256,17 @@ def _z_of_cuts(numbers: Numbers, cuts: Numbers, op: str, others: Masks, rest: Re
 
 
 def _simplest(condition: Condition) -> Condition:
-    """Without comparisons that a stricter one of the same field and direction implies."""
+    """A condition without comparisons that a stricter one of the same field implies."""
     strictest: dict[tuple[str, str, Scalar], Comparison] = {}
-    for c in condition.comparisons:
-        if c.op not in ("<", ">="):
-            strictest[c.field, c.op, c.value] = c
-            continue
-        before = strictest.get((c.field, c.op, None))
-        if before is None or _stricter(c, before):
-            strictest[c.field, c.op, None] = c
+    for test in condition.comparisons:
+        is_cut = test.op in ("<", ">=")
+        key = (test.field, test.op, None if is_cut else test.value)
+        if not is_cut or key not in strictest or _is_stricter(test, strictest[key]):
+            strictest[key] = test
     return Condition(tuple(strictest.values()), condition.verdict)
 
 
-def _stricter(left: Comparison, right: Comparison) -> bool:
+def _is_stricter(left: Comparison, right: Comparison) -> bool:
     assert isinstance(left.value, int | float)
     assert isinstance(right.value, int | float)
     return left.value > right.value if left.op == ">=" else left.value < right.value

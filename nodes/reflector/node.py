@@ -1,7 +1,8 @@
-"""The reflector as a graph node: write a heuristic from a judged decision, or nothing."""
+"""The reflector as a graph node: write a heuristic from a judged decision, or none."""
 
 from __future__ import annotations
 
+import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class ReflectorNode:
@@ -28,10 +31,11 @@ class ReflectorNode:
     reflector: Reflecting
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
-        """Write a heuristic from the judged decision, or nothing."""
+        """Write a heuristic from the judged decision, or none."""
         try:
             reflection = await reflect_on(Lesson.of(state), self.reflector, self.playbook, wait)
         except ModelError as error:
+            logger.warning("reflector undecided: %s", type(error).__name__)
             return {"undecided": f"reflector: {error}"}
         return {"reflection": reflection}
 
@@ -39,7 +43,7 @@ class ReflectorNode:
 async def reflect_on(
     lesson: Lesson, reflector: Reflecting, playbook: ReadablePlaybook, wait: Wait
 ) -> Reflection | None:
-    """The heuristic that a reflector draws from a lesson, with all the evidence there is."""
+    """The heuristic that a reflector draws from a lesson, with the evidence of the playbook."""
     node, source = lesson.settings["node"], lesson.settings["source"]
     table = await wait.work(playbook.cases, node)
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))

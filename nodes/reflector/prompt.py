@@ -1,4 +1,4 @@
-"""What the reflector's language model is told: a constant, and the function that fills it in."""
+"""The prompt of the reflector: a constant text, and the function that fills it in."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -7,7 +7,7 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from acegraph.nodes.models.fence import _FENCED, Fence, _one_line
+from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.state import Case
 
 REFLECTOR: Final = f"""\
@@ -18,20 +18,17 @@ the rule should tell those of one answer from those of the other. If the rule ca
 transaction's fields, also give it as a condition of at most three comparisons and the verdict that \
 follows; it is checked on past cases before it is believed. If there is nothing to learn, leave new_bullet \
 empty.
-{_FENCED}"""
-
+{FENCE_NOTICE}"""
 
 _LONGEST_CASE: Final = 1_000
-"""Characters of a past case: it is there to be compared with, not to be decided."""
-
-
+"""Characters of a past case: it serves for comparison, not for a decision."""
 VERSION: Final = blake2b(REFLECTOR.encode(), digest_size=4).hexdigest()
-"""Of the reflector's prompt; it is kept with every bullet that a model wrote."""
+"""The version of the reflector's prompt; it is stored with every bullet that a model wrote."""
 
 
 @dataclass(frozen=True)
 class Mistake:
-    """What the reflector is told of a judged decision."""
+    """A judged decision as the reflector's prompt shows it."""
 
     text: str
     predicted: str
@@ -40,22 +37,22 @@ class Mistake:
     field_names: Sequence[str] = ()
     """The fields that a condition may use."""
     similar: Sequence[Case] = ()
-    """Labelled past cases that resemble it, of both outcomes."""
+    """Labelled past cases of both outcomes that resemble the transaction."""
 
 
-def reflector_messages(told: Mistake, fence: Fence) -> list[BaseMessage]:
+def reflector_messages(mistake: Mistake, fence: Fence) -> list[BaseMessage]:
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
-    outcome = "right" if told.predicted == told.correct else "wrong"
-    fields = ", ".join(_one_line(name) for name in told.field_names) or "(none)"
+    outcome = "right" if mistake.predicted == mistake.correct else "wrong"
+    fields = ", ".join(one_line(name) for name in mistake.field_names) or "(none)"
     past = "\n".join(
-        f"Correct answer {c.label}:\n{fence(c.text[:_LONGEST_CASE])}" for c in told.similar
+        f"Correct answer {c.label}:\n{fence(c.text[:_LONGEST_CASE])}" for c in mistake.similar
     )
     return [
         SystemMessage(REFLECTOR),
         HumanMessage(
-            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(told.text)}\n\n"
-            f"Decision: {told.predicted}, which was {outcome}. Correct answer: {told.correct}\n"
-            f"The agent's reasoning:\n{fence(told.reasoning or '(none given)')}\n\n"
+            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(mistake.text)}\n\n"
+            f"Decision: {mistake.predicted}, which was {outcome}. Correct answer: {mistake.correct}\n"
+            f"The agent's reasoning:\n{fence(mistake.reasoning or '(none given)')}\n\n"
             f"Past cases that resemble it:\n{past or '(none)'}"
         ),
     ]

@@ -1,14 +1,13 @@
-"""The reflector: from one judged decision to one heuristic, or to nothing.
+"""The reflector: draws one heuristic from one judged decision, or none.
 
-A language model writes prose, perhaps with a condition; the embedded one induces a condition from
-the labelled cases it is given, or, used alone, from those it has seen. It proposes; what may act is
-for the curator to say.
+A language model writes prose, perhaps with a condition. The embedded reflector induces a condition
+from labelled cases (induction.py). The reflector proposes; the curator decides what may act.
 """
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
@@ -42,7 +41,6 @@ from acegraph.state.values.condition import ConditionData
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-
 _PROBLEMS: Final[dict[str, str]] = {
     "location_fraud": "country vpn distance ip city state lat lng region travel address",
     "merchant_risk": "merchant category rating store shop",
@@ -52,28 +50,28 @@ _PROBLEMS: Final[dict[str, str]] = {
     "amount_anomaly": "amount amt usual price value ratio",
     "timing": "hour weekday month time date day",
 }
-"""Kinds of problem, and the words in the names of the fields that they are about."""
+"""Kinds of problem, and the words in field names by which each is recognised."""
 
 
 @dataclass(frozen=True)
 class Judged:
-    """One judged decision, and what is known beside it."""
+    """One judged decision with the evidence for learning from it."""
 
     transaction: Transaction
     predicted: Verdict
     correct: Verdict
     reasoning: str = ""
     table: CaseTable = field(default_factory=CaseTable)
-    """The labelled cases known at this time."""
+    """The labelled cases known so far."""
     bullets: Sequence[Bullet] = ()
-    """What the playbook already says."""
+    """The active bullets of the playbook."""
     decision_id: str = ""
 
 
 class Reflector:
-    """Writes heuristics. Used alone it remembers the cases it was given.
+    """Writes heuristics. Used outside the graph it remembers the cases that it was called with.
 
-    `gate` says how much proof the embedded one wants before it proposes (nodes/gate.py).
+    `gate` is the level of proof that the embedded reflector needs (evidence/proof_levels.py).
     """
 
     def __init__(
@@ -89,44 +87,44 @@ class Reflector:
 
     async def reflect(
         self,
-        query: str | Mapping[str, Any],
+        query: str | Mapping[str, object],
         predicted: str,
         correct: str,
         node: str,
         agent_reasoning: str = "",
     ) -> Reflection | None:
-        """One heuristic from one judged decision, or None where there is nothing to learn."""
+        """One heuristic from one judged decision, or None if there is nothing to learn."""
         transaction, label = Transaction.of(query), parse_verdict(correct)
         model = resolve_model("reflector", self._model, None)
         if model is not None:
-            said = parse_verdict(predicted)
-            return await self._ask(
-                model, Judged(transaction, said, label, agent_reasoning), AWAITING
-            )
+            judged = Judged(transaction, parse_verdict(predicted), label, agent_reasoning)
+            return await self._ask(model, judged, AWAITING)
         table = self._memory.setdefault(node, CaseTable())
         fields = read_fields(transaction)
         table.add(Case(str(len(table)), fields, label, transaction.text))
-        known = self._proposed.setdefault(node, [])
-        if any(c.verdict == label and c.holds(fields) for c in known):
+        rules = self._proposed.setdefault(node, [])
+        if any(rule.verdict == label and rule.holds(fields) for rule in rules):
             return None
-        log_odds = _with_rules(table, known)
-        found = induce_bullet(transaction, label, table, log_odds, _fields_of(known), self._gate)
-        if found:
-            known.append(Condition.from_json(found["condition"] or {}))
-        return found
+        log_odds = _log_odds_with(rules, table)
+        reflection = induce_bullet(
+            transaction, label, table, log_odds, _fields_of(rules), self._gate
+        )
+        if reflection:
+            rules.append(Condition.from_json(reflection["condition"] or {}))
+        return reflection
 
     async def reflect_with(
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
-        """Reflect with a playbook's evidence; the graph's node runs this."""
+        """Reflect with the evidence of a playbook; the graph's node calls this."""
         model = resolve_model("reflector", self._model, name)
         if model is not None:
             return await self._ask(model, judged, wait)
-        return await wait.work(_induce_beside, judged, self._gate)
+        return await wait.work(_induce_with_playbook, judged, self._gate)
 
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
         fields = read_fields(judged.transaction)
-        told = Mistake(
+        mistake = Mistake(
             judged.transaction.text,
             judged.predicted,
             judged.correct,
@@ -135,7 +133,7 @@ class Reflector:
             similar_cases(fields, judged.transaction.text, judged.table),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
-        form = await model.fill(ReflectionForm, reflector_messages(told, fence), wait)
+        form = await model.fill(ReflectionForm, reflector_messages(mistake, fence), wait)
         if not form.new_bullet.strip():
             return None
         return Reflection(
@@ -148,8 +146,8 @@ class Reflector:
         )
 
 
-def _induce_beside(judged: Judged, gate: Gate | None) -> Reflection | None:
-    """What a playbook's bullets leave unexplained, explained."""
+def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | None:
+    """A rule for what the bullets of a playbook leave unexplained."""
     proven = [b.condition for b in judged.bullets if b.proof == "proven" and b.condition]
     log_odds = log_odds_over(judged.table, judged.bullets)
     return induce_bullet(
@@ -166,34 +164,36 @@ def induce_bullet(
     label: Verdict,
     table: CaseTable,
     log_odds: Numbers,
-    known: frozenset[str],
+    known_fields: frozenset[str],
     gate: Gate | None,
 ) -> Reflection | None:
-    """The embedded reflector: the condition that best explains this case, where one is proven."""
-    found = induce(read_fields(transaction), label, table, log_odds, known=known, gate=gate)
-    if found is None:
+    """The proven condition that best explains a case; earlier rules use the `known_fields`."""
+    fields = read_fields(transaction)
+    induced = induce(fields, label, table, log_odds, known_fields=known_fields, gate=gate)
+    if induced is None:
         return None
     return Reflection(
-        new_bullet=found.condition.render(),
-        problem_types=problem_types(found.condition.fields),
-        confidence=round(found.evidence.precision_low, 4),
-        condition=found.condition.to_json(),
+        new_bullet=induced.condition.render(),
+        problem_types=problem_types(induced.condition.fields),
+        confidence=round(induced.evidence.precision_low, 4),
+        condition=induced.condition.to_json(),
         author=NO_LANGUAGE_MODEL,
     )
 
 
 def problem_types(fields: Iterable[str]) -> list[str]:
-    """The kinds of problem that some fields are about.
+    """The kinds of problem that some fields belong to, by the words in their names.
 
     >>> problem_types(["country_changed", "amount"])
     ['location_fraud', 'amount_anomaly']
     """
     words = {word for name in fields for word in re.split(r"[^a-z]+", name.lower())}
-    found = [kind for kind, about in _PROBLEMS.items() if words & set(about.split())]
-    return found or ["pattern"]
+    kinds = [kind for kind, about in _PROBLEMS.items() if words & set(about.split())]
+    return kinds or ["pattern"]
 
 
-def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
+def _log_odds_with(rules: Sequence[Condition], table: CaseTable) -> Numbers:
+    """The log-odds that scorecard and rules together give to every case."""
     start = scorecard_over(table)
     if not rules:
         return start
@@ -205,9 +205,7 @@ def _with_rules(table: CaseTable, rules: Sequence[Condition]) -> Numbers:
 def _checked_condition(
     form: ReflectionForm, fields: Fields, correct: Verdict
 ) -> ConditionData | None:
-    """A model's condition is believed only if it can be read, holds on the case it came from, and
-    argues for the right answer there.
-    """
+    """A model's condition, if it can be read, holds on its own case and is right about it."""
     if form.condition is None:
         return None
     try:

@@ -1,7 +1,7 @@
-"""Past cases that resemble a transaction, of both outcomes: what a reflector compares it with.
+"""Past cases of both outcomes that resemble a transaction, for the reflector's prompt.
 
 The distance is Gower's: per field the difference in units of the field's spread, or 0 and 1 for
-words and flags, averaged over the fields of the transaction. It knows nothing of models.
+words and flags, averaged over the fields of the transaction. This module knows nothing of models.
 """
 
 from collections.abc import Mapping
@@ -12,24 +12,20 @@ from numpy.typing import NDArray
 
 from acegraph.state import Case, CaseTable, Scalar
 
-PER_OUTCOME: Final = 2
+_PER_OUTCOME: Final = 2
 _SPREAD: Final = (5, 95)
-"""Percentiles: one amount of a million must not make all others alike."""
+"""The percentiles that bound a field's spread: an outlier must not make all other values alike."""
 
 
-def similar_cases(
-    fields: Mapping[str, Scalar], text: str, table: CaseTable, each: int = PER_OUTCOME
-) -> list[Case]:
+def similar_cases(fields: Mapping[str, Scalar], text: str, table: CaseTable) -> list[Case]:
     """The nearest cases of either outcome, nearest first; never the transaction itself."""
     if not len(table) or not fields:
         return []
-    away = distances(fields, table)
-    cases = list(table)
+    away, cases = distances(fields, table), list(table)
     order = [int(i) for i in np.argsort(away, kind="stable") if cases[i].text != text]
-    picked = [
-        i for fraud in (True, False) for i in [j for j in order if table.fraud[j] == fraud][:each]
-    ]
-    return [cases[i] for i in sorted(picked, key=lambda i: (away[i], i))]
+    frauds = [i for i in order if table.fraud[i]][:_PER_OUTCOME]
+    honest = [i for i in order if not table.fraud[i]][:_PER_OUTCOME]
+    return [cases[i] for i in sorted(frauds + honest, key=lambda i: (away[i], i))]
 
 
 def distances(fields: Mapping[str, Scalar], table: CaseTable) -> NDArray[np.float64]:

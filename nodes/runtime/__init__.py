@@ -1,1 +1,1 @@
-"""How a node runs: synchronous or not, metered, stopped for a person, with what it passes on."""
+"""How a node runs: synchronous or asynchronous, metered, and interrupted to ask a person."""

@@ -1,29 +1,26 @@
-"""Stop a run until a person has answered."""
+"""Stop a run until a person has answered.
 
-from collections.abc import Callable
-from typing import Any
+The forms of the answers are in state/run/review_answers.py.
+"""
+
+from collections.abc import Callable, Mapping
 
 from langgraph.config import get_config
 from langgraph.types import interrupt
 
 from acegraph.state import InvalidAnswer
-from acegraph.state.run.review_answers import (
-    AnyAnswer,
-    ApprovalAnswer,
-    VerdictAnswer,
-    read_answer,
-)
+from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer, read_answer
 
 
 def ask(
     form: type[AnyAnswer],
-    question: dict[str, Any],
+    question: Mapping[str, object],
     check: Callable[[AnyAnswer], None] = lambda answer: None,
 ) -> AnyAnswer:
-    """Stop the run until there is an answer of this form; a wrong one is asked for again."""
+    """Stop the run until there is an answer of this form; after a wrong one, ask again."""
 
     def check_all(answer: AnyAnswer) -> None:
-        # A server with users knows who resumes, and server/auth.py whose thread it is.
+        # A server with users states who resumes the run; graph/server/auth.py sets the owner.
         config = get_config()
         user = config.get("configurable", {}).get("langgraph_auth_user_id")
         if user and answer.who != user:
@@ -45,5 +42,5 @@ def ask(
 
 
 def answer_fields(form: type[VerdictAnswer] | type[ApprovalAnswer]) -> dict[str, str]:
-    """What the answer has to hold, for whoever shows the question."""
+    """The fields of an answer with their descriptions, for the program that shows the question."""
     return {name: field.description or "" for name, field in form.model_fields.items()}

@@ -2,14 +2,17 @@
 
 from collections.abc import Callable
 from functools import lru_cache, wraps
-from typing import Any, ParamSpec, TypeVar
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
+
+if TYPE_CHECKING:
+    from threadpoolctl import ThreadpoolController
 
 P = ParamSpec("P")
 T = TypeVar("T")
 
 
 def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
-    """Run a function with one BLAS thread, and leave the setting as it was."""
+    """Decorate a function so that it runs with one BLAS thread; the setting is restored after."""
 
     @wraps(function)
     def limited(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -20,8 +23,8 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
 
 @lru_cache(maxsize=1)
-def _controller() -> Any:
-    import scipy.linalg  # noqa: F401 - scipy brings a BLAS of its own, to be limited as well
+def _controller() -> "ThreadpoolController":
+    import scipy.linalg  # noqa: F401 - scipy loads a second BLAS, which must be limited as well
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -1,11 +1,10 @@
 """A node of the graph: one coroutine body that runs under `invoke` and under `ainvoke`.
 
-LangGraph gives a plain function a thread under `ainvoke` and refuses a coroutine under `invoke`;
-nodes that wait for models need neither (see nodes/waiting.py).
+LangGraph runs a plain function in a thread under `ainvoke` and refuses a coroutine under `invoke`.
+A step has neither limitation (see sync_async.py).
 """
 
 from collections.abc import Callable, Coroutine
-from typing import Any
 
 from langchain_core.runnables import Runnable, RunnableConfig
 
@@ -14,32 +13,26 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
 from acegraph.state.run.schema import Update
 
-Body = Callable[[AceState, Wait], Coroutine[Any, Any, Update]]
+Body = Callable[[AceState, Wait], Coroutine[object, None, Update]]
 
 
 class Step(Runnable[AceState, Update]):
-    """A body as a node; what its models cost is noted in the state under the node's name."""
+    """Runs a body as a node, and writes the usage of its models under its name into the state."""
 
     def __init__(self, body: Body, name: str) -> None:
         self._body = body
         self.name = self.step = name
 
     def invoke(
-        self,
-        input: AceState,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
-        """Run the body, waiting on the spot."""
+        """Run the body in this thread, which waits with it."""
         return finish(self._run(input, BLOCKING))
 
     async def ainvoke(
-        self,
-        input: AceState,
-        config: RunnableConfig | None = None,
-        **kwargs: Any,
+        self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
-        """Run the body without blocking the loop."""
+        """Run the body without blocking the event loop."""
         return await self._run(input, AWAITING)
 
     async def _run(self, state: AceState, wait: Wait) -> Update:

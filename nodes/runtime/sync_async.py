@@ -1,9 +1,10 @@
-"""One body for a synchronous and an asynchronous call.
+"""One function body for synchronous and asynchronous callers.
 
-A step that may wait (for a model, for the disk) is written once, as a coroutine that is told how to
-wait. `BLOCKING` waits on the spot and never suspends, so `finish` can run the coroutine without an
-event loop; `AWAITING` awaits, and takes work that blocks to a thread; `OWN_LOOP` awaits, and does
-such work on the spot: for whoever runs a loop of his own, where a thread costs more than the work.
+A step that may wait for a model or for the disk is written once, as a coroutine with a parameter
+that says how to wait. `BLOCKING` blocks the thread and never suspends, so that `finish` can run the
+coroutine without an event loop. `AWAITING` awaits, and moves blocking work to another thread.
+`OWN_LOOP` awaits, and does blocking work in the loop: for callers that run a loop of their own,
+where another thread would cost more than the work.
 """
 
 import asyncio
@@ -11,8 +12,9 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import Any, Protocol, TypeVar
+from typing import ParamSpec, Protocol, TypeVar
 
+P = ParamSpec("P")
 T = TypeVar("T")
 
 
@@ -20,24 +22,21 @@ class Wait(Protocol):
     """How to wait for something that has a synchronous and an asynchronous form."""
 
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
-        """The result, got in the form that fits."""
-        ...
+        """The result of `now` for a blocking caller, of `later` for an awaiting one."""
 
-    async def work(self, function: Callable[..., T], *args: Any) -> T:
-        """The result of a function that computes, or reads and writes the disk."""
-        ...
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        """The result of a function that computes for long, or that reads or writes the disk."""
 
     async def sleep(self, seconds: float) -> None:
-        """Let time pass."""
-        ...
+        """Wait for some seconds."""
 
 
 class _Blocking:
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         return now()
 
-    async def work(self, function: Callable[..., T], *args: Any) -> T:
-        return function(*args)
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(*args, **kwargs)
 
     async def sleep(self, seconds: float) -> None:
         time.sleep(seconds)
@@ -47,16 +46,16 @@ class _Awaiting:
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         return await later()
 
-    async def work(self, function: Callable[..., T], *args: Any) -> T:
-        return await asyncio.to_thread(function, *args)
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return await asyncio.to_thread(function, *args, **kwargs)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)
 
 
 class _OwnLoop(_Awaiting):
-    async def work(self, function: Callable[..., T], *args: Any) -> T:
-        return function(*args)
+    async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+        return function(*args, **kwargs)
 
 
 BLOCKING: Wait = _Blocking()
@@ -64,8 +63,8 @@ AWAITING: Wait = _Awaiting()
 OWN_LOOP: Wait = _OwnLoop()
 
 
-def finish(coroutine: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that was told to wait by `BLOCKING`.
+def finish(coroutine: Coroutine[object, None, T]) -> T:
+    """The result of a coroutine that waits by `BLOCKING`.
 
     >>> async def double(x: int, wait: Wait) -> int:
     ...     return await wait.work(lambda: 2 * x)
@@ -81,14 +80,12 @@ def finish(coroutine: Coroutine[Any, Any, T]) -> T:
     raise TypeError("this part only works asynchronously: use ainvoke, abatch or astream")
 
 
-def run_to_end(work: Coroutine[Any, Any, None]) -> None:
-    """Run asynchronous work from a plain function, be it called inside an event loop (a notebook)
-    or not.
-    """
+def run_to_end(work: Coroutine[object, None, None]) -> None:
+    """Run asynchronous work from a plain function, inside an event loop (a notebook) or outside."""
     try:
         asyncio.get_running_loop()
     except RuntimeError:
         asyncio.run(work)
         return
-    with ThreadPoolExecutor(1) as beside:
-        beside.submit(copy_context().run, asyncio.run, work).result()
+    with ThreadPoolExecutor(1) as other_thread:
+        other_thread.submit(copy_context().run, asyncio.run, work).result()

@@ -1,23 +1,30 @@
-"""What language models cost: calls and tokens by node and model, budgets and prices."""
+"""What language models cost: calls and tokens are counted by node and model, limited and priced.
+
+Clients report each call with `begin_call` and `end_call`; every meter that listens counts it. This
+module knows no model and no server. providers.py reads the prices from the environment.
+"""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 from acegraph.state import BudgetSpent, InvalidSettings
 
-_PER_PRICE: Final = 1_000_000
+if TYPE_CHECKING:
+    from acegraph.state.run.schema import UsageByNode
+
+_TOKENS_PER_PRICE: Final = 1_000_000
 """Prices are per million tokens, as providers state them."""
 
 
 @dataclass(frozen=True)
 class Usage:
-    """Calls and tokens."""
+    """A number of calls and their tokens."""
 
     calls: int = 0
     input_tokens: int = 0
@@ -25,7 +32,7 @@ class Usage:
 
     @property
     def tokens(self) -> int:
-        """Those sent and those received."""
+        """The tokens sent and received."""
         return self.input_tokens + self.output_tokens
 
     def __add__(self, other: "Usage") -> "Usage":
@@ -37,7 +44,7 @@ class Usage:
 
 
 class Meter:
-    """What was spent, by model, and what is worth saying about it."""
+    """Counts usage by model, and collects notes about it for the user."""
 
     def __init__(self) -> None:
         self.by_model: dict[str, Usage] = {}
@@ -46,30 +53,30 @@ class Meter:
 
     @property
     def total(self) -> Usage:
-        """Over all models."""
+        """The usage of all models."""
         return sum(self.by_model.values(), Usage())
 
     def add(self, model: str, usage: Usage) -> None:
-        """Count what was spent on a model."""
+        """Count the usage of a model."""
         with self._lock:
             self.by_model[model] = self.by_model.get(model, Usage()) + usage
 
     def absorb(self, other: "Meter") -> None:
-        """Count what another meter heard."""
+        """Add the usage and the notes of another meter."""
         for model, usage in other.by_model.items():
             self.add(model, usage)
         self.notes += [note for note in other.notes if note not in self.notes]
 
     def to_json(self) -> dict[str, dict[str, int]]:
-        """As it stands in the state: by model."""
+        """The usage by model, as it is written in the state of a run."""
         return {model: dict(vars(usage)) for model, usage in self.by_model.items()}
 
 
 class Budget(Meter):
-    """A meter with an end: a call that would go beyond it is refused before it is made.
+    """A meter with a limit: a call that would exceed it is refused before it is made.
 
-    The number of calls is never exceeded. Tokens are known when the answer is there, so the calls
-    under way when the last token is spent are still paid for.
+    The number of calls is never exceeded. The tokens of a call are known only after its answer, so
+    calls that are under way when the last token is spent still cost something.
     """
 
     def __init__(self, max_calls: int | None = None, max_tokens: int | None = None) -> None:
@@ -98,13 +105,13 @@ class Budget(Meter):
 
 
 PROCESS: Final = Meter()
-"""Everything this process has spent."""
+"""Counts all usage of this process."""
 _listening: ContextVar[tuple[Meter, ...]] = ContextVar("listening", default=(PROCESS,))
 
 
 @contextmanager
 def metered(meter: Meter) -> Iterator[Meter]:
-    """Tell this meter of every call made inside, besides those that listen already."""
+    """Let a meter count every call made inside, besides the meters that listen already."""
     token = _listening.set((*_listening.get(), meter))
     try:
         yield meter
@@ -112,8 +119,13 @@ def metered(meter: Meter) -> Iterator[Meter]:
         _listening.reset(token)
 
 
+def innermost() -> Meter:
+    """The meter of the innermost `metered` block."""
+    return _listening.get()[-1]
+
+
 def begin_call(model: str) -> None:
-    """A call is about to be made; a budget that is spent refuses it, and then nobody counts it."""
+    """Count a call that is about to be made; if a budget refuses it, no other meter counts it."""
     meters = _listening.get()
     for meter in meters:
         if isinstance(meter, Budget):
@@ -124,39 +136,69 @@ def begin_call(model: str) -> None:
 
 
 def end_call(model: str, input_tokens: object, output_tokens: object) -> None:
-    """What the call's answer cost, as far as the server says so."""
-    used = Usage(0, _count(input_tokens), _count(output_tokens))
+    """Count the tokens of a call, as far as the server states them."""
+    used = Usage(0, _token_count(input_tokens), _token_count(output_tokens))
     for meter in _listening.get():
         meter.add(model, used)
 
 
-def innermost() -> Meter:
-    """The meter of whatever is going on right here."""
-    return _listening.get()[-1]
+def _token_count(value: object) -> int:
+    """The value if it is a positive whole number, else 0: servers send other things as well."""
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
 
 
-def _count(given: object) -> int:
-    """A number of tokens; servers write what they like where one is due."""
-    return given if isinstance(given, int) and not isinstance(given, bool) and given > 0 else 0
+class Spending:
+    """The usage of many decisions, by node; each decision adds the `usage` of its state."""
+
+    def __init__(self) -> None:
+        self.by_node: dict[str, Meter] = {}
+
+    def add(self, usage: "UsageByNode") -> None:
+        """Add the usage of one decision."""
+        for node, by_model in usage.items():
+            meter = self.by_node.setdefault(node, Meter())
+            for model, used in by_model.items():
+                meter.add(model, Usage(**used))
+
+    @property
+    def by_model(self) -> dict[str, Usage]:
+        """The usage by model, of all nodes."""
+        whole = Meter()
+        for meter in self.by_node.values():
+            whole.absorb(meter)
+        return whole.by_model
+
+    @property
+    def total(self) -> Usage:
+        """The usage of all nodes and models."""
+        return sum(self.by_model.values(), Usage())
+
+    def cost(self, prices: "Prices") -> float | None:
+        """The cost in the currency of the prices; None if a used model has no price."""
+        return prices.cost(self.by_model)
+
+    def to_json(self) -> "UsageByNode":
+        """The usage by node and model."""
+        return {node: meter.to_json() for node, meter in self.by_node.items()}
 
 
 @dataclass(frozen=True)
 class Prices:
-    """What a million tokens cost, by model: sent, received. None are built in."""
+    """What a million tokens cost, by model: sent, received. No price is built in."""
 
     by_model: Mapping[str, tuple[float, float]]
 
     @classmethod
-    def of(cls, given: "Prices | Mapping[str, Any] | str | None") -> "Prices":
-        """Read prices: a mapping, JSON text, or the name of a JSON file.
+    def of(cls, prices: "Prices | Mapping[str, Sequence[float]] | str | None") -> "Prices":
+        """Read prices from a mapping, from JSON text, or from the JSON file with this name.
 
         >>> Prices.of('{"gpt-4o-mini": [0.15, 0.6]}').cost({"gpt-4o-mini": Usage(1, 2_000_000, 0)})
         0.3
         """
-        if isinstance(given, Prices):
-            return given
+        if isinstance(prices, Prices):
+            return prices
         try:
-            read = _read(given) if isinstance(given, str) else given or {}
+            read = json.loads(_as_json(prices)) if isinstance(prices, str) else prices or {}
             pairs = {model: (float(sent), float(got)) for model, (sent, got) in read.items()}
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidSettings(
@@ -165,69 +207,28 @@ class Prices:
         return cls(pairs)
 
     def cost(self, by_model: Mapping[str, Usage]) -> float | None:
-        """What was spent in money; None where a model that was used has no price."""
-        used = {model: u for model, u in by_model.items() if u.tokens}
+        """The cost of some usage in money; None if a used model has no price."""
+        used = {model: usage for model, usage in by_model.items() if usage.tokens}
         if not used.keys() <= self.by_model.keys():
             return None
         return sum(
             (u.input_tokens * self.by_model[m][0] + u.output_tokens * self.by_model[m][1])
-            / _PER_PRICE
+            / _TOKENS_PER_PRICE
             for m, u in used.items()
         )
 
 
-def _read(text: str) -> Any:
-    if not text.lstrip().startswith("{"):
-        text = Path(text).read_text()
-    return json.loads(text)
-
-
-class Spending:
-    """A sum over decisions; each brings the `usage` of its state."""
-
-    def __init__(self) -> None:
-        self.by_node: dict[str, Meter] = {}
-
-    def add(self, usage: Mapping[str, Mapping[str, Mapping[str, int]]]) -> None:
-        """Add what one decision cost."""
-        for node, by_model in usage.items():
-            meter = self.by_node.setdefault(node, Meter())
-            for model, used in by_model.items():
-                meter.add(model, Usage(**used))
-
-    @property
-    def by_model(self) -> dict[str, Usage]:
-        """Over all nodes."""
-        whole = Meter()
-        for meter in self.by_node.values():
-            whole.absorb(meter)
-        return whole.by_model
-
-    @property
-    def total(self) -> Usage:
-        """Over all nodes and models."""
-        return sum(self.by_model.values(), Usage())
-
-    def cost(self, prices: Prices) -> float | None:
-        """In the currency of the prices; None where a model that was used has none."""
-        return prices.cost(self.by_model)
-
-    def to_json(self) -> dict[str, Any]:
-        """By node, then model."""
-        return {node: meter.to_json() for node, meter in self.by_node.items()}
+def _as_json(text: str) -> str:
+    return text if text.lstrip().startswith("{") else Path(text).read_text()
 
 
 def in_words(by_model: Mapping[str, Usage], prices: Prices) -> list[str]:
-    """A line per model, and one for the cost, for people."""
+    """Usage as lines for people: one for each model, and one for the cost."""
     lines = [
         f"{model}: {u.calls:,} call(s), {u.input_tokens:,} tokens sent, "
         f"{u.output_tokens:,} received"
         for model, u in by_model.items()
     ]
-    if not lines:
-        return []
     cost = prices.cost(by_model)
-    return [
-        *lines,
-        "cost: unknown (ACE_PRICES has no price for it)" if cost is None else f"cost: {cost:.4f}",
-    ]
+    stated = "unknown (ACE_PRICES has no price for it)" if cost is None else f"{cost:.4f}"
+    return [*lines, f"cost: {stated}"] if lines else []

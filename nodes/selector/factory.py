@@ -1,8 +1,8 @@
-"""Selectors by the settings of a run, each built once."""
+"""Which selector a run uses: one for each set of settings, built once (the stages: selector.py)."""
 
 from __future__ import annotations
 
-from functools import lru_cache
+from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
 from langchain_core.embeddings import Embeddings
@@ -17,17 +17,16 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
     from acegraph.state.run.schema import RunSettings
 
-NO_BULLETS: Final = Selection(
+_NO_BULLETS: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
 
 
 class Selecting(Protocol):
-    """What the selector node calls."""
+    """What the selector node calls, and the curator node for the embedding model."""
 
     def embedding(self, settings: RunSettings) -> EmbeddingModel:
         """The embedding model that a run's settings ask for."""
-        ...
 
     async def select(
         self,
@@ -38,15 +37,13 @@ class Selecting(Protocol):
         wait: Wait,
     ) -> Selection:
         """Select bullets as a run's settings ask for."""
-        ...
 
 
 class Selectors:
-    """Selects as the settings of a run ask for."""
+    """Builds selectors by the settings of runs, and selects with them."""
 
     def __init__(self, embeddings: Embeddings | EmbeddingModel | None = None) -> None:
-        self._embeddings = embeddings
-        self._built = lru_cache(maxsize=64)(self._build)
+        self._built = lru_cache(maxsize=64)(partial(HybridSelector, embeddings=embeddings))
 
     def embedding(self, settings: RunSettings) -> EmbeddingModel:
         """The embedding model that a run's settings ask for."""
@@ -60,18 +57,19 @@ class Selectors:
         decision_id: str,
         wait: Wait,
     ) -> Selection:
-        """The five stages; no bullets in a mode that shows none."""
+        """Run the five stages; in a mode that shows no bullets, select none."""
         if not settings["selects"]:
-            return NO_BULLETS
-        return await self._selector(settings).select(
-            transaction,
+            return _NO_BULLETS
+        (selection,) = await self._selector(settings).select_each(
+            [transaction],
             settings["node"],
             playbook,
             settings["n_bullets"],
             settings["source"],
-            decision_id,
+            [decision_id],
             wait,
         )
+        return selection
 
     def _selector(self, settings: RunSettings) -> HybridSelector:
         return self._built(
@@ -80,27 +78,6 @@ class Selectors:
             settings["diversity_weight"],
             tuple(sorted(settings["weights"].items())),
             settings["embedding_model"],
-            settings["seed"],
-            not settings.get("redact"),
-        )
-
-    def _build(
-        self,
-        quality: float,
-        semantic: float | None,
-        diversity: float,
-        weights: tuple[tuple[str, float], ...],
-        model: str | None,
-        seed: int,
-        keep_queries: bool,
-    ) -> HybridSelector:
-        return HybridSelector(
-            quality,
-            semantic,
-            diversity,
-            dict(weights),
-            model,
-            embeddings=self._embeddings,
-            seed=seed,
-            keep_queries=keep_queries,
+            seed=settings["seed"],
+            keep_queries=not settings.get("redact"),
         )

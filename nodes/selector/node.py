@@ -1,4 +1,4 @@
-"""The selector as a graph node: take the transaction in, and choose bullets for it."""
+"""The selector as a graph node: read the transaction of a run, and choose bullets for it."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ _NOT_YET_WRITTEN: Final[Update] = {
     "review": None,
     "approval": None,
 }
-"""What the first node writes over whatever an earlier run left on the thread."""
+"""What the first node writes over the values that an earlier run left on the thread."""
 
 
 @dataclass(frozen=True)
@@ -57,15 +57,15 @@ class SelectorNode:
     """The first node of a run."""
 
     playbook: Callable[[], ReadablePlaybook]
-    """Gives the playbook as this run sees it."""
+    """Gives the playbook that the run sees."""
     selectors: Selecting
     defaults: AceContext = field(default_factory=AceContext)
-    """The settings that a run does not bring itself."""
+    """The settings that count where a run sets none of its own."""
     review: bool = False
     """Whether the graph stops for a person."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
-        """Take the transaction in, forget the run before, choose bullets in five stages."""
+        """Read the transaction, reset the state, and choose bullets in five stages."""
         settings = settle_settings(AceContext.of(get_runtime().context, self.defaults))
         settings["review"] = self.review
         transaction = Transaction.of(state.get("transaction"))

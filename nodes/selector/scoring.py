@@ -1,8 +1,7 @@
 """The mathematics of the five stages: arrays in, order out. No I/O, no clock, no logger.
 
-River's rule holds here: chance comes in as a parameter. Products are computed in single precision,
-as fast as memory allows, with a bound on what rounding can have changed; whoever is too close to
-call is computed again in double precision. So the result is exact, on any machine.
+Chance comes in as a parameter. Products are computed in single precision with a bound on the error;
+what is too close to call is computed again in double precision, so that the result is exact.
 """
 
 import hashlib
@@ -16,17 +15,15 @@ Floats = NDArray[np.floating]
 Bools = NDArray[np.bool_]
 Rows = NDArray[np.intp]
 
-
 RELAXATION: Final = 0.8
-"""How far stage 2 relaxes when it leaves too few bullets: to 0.24 of a threshold of 0.3, never
-lower."""
+"""How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 DIGITS: Final = 9
-"""Scores that agree to so many digits are equal: beyond is rounding, which must decide nothing."""
-_AT_ONCE: Final = 1024
+"""Scores that agree to this many digits are equal: what differs beyond them is rounding."""
+_ROWS_AT_ONCE: Final = 1024
 
 
 def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
-    """The generator of one decision: the same whatever runs beside it, so it can be replayed."""
+    """The random generator of one decision: always the same, so that a decision can be replayed."""
     digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
     return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
@@ -48,30 +45,30 @@ def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator")
     return rng.beta(helpful + 1, harmful + 1)
 
 
-def rounding(dimensions: int) -> float:
-    """What single precision can have changed in a cosine of unit vectors, in any order of summing.
+def max_error(dimensions: int) -> float:
+    """The largest error of single precision in a cosine of unit vectors, in any order of summing.
 
-    The bound n u of the textbooks (Higham 2002, section 3.1), twice: for the product, and for unit
-    vectors whose length is 1 but for their own rounding.
+    The textbook bound n u (Higham 2002, section 3.1) counts twice: once for the product, once
+    because the length of a stored unit vector is itself rounded.
     """
     return 2 * (dimensions + 2) * 2.0**-24
 
 
 def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
-    """The cosines of some rows with a unit vector, or several, in double precision."""
+    """The cosines of some rows with one unit vector or several, in double precision."""
     wide = vectors.astype(np.float64).T
-    found = np.empty((len(rows), *wide.shape[1:]))
-    for start in range(0, len(rows), _AT_ONCE):
-        part = slice(start, start + _AT_ONCE)
-        found[part] = matrix[rows[part]].astype(np.float64) @ wide
-    return found.round(DIGITS)
+    products = np.empty((len(rows), *wide.shape[1:]))
+    for start in range(0, len(rows), _ROWS_AT_ONCE):
+        part = slice(start, start + _ROWS_AT_ONCE)
+        products[part] = matrix[rows[part]].astype(np.float64) @ wide
+    return products.round(DIGITS)
 
 
 def pass_semantic(
     products: Floats, rows: Rows, matrix: Floats, query: Floats, threshold: float
 ) -> Bools:
-    """Stage 3 for bullets without a rule to go by: cosine at or above the threshold."""
-    error = rounding(matrix.shape[1])
+    """Stage 3 for bullets whose rule does not decide: a cosine at or above the threshold."""
+    error = max_error(matrix.shape[1])
     passed = products >= threshold - error
     close = (passed & (products <= threshold + error)).nonzero()[0]
     if len(close):
@@ -81,34 +78,34 @@ def pass_semantic(
 
 @dataclass(frozen=True)
 class Candidates:
-    """The bullets that came as far as stage 4, in the order of their ids."""
+    """The bullets that reached stage 4, in the order of their ids."""
 
     matrix: Floats
-    """Unit vectors in single precision, of these and other bullets."""
+    """Unit vectors in single precision, of these bullets and of others."""
     rows: Rows
-    """Which rows of the matrix they are."""
+    """The rows of the matrix that belong to these bullets."""
     query: Floats
     """The unit vector of the transaction."""
     products: Floats
     """Their cosines with the query, in single precision."""
     floors: Floats
-    """What their semantic score is at least: the threshold for a rule that holds."""
+    """The least semantic score of each bullet: the threshold where its rule holds."""
     fixed: Floats
-    """What they score apart from that: weighted quality and draw."""
+    """The other part of each score: weighted quality and Thompson draw."""
     semantic_weight: float
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def exactly(self, which: Rows, others: Rows) -> tuple[Floats, Floats]:
-        """The scores of stage 3 of some, and their cosines to others, in double precision."""
+        """The semantic scores of some, and their cosines to others, in double precision."""
         towards = np.vstack([self.query, self.matrix[self.rows[others]]])
-        found = cosines(self.matrix, self.rows[which], towards)
-        return np.maximum(found[:, 0], self.floors[which]), found[:, 1:]
+        products = cosines(self.matrix, self.rows[which], towards)
+        return np.maximum(products[:, 0], self.floors[which]), products[:, 1:]
 
 
 def best_of(values: Floats, n: int) -> Rows:
-    """Where the n largest values are, in no order."""
+    """The positions of the n largest values, in no order."""
     if n >= len(values):
         return np.arange(len(values))
     return values.argpartition(len(values) - n)[len(values) - n :]

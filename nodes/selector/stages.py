@@ -1,7 +1,7 @@
 """The five stages for one transaction, over the arrays of a playbook's view.
 
-Context and quality are the same for all transactions of a batch; relevance, score and choice are
-each one's own. It reads arrays and fetches nobody's vector.
+Stages 1 and 2 are the same for all transactions of a batch, stages 3 to 5 are computed for each.
+It reads arrays; the vectors are fetched in selector.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.selector import scoring as selection
+from acegraph.nodes.selector import scoring
 from acegraph.nodes.selector.diversity import pick_diverse
 from acegraph.nodes.selector.scoring import Bools, Floats, Rows
 from acegraph.state import Bullet, Clock, Fields
@@ -18,7 +18,7 @@ from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
 from acegraph.state.playbook.vector_matrix import Vector
 
-_FETCH_BELOW: Final = 0.25
+_SPARSE_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""
 _BATCH: Final = 64
 _COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
@@ -26,7 +26,7 @@ _COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_
 
 @dataclass(frozen=True)
 class Selection:
-    """The chosen bullets, best first, and why."""
+    """The chosen bullets, best first, and why they were chosen."""
 
     bullets: tuple[Bullet, ...]
     scores: dict[str, dict[str, float]]
@@ -35,15 +35,15 @@ class Selection:
     """How many bullets were left after each stage."""
     warnings: tuple[str, ...] = ()
     held_back: tuple[Bullet, ...] = ()
-    """Rules that hold here but were held back by stage 2: not shown, yet tested by the outcome, so
-    that one unlucky first firing is not for life."""
+    """Rules that hold but were held back by stage 2. They are not shown, yet the outcome counts for
+    them, so that a bad start is not for life."""
     clock: Clock | None = None
-    """The moment whose bullets and counters were looked at."""
+    """The moment of the playbook at which the bullets were chosen."""
 
 
 @dataclass(frozen=True)
 class Settings:
-    """What stages 3 to 5 are told."""
+    """The settings of stages 3 to 5."""
 
     n_bullets: int
     threshold: float
@@ -53,7 +53,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class Pool:
-    """Stages 1 and 2: which bullets of a node are in question."""
+    """The result of stages 1 and 2: which bullets of a node may be chosen."""
 
     view: View
     in_context: Bools
@@ -61,14 +61,14 @@ class Pool:
 
     @classmethod
     def of(cls, view: View, source: str | None, threshold: float, wanted: int) -> "Pool":
-        """The active bullets, of one source if asked, and those with a good enough record."""
+        """The active bullets, offline or online only if asked, that pass the quality threshold."""
         in_context = view.in_context(source)
         rates = np.where(in_context, view.rates, -np.inf)
-        return cls(view, in_context, selection.pass_quality(rates, threshold, wanted))
+        return cls(view, in_context, scoring.pass_quality(rates, threshold, wanted))
 
     @property
     def has_prose(self) -> bool:
-        """Whether anybody has to pass the semantic threshold."""
+        """Whether any bullet has no rule, so that it must pass the semantic threshold."""
         return bool((self.is_good & ~self.view.is_rule).any())
 
 
@@ -78,14 +78,14 @@ class Query:
 
     pool: Pool
     answers: Answers
-    """What the rules say of it."""
+    """What each rule says of the transaction."""
     rng: Callable[[], "np.random.Generator"]
-    """Makes its chance, where it comes to that."""
+    """Makes the random generator of the decision, when draws are needed."""
     funnel: dict[str, int] = field(default_factory=dict)
 
     @classmethod
     def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Query":
-        """Ask every rule."""
+        """A query whose rules have been tested on the fields of its transaction."""
         counts = {
             "context": int(np.count_nonzero(pool.in_context)),
             "quality": int(np.count_nonzero(pool.is_good)),
@@ -93,23 +93,23 @@ class Query:
         return cls(pool, pool.view.holds(fields), rng, counts)
 
     def without_vectors(self) -> "Query":
-        """The same where only a rule that holds can be known to be relevant."""
+        """The query for a run without vectors: only a rule that holds is relevant."""
         answers = self.answers.copy()
         answers[answers == CANNOT_SAY] = FAILS
         return replace(self, answers=answers)
 
     @property
     def rows(self) -> Rows:
-        """Whom stage 3 has to look at: a rule that fails is out, whatever its cosine."""
+        """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
         return np.flatnonzero(self.pool.is_good & (self.answers != FAILS))
 
-    def chosen(
+    def selection(
         self,
         bullets: tuple[Bullet, ...] = (),
         scores: dict[str, dict[str, float]] | None = None,
         relevant: int = 0,
     ) -> Selection:
-        """The result, with what came out of each stage."""
+        """The chosen bullets with the counts of all stages and the rules held back."""
         pool = self.pool
         held_back: tuple[Bullet, ...] = ()
         if pool.view.has_rules:
@@ -125,54 +125,54 @@ class Query:
 
 
 def choose(
-    asked: Sequence[Query], queries: Vector, matrix: Vector, settings: Settings
+    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
 ) -> list[Selection]:
-    """Stages 3 to 5 for each."""
+    """Stages 3 to 5 for each query; `vectors` has a row per query, `matrix` one per bullet."""
     return [
-        _choose_one(one, rows, products, query, matrix, settings)
-        for one, query, (rows, products) in zip(
-            asked, queries, _products(asked, queries, matrix), strict=True
+        _choose_one(query, rows, products, vector, matrix, settings)
+        for query, vector, (rows, products) in zip(
+            queries, vectors, _products(queries, vectors, matrix), strict=True
         )
     ]
 
 
 def _products(
-    asked: Sequence[Query], queries: Vector, matrix: Vector
+    queries: Sequence[Query], vectors: Vector, matrix: Vector
 ) -> Iterator[tuple[Rows, Floats]]:
-    """Whom each has to look at, and their cosines; for many transactions one matrix product."""
-    for start in range(0, len(asked), _BATCH):
+    """Per query the rows for stage 3 and their cosines; one matrix product for a whole batch."""
+    for start in range(0, len(queries), _BATCH):
         batch = slice(start, start + _BATCH)
-        rows = [one.rows for one in asked[batch]]
-        is_sparse = sum(map(len, rows)) < _FETCH_BELOW * len(rows) * len(matrix)
+        rows = [query.rows for query in queries[batch]]
+        is_sparse = sum(map(len, rows)) < _SPARSE_BELOW * len(rows) * len(matrix)
         if is_sparse:
-            yield from ((r, matrix[r] @ q) for r, q in zip(rows, queries[batch], strict=True))
+            yield from ((r, matrix[r] @ v) for r, v in zip(rows, vectors[batch], strict=True))
         elif len(rows) == 1:
-            yield rows[0], (matrix @ queries[start])[rows[0]]
+            yield rows[0], (matrix @ vectors[start])[rows[0]]
         else:
-            products = queries[batch] @ matrix.T
+            products = vectors[batch] @ matrix.T
             yield from ((r, p[r]) for r, p in zip(rows, products, strict=True))
 
 
 def _choose_one(
-    one: Query, rows: Rows, products: Floats, query: Vector, matrix: Vector, settings: Settings
+    query: Query, rows: Rows, products: Floats, vector: Vector, matrix: Vector, settings: Settings
 ) -> Selection:
-    view, threshold = one.pool.view, settings.threshold
-    is_near = selection.pass_semantic(products, rows, matrix, query, threshold)
+    view, threshold = query.pool.view, settings.threshold
+    is_near = scoring.pass_semantic(products, rows, matrix, vector, threshold)
     if view.has_rules:
-        is_near |= one.answers[rows] == HOLDS
+        is_near |= query.answers[rows] == HOLDS
     relevant = is_near.nonzero()[0]
     rows, products = rows[relevant], products[relevant]
     if not len(rows):
-        return one.chosen()
+        return query.selection()
     quality = view.rates[rows]
-    thompson = selection.thompson_draws(view.helpful[rows], view.harmful[rows], one.rng())
+    thompson = scoring.thompson_draws(view.helpful[rows], view.harmful[rows], query.rng())
     weights = settings.weights
-    candidates = selection.Candidates(
+    candidates = scoring.Candidates(
         matrix=matrix,
         rows=rows,
-        query=query,
+        query=vector,
         products=products,
-        floors=np.where(one.answers[rows] == HOLDS, threshold, -np.inf),
+        floors=np.where(query.answers[rows] == HOLDS, threshold, -np.inf),
         fixed=weights["quality"] * quality + weights["thompson"] * thompson,
         semantic_weight=weights["semantic"],
     )
@@ -185,10 +185,10 @@ def _choose_one(
         bullet.id: dict(zip(_COMPONENTS, row, strict=True))
         for bullet, row in zip(bullets, np.array(values).T.tolist(), strict=True)
     }
-    return one.chosen(bullets, scores, len(rows))
+    return query.selection(bullets, scores, len(rows))
 
 
 def _bonuses(alike: Floats, weight: float) -> Floats:
-    """What each pick gained by being unlike those before it, by the cosines of all to all."""
-    unlike = [1 - sum(found[:i]) / i for i, found in enumerate(alike.tolist()) if i]
+    """The diversity bonus of each pick, by its cosines to the picks before it."""
+    unlike = [1 - sum(cosines[:i]) / i for i, cosines in enumerate(alike.tolist()) if i]
     return weight * np.array([0.0, *unlike])

@@ -1,4 +1,1 @@
-"""Reading transactions and sentences: fields, words, numbers, negations, look-alike letters.
-
-Nothing here asks a model or a database.
-"""
+"""Read transactions and sentences: fields, words, numbers. No model or database is asked."""

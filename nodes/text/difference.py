@@ -1,9 +1,9 @@
-"""What two heuristics that look alike say differently: verdict, direction, field or bound.
+"""What two similar heuristics say differently: verdict, direction, field or bound.
 
-"Decline above 10 per hour" and "decline above 50 per hour" are almost the same text and not the
-same rule. A word that stands in only one of them is a difference too, unless it is the other's word
-in another form: one rule too many costs little, a contradiction that was dropped costs what it
-would have said. It reads sentences taken apart (wording.py) and knows nothing of records.
+"Decline above 10 per hour" and "decline above 50 per hour" are almost the same text, but not the
+same rule. A word that only one of them has is a difference too, unless it is a form of a word of
+the other: an extra rule costs little, but dropping a contradiction loses what it says. This module
+compares parsed sentences (sentence.py) and knows nothing of the records of bullets.
 """
 
 import re
@@ -18,16 +18,15 @@ from acegraph.state import DECLINE, Condition, parse_condition
 
 WordingDifference = Literal["verdict", "direction", "field", "bound"]
 Change = tuple[Sequence[str], Sequence[str]]
-
-
-_SURE: Final = 5
+"""The words of one text that stand where the other text has these words, or none."""
+_LONG_ENOUGH: Final = 5
 _OPPOSED: Final = ({"from", "to"}, {"by", "for"})
 _WEAK: Final = frozenset().union(*_OPPOSED)
-"""Words that matter only where one stands for its opposite."""
+"""Words that matter only if the other text has their opposite in the same place."""
 
 
 def difference(left: str, right: str) -> WordingDifference | None:
-    """What two texts say differently, or None where they say the same.
+    """What two texts say differently, or None if they say the same.
 
     >>> difference("Over 10 payments an hour: decline", "Over 50 payments an hour: decline")
     'bound'
@@ -36,22 +35,23 @@ def difference(left: str, right: str) -> WordingDifference | None:
     """
     if left == right:
         return None
-    a, b = parse_condition(left), parse_condition(right)
-    if a is not None and b is not None:
-        return between_conditions(a, b)
-    one, other = _read(left), _read(right)
-    if one.verdicts != other.verdicts:
+    left_condition, right_condition = parse_condition(left), parse_condition(right)
+    if left_condition is not None and right_condition is not None:
+        return between_conditions(left_condition, right_condition)
+    a, b = _parse(left), _parse(right)
+    if a.verdicts != b.verdicts:
         return "verdict"
-    if one.directions != other.directions:
+    if a.directions != b.directions:
         return "direction"
-    if one.bounds != other.bounds or _other_money(one, other):
+    have_currencies = a.currencies and b.currencies
+    if a.bounds != b.bounds or (have_currencies and a.currencies != b.currencies):
         return "bound"
-    changes = list(_changes(one.words, other.words))
-    if _harmless(changes):
+    changes = list(_changes(a.words, b.words))
+    if _are_harmless(changes):
         return None
-    if all(word in _flag_words() for a, b in changes for word in (*a, *b)):
-        (one, flags), (other, others_flags) = _without_flags(left), _without_flags(right)
-        if flags == others_flags and _harmless(_changes(one.words, other.words)):
+    if all(word in _flag_words() for change in changes for words in change for word in words):
+        (a, a_flags), (b, b_flags) = _without_flags(left), _without_flags(right)
+        if a_flags == b_flags and _are_harmless(_changes(a.words, b.words)):
             return None
     return "field"
 
@@ -71,65 +71,60 @@ def between_conditions(a: Condition, b: Condition) -> WordingDifference | None:
 
 def contradicts(text: str, condition: Condition) -> bool:
     """Whether a sentence has another verdict than its condition, other numbers, or one of its
-    numbers as a bound from the other side.
+    numbers with the opposite direction.
     """
-    said = _read(text)
-    if said.verdicts and (1 if condition.verdict == DECLINE else -1) not in said.verdicts:
+    sentence = _parse(text)
+    if sentence.verdicts and (1 if condition.verdict == DECLINE else -1) not in sentence.verdicts:
         return True
     tests = [test for test in condition.comparisons if test.op[0] in "<>"]
-    fitting = [[i for i, bound in enumerate(said.bounds) if fits(bound, test)] for test in tests]
-    if said.bounds and tests and not any(fitting):
+    bounds, directions = sentence.bounds, sentence.directions
+    fitting = [[i for i, bound in enumerate(bounds) if fits(bound, test)] for test in tests]
+    if bounds and tests and not any(fitting):
         return True
-    if len(said.directions) != len(said.bounds):  # which belongs to which is open
+    if len(directions) != len(bounds):  # it is open which direction belongs to which bound
         return False
     return any(
-        rows and ("up" if test.op[0] == ">" else "down") not in {said.directions[i] for i in rows}
-        for test, rows in zip(tests, fitting, strict=True)
+        places and ("up" if test.op[0] == ">" else "down") not in {directions[i] for i in places}
+        for test, places in zip(tests, fitting, strict=True)
     )
 
 
-_read = lru_cache(maxsize=4096)(parse_sentence)
+_parse = lru_cache(maxsize=4096)(parse_sentence)
 
 
 @cache
 def _flag_words() -> frozenset[str]:
-    phrases = (phrase for group in (FLAGS, OPPOSITES) for many in group.values() for phrase in many)
+    groups = (*FLAGS.values(), *OPPOSITES.values())
+    phrases = (phrase for group in groups for phrase in group)
     return frozenset(stem(word) for phrase in phrases for word in phrase.replace("-", " ").split())
 
 
 @lru_cache(maxsize=4096)
 def _without_flags(text: str) -> tuple[Sentence, frozenset[tuple[str, bool]]]:
-    """A text without the phrases that name flags of the lexicon, and the flags: each has many
-    names.
-    """
+    """A text without the phrases that name flags of the lexicon, and the flags themselves."""
     text = text.lower()
-    # "Do not approve new devices" denies no new devices.
+    # The verdict is blanked out: in "do not approve new devices" its "not" denies no new device.
     verdictless = VERDICT.sub(lambda verdict: " " * len(verdict[0]), text)
-    found = [mention for mention in mentions(verdictless) if mention.group == "flag"]
-    for flag in found:
+    flags = [mention for mention in mentions(verdictless) if mention.group == "flag"]
+    for flag in flags:
         end = flag.start + len(flag.phrase)
         text = text[: flag.start] + " " * len(flag.phrase) + text[end:]
-    return parse_sentence(text), frozenset((flag.concept, flag.negated) for flag in found)
+    return parse_sentence(text), frozenset((flag.concept, flag.negated) for flag in flags)
 
 
-def _other_money(one: Sentence, other: Sentence) -> bool:
-    """Whether both name a currency, and not the same."""
-    return bool(one.currencies and other.currencies) and one.currencies != other.currencies
-
-
-def _harmless(changes: Iterable[Change]) -> bool:
-    """Whether all that stands in one text only is the other's word in another form."""
+def _are_harmless(changes: Iterable[Change]) -> bool:
+    """Whether every word that only one text has is a form of a word of the other."""
     for a, b in changes:
         if {*a, *b} in _OPPOSED:
             return False
         a, b = ([word for word in words if word not in _WEAK] for words in (a, b))
-        if len(a) != len(b) or not all(map(_same_word, a, b)):
+        if len(a) != len(b) or not all(map(_is_same_word, a, b)):
             return False
     return True
 
 
 def _changes(left: Sequence[str], right: Sequence[str]) -> Iterator[Change]:
-    """The words that stand in one text where the other has others, or none."""
+    """The places where two sequences of words differ."""
     start = end = 0
     shorter = min(len(left), len(right))
     while start < shorter and left[start] == right[start]:
@@ -137,7 +132,7 @@ def _changes(left: Sequence[str], right: Sequence[str]) -> Iterator[Change]:
     while end < shorter - start and left[-1 - end] == right[-1 - end]:
         end += 1
     left, right = left[start : len(left) - end], right[start : len(right) - end]
-    if len(left) <= 1 and len(right) <= 1:  # a matcher would have nothing to match
+    if len(left) <= 1 and len(right) <= 1:  # nothing is left to match
         yield from [(left, right)] if left or right else []
         return
     for kind, a, b, c, d in SequenceMatcher(None, left, right, autojunk=False).get_opcodes():
@@ -145,19 +140,17 @@ def _changes(left: Sequence[str], right: Sequence[str]) -> Iterator[Change]:
             yield left[a:b], right[c:d]
 
 
-def _same_word(a: str, b: str) -> bool:
-    """One slip of the pen apart, in a word long enough to be sure of: letters changed places, or
-    one that is doubled. Another letter, or one more, makes another word.
+def _is_same_word(a: str, b: str) -> bool:
+    """Whether two long words differ only by a typing error: two letters changed places, or one is
+    doubled. Another letter or an added letter makes another word.
 
-    >>> _same_word("merchant", "merchnat"), _same_word("adress", "address")
+    >>> _is_same_word("merchant", "merchnat"), _is_same_word("adress", "address")
     (True, True)
-    >>> _same_word("hotel", "hostel"), _same_word("verif", "unverif"), _same_word("low", "lot")
-    (False, False, False)
+    >>> pairs = ("hotel", "hostel"), ("verif", "unverif"), ("low", "lot")
+    >>> [_is_same_word(*pair) for pair in pairs]
+    [False, False, False]
     """
-    if min(len(a), len(b)) < _SURE:
+    if min(len(a), len(b)) < _LONG_ENOUGH:
         return False
-    return is_swapped(a, b) or _undoubled(a) == _undoubled(b)
-
-
-def _undoubled(word: str) -> str:
-    return re.sub(r"([a-z])\1", r"\1", word)
+    without_doubles = {re.sub(r"([a-z])\1", r"\1", word) for word in (a, b)}
+    return is_swapped(a, b) or len(without_doubles) == 1

@@ -1,11 +1,10 @@
-"""Words that mean the same thing in a transaction or a heuristic: one concept, many phrasings.
+"""The lexicon: which phrases of a transaction or a heuristic mean the same concept.
 
-The reader takes its flags from here, the embedder its concepts. It knows nothing of verdicts: that
-a VPN is mentioned is a fact, whether it is bad is for the scorecard and the bullets to say.
+reader.py takes its flags from here, nodes/models/concept_embeddings.py its concepts. The lexicon
+knows no verdicts: it says that a VPN is mentioned; scorecard and bullets say whether that is bad.
 """
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final
@@ -68,9 +67,7 @@ FLAGS: Final[dict[str, tuple[str, ...]]] = {
         "monthly subscription", "saved merchant", "regular merchant", "has paid this merchant before",
     ),
 }  # fmt: skip
-"""Flags of a transaction: the field, and the phrases that set it."""
-
-
+"""The flags of a transaction: for each field, the phrases that set it."""
 _KNOWN_DEVICE: Final = (
     "known device", "usual device", "trusted device", "recognized device", "recognised device",
     "registered device", "own device", "same device as always",
@@ -78,36 +75,15 @@ _KNOWN_DEVICE: Final = (
 OPPOSITES: Final[dict[str, tuple[str, ...]]] = {
     "new_device": _KNOWN_DEVICE,
     "country_changed": ("home country", "domestic ip", "same country", "usual country"),
-    "address_mismatch": (
-        "addresses match",
-        "address matches",
-        "avs match",
-        "same shipping address",
-    ),
+    "address_mismatch": ("addresses match", "address matches", "avs match", "same shipping address"),
     "new_account": ("established account", "long-standing customer", "loyal customer"),
     "verified": ("unverified", "identity not checked"),
-}
-"""Phrases that say a flag is not set."""
-
-
+}  # fmt: skip
+"""Phrases that say that a flag is not set."""
 CATEGORIES: Final[dict[str, tuple[str, ...]]] = {
-    "electronics": (
-        "electronics",
-        "electronic goods",
-        "laptop",
-        "laptops",
-        "smartphone",
-        "computer",
-    ),
+    "electronics": ("electronics", "electronic goods", "laptop", "laptops", "smartphone", "computer"),
     "crypto": ("crypto", "cryptocurrency", "bitcoin", "crypto exchange", "digital currency"),
-    "gift_cards": (
-        "gift card",
-        "gift cards",
-        "giftcard",
-        "prepaid card",
-        "prepaid cards",
-        "voucher",
-    ),
+    "gift_cards": ("gift card", "gift cards", "giftcard", "prepaid card", "prepaid cards", "voucher"),
     "grocery": ("grocery", "groceries", "supermarket", "food market"),
     "restaurant": ("restaurant", "cafe", "coffee shop", "food delivery", "diner"),
     "travel": ("airline", "hotel", "travel agency", "flight", "flights", "travel booking"),
@@ -121,26 +97,14 @@ CATEGORIES: Final[dict[str, tuple[str, ...]]] = {
     "transit": ("transit", "train ticket", "bus ticket", "ride hailing", "taxi", "parking"),
     "money_transfer": ("wire transfer", "money transfer", "remittance", "bank transfer"),
     "household": ("furniture", "home improvement", "hardware store", "appliance", "appliances"),
-}
-"""Kinds of merchants."""
-
-
+}  # fmt: skip
+"""The kinds of merchants."""
 CHANNELS: Final[dict[str, tuple[str, ...]]] = {
-    "in_store": (
-        "in store",
-        "in-store",
-        "chip",
-        "contactless",
-        "card present",
-        "point of sale",
-        "pos",
-    ),
+    "in_store": ("in store", "in-store", "chip", "contactless", "card present", "point of sale", "pos"),
     "online": ("online", "e-commerce", "ecommerce", "web shop", "card not present", "website"),
     "phone": ("by phone", "telephone order", "phone order"),
     "atm": ("atm", "cash machine", "cash withdrawal"),
-}
-
-
+}  # fmt: skip
 TOPICS: Final[dict[str, tuple[str, ...]]] = {
     "amount": ("amount", "price", "value", "purchase of", "usd", "dollar", "dollars", "spend",
                "spending", "cost"),
@@ -164,18 +128,13 @@ TOPICS: Final[dict[str, tuple[str, ...]]] = {
     "country": ("country", "nigeria", "romania", "russia", "china", "brazil", "overseas", "abroad",
                 "foreign", "geolocation", "location"),
 }  # fmt: skip
-"""What a sentence is about, for the embedder; fields of the same name count as mentions."""
-
-
+"""The topics of a sentence, for the embedder; the name of a topic counts as one of its phrases."""
 _FILLER = r"(?:\W{1,3}(?:a|an|the|any|via|from|using|on|of|use|in|through|been|for)){0,4}"
 _NEGATION = re.compile(
-    r"\b(?:no|not|without|never|zero|\w+n't|cannot|nor|neither|nothing)\b"
-    + _FILLER
-    + r"(?:\W{1,3}\w+)?"
-    + _FILLER
-    + r"\W*$"
+    rf"\b(?:no|not|without|never|zero|\w+n't|cannot|nor|neither|nothing)\b{_FILLER}"
+    rf"(?:\W{{1,3}}\w+)?{_FILLER}\W*$"
 )
-"""A negation with at most one word of content between it and what it denies."""
+"""A negation with at most one meaningful word between it and what it denies."""
 _CLAUSE = re.compile(r"[.;,!?]|\bbut\b|\band\b|\bnot only\b")
 _DENIAL = re.compile(
     r"\s*(?:[:=]\s*|(?:is|was|has|had)\s+)?"
@@ -186,7 +145,7 @@ _LOOK_BACK: Final = 60
 
 @dataclass(frozen=True)
 class Mention:
-    """One concept found in a text."""
+    """One concept that a text mentions, with the phrase and its place."""
 
     group: str
     concept: str
@@ -196,20 +155,14 @@ class Mention:
 
 
 def _joined(phrase: str) -> str:
-    """One spelling for "new device", "new-device" and "new_device"."""
+    """The phrase with spaces, whether it was written "new device", "new-device" or "new_device"."""
     return re.sub(r"[\s_-]+", " ", phrase)
-
-
-def _any_of(phrases: Iterable[str]) -> re.Pattern[str]:
-    longest_first = sorted(phrases, key=len, reverse=True)
-    joined = "|".join(re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in longest_first)
-    return re.compile(rf"(?<![\w-])({joined})s?(?!\w)")
 
 
 @cache
 def _index() -> dict[str, tuple[str, str, bool]]:
-    """Phrase -> group, concept, whether it says the opposite; the first group that has it wins."""
-    found: dict[str, tuple[str, str, bool]] = {}
+    """By phrase: its group, its concept, whether it denies the concept; the first group wins."""
+    index: dict[str, tuple[str, str, bool]] = {}
     groups = (
         ("flag", FLAGS, False),
         ("flag", OPPOSITES, True),
@@ -220,28 +173,30 @@ def _index() -> dict[str, tuple[str, str, bool]]:
     for group, concepts, opposite in groups:
         for concept, phrases in concepts.items():
             for phrase in (*phrases, concept):
-                found.setdefault(_joined(phrase), (group, concept, opposite))
-    return found
+                index.setdefault(_joined(phrase), (group, concept, opposite))
+    return index
 
 
 @cache
 def _pattern() -> re.Pattern[str]:
-    """Made when first needed: it is most of what importing this module would cost."""
-    return _any_of(_index())
+    """The pattern of all phrases, compiled at its first use because that takes long."""
+    longest_first = sorted(_index(), key=len, reverse=True)
+    joined = "|".join(re.escape(phrase).replace(r"\ ", r"[\s_-]+") for phrase in longest_first)
+    return re.compile(rf"(?<![\w-])({joined})s?(?!\w)")
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # reader and embedder ask for the same text
 def mentions(text: str) -> tuple[Mention, ...]:
-    """Every concept that a text mentions, with negations read ("no VPN", "VPN: no").
+    """Every concept that a text mentions; "no VPN" and "VPN: no" are negated mentions.
 
     >>> [(m.concept, m.negated) for m in mentions("no proxy, but a new device")]
     [('vpn', True), ('new_device', False)]
     """
-    lowered, all_found = text.lower().replace("’", "'"), []
-    for found in _pattern().finditer(lowered):
-        group, concept, opposite = _index()[_joined(found[1])]
-        before = lowered[max(0, found.start() - _LOOK_BACK) : found.start()]
+    lowered, all_mentions = text.lower().replace("’", "'"), []
+    for match in _pattern().finditer(lowered):
+        group, concept, opposite = _index()[_joined(match[1])]
+        before = lowered[max(0, match.start() - _LOOK_BACK) : match.start()]
         clause = _CLAUSE.split(before)[-1]
-        denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, found.end()))
-        all_found.append(Mention(group, concept, found[1], found.start(), denied != opposite))
-    return tuple(all_found)  # reader and embedder look at the same text
+        denied = bool(_NEGATION.search(clause)) or bool(_DENIAL.match(lowered, match.end()))
+        all_mentions.append(Mention(group, concept, match[1], match.start(), denied != opposite))
+    return tuple(all_mentions)

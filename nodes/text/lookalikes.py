@@ -1,7 +1,7 @@
-"""Texts compared by how they look, and what identifies somebody in them.
+"""The skeleton of a text, which is how it looks to a reader, and the personal data in it.
 
-Look-alike letters, accents, widths and capitals make no difference here. It knows nothing of
-bullets or playbooks.
+Look-alike letters, accents, widths and capitals make no difference to a skeleton. This module knows
+nothing of bullets or playbooks.
 """
 
 import re
@@ -16,8 +16,6 @@ _LOOKALIKES: Final = str.maketrans(
     "abcehhikljkmnopqstyvwxydgei" + "abenikvoptuxwycj" + "ounngq" + "ilodhtars" + "ll",
 )
 """Letters of other alphabets that look like Latin ones, after case folding."""
-
-
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
 _IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")
 _EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
@@ -32,7 +30,7 @@ _TOKEN = re.compile(r"\b(?=[a-z\d]*\d)(?=[a-z\d]*[a-z])[a-z\d]{12,}\b")
 
 
 def skeleton(text: str) -> str:
-    """What a text looks like, in plain small letters.
+    """What a text looks like, in plain lower-case letters.
 
     >>> skeleton("P" + chr(0x430) + "ypal, Café")  # a Cyrillic letter, an accent
     'paypal, cafe'
@@ -40,7 +38,8 @@ def skeleton(text: str) -> str:
     folded = unicodedata.normalize("NFKC", clean_text(text)).casefold().translate(_LOOKALIKES)
     parts = unicodedata.normalize("NFD", folded)
     bare = "".join(c for c in parts if unicodedata.category(c) != "Mn").translate(_LOOKALIKES)
-    return "".join(_digit(c) for c in bare)
+    # Digits of other scripts become ASCII digits.
+    return "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in bare)
 
 
 def words_of(text: str) -> list[str]:
@@ -49,22 +48,20 @@ def words_of(text: str) -> list[str]:
 
 
 def personal_data(text: str) -> str | None:
-    """What kind of identifier a skeleton contains, whoever it belongs to; None for none.
+    """The first kind of personal identifier that a skeleton contains, or None.
 
     >>> personal_data("decline card 4111 1111 1111 1111")
     'a card number'
     >>> personal_data("decline when amount >= 0.3333333333") is None
     True
     """
-    for kind, found in _kinds(text):
-        if found:
-            return kind
-    return None
+    return next((kind for kind, is_present in _kinds(text) if is_present), None)
 
 
 def _kinds(text: str) -> Iterator[tuple[str, bool]]:
-    yield "a card number", any(_is_card(found[0]) for found in _CARD.finditer(text))
-    yield "an IBAN", any(_is_iban(found[0]) for found in _IBAN.finditer(text))
+    """Every kind of identifier, and whether the text contains one."""
+    yield "a card number", any(_is_card(match[0]) for match in _CARD.finditer(text))
+    yield "an IBAN", any(_is_iban(match[0]) for match in _IBAN.finditer(text))
     yield "an e-mail address", bool(_EMAIL.search(text))
     yield "an IP address", bool(_IP.search(text))
     yield "a phone number", bool(_PHONE.search(text))
@@ -73,7 +70,7 @@ def _kinds(text: str) -> Iterator[tuple[str, bool]]:
 
 
 def _is_card(text: str) -> bool:
-    """Luhn's check.
+    """Whether the digits pass Luhn's check.
 
     >>> _is_card("4111-1111-1111-1111"), _is_card("4111-1111-1111-1112")
     (True, False)
@@ -84,15 +81,10 @@ def _is_card(text: str) -> bool:
 
 
 def _is_iban(text: str) -> bool:
-    """ISO 13616: the remainder by 97 is 1; with spaces a few words may follow."""
+    """Whether a text begins with an IBAN (ISO 13616: its remainder by 97 is 1)."""
     plain = text.replace(" ", "")
     for length in range(min(len(plain), 34), 14, -1):
         moved = plain[4:length] + plain[:4]
         if int("".join(str(int(c, 36)) for c in moved)) % 97 == 1:
             return True
     return False
-
-
-def _digit(c: str) -> str:
-    """Digits of other scripts as ours."""
-    return str(unicodedata.digit(c)) if c.isdigit() and not c.isascii() else c

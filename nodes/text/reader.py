@@ -1,62 +1,29 @@
-"""The reader: from a transaction to fields that conditions can be tested on.
+"""The reader: it turns a transaction into fields on which conditions can be tested.
 
-Mappings keep their fields (dates gain hour, weekday and month). Free text is read for amounts,
-times, ages, ratings, counts, distances, places and the flags of lexicon.py; what is not recognised
-is ignored. It gives facts and no opinion.
+A mapping keeps its fields, and its dates add hour, weekday and month. Free text is searched for the
+patterns of field_patterns.py and the flags of lexicon.py; everything else in it is ignored. The
+reader states facts and judges nothing.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
 
+from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import without_remarks
 from acegraph.state.values.notation import is_nothing, written_number
 
-# Bounded, and never begun inside a longer number: a text of digits is read in linear time.
-_DIGITS = (
-    r"\d{1,3}(?:\.\d{3}){1,4},\d{1,2}|\d{1,3}(?:\.\d{3}){2,4}"
-    r"|\d{1,3}(?:[\u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,2})?"
-    r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
-)
-_NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
-# Before a unit a plain space may part thousands too.
-_MEASURE = rf"(?<![\d.,])([1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?:[.,]\d{{1,2}})?|{_DIGITS})(?!\d)"
-_COUNT = r"(?<![\d.,:])(\d{1,3}(?:,\d{3}){1,3}|\d{1,10}|no|zero|one|two|three|four|five)"
-_UNIT = r"(minute|hour|day|week|month|year)s?"
-_PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
-_MONEY = (
-    rf"(?:(?:[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
-    rf"|{_MEASURE}\s?(k|m|thousand|million)?\s?"
-    # In "card 4242 $500" the sign belongs to what follows.
-    r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
-)
-_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
-_WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
-# Between an account and its age: "account, opened only 3 days ago", "customer for 2 years".
-_AGED = (
-    r"(?:\W{1,3}(?:is|was|has|been|opened|created|registered|joined|signed|set|up|active|existed"
-    r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
-)
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-_DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
 _ANSWERS: Final = {
     **dict.fromkeys(("yes", "true", "1", "1.0"), True),
     **dict.fromkeys(("no", "false", "0", "0.0"), False),
 }
-_COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-
-
 _READ_AT_MOST: Final = 8_000
-_AMOUNT = re.compile(_MONEY, re.IGNORECASE)
-_USUAL_AMOUNT = re.compile(
-    r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,25}" + _MONEY,
-    re.IGNORECASE,
-)
 _DATE = re.compile(
     r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
 )
@@ -67,10 +34,12 @@ _PAIR = re.compile(
     rf"((?:[^;,|\n]|(?<=\d),(?=\d)){{1,60}}?)\s*(?={_BREAK}|$)"
 )
 _QUANTITY = re.compile(r"[.,$€£¥-]")
+_KINDS: Final = {"category": "merchant_category", "channel": "channel"}
+"""The field for each group of concepts in the lexicon that names a kind."""
 
 
 def read_fields(transaction: Transaction) -> Fields:
-    """The fields of a transaction: its own, or those its text tells.
+    """The fields of a transaction: those of its mapping, or those that its text states.
 
     >>> read_fields(Transaction.of("User pays $2,500 at 3 AM via VPN, account is 2 days old"))
     {'amount': 2500.0, 'hour': 3, 'account_age_days': 2.0, 'vpn': True}
@@ -80,16 +49,16 @@ def read_fields(transaction: Transaction) -> Fields:
     return dict(_read_whole(transaction.text))
 
 
-@lru_cache(maxsize=1024)
+@lru_cache(maxsize=1024)  # selector, agent and reflector of one run read the same text
 def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
-    """Selector, agent and reflector of one run read the same text: it is read once."""
+    """The fields of a transaction's text, from its pairs and its sentences."""
     text = without_remarks(text[:_READ_AT_MOST])
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
 
 
 @dataclass(frozen=True)
 class Found:
-    """One field, its value, and where in the text it stands."""
+    """A field that a text states: its value, and where in the text it stands."""
 
     field: str
     value: Scalar
@@ -98,16 +67,15 @@ class Found:
 
 
 def read_text(text: str) -> Fields:
-    """What the sentences of a text say."""
+    """The fields that the sentences of a text state."""
     return dict(_read_sentences(text))
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=256)  # reader and embedder read the same text
 def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
-    """Reader and embedder look at the same text: it is read once."""
     fields: Fields = {}
-    for found in find(text):
-        fields.setdefault(found.field, found.value)
+    for statement in find(text):
+        fields.setdefault(statement.field, statement.value)
     if "ip_country" in fields and "card_country" in fields:
         is_same = fields["ip_country"] == fields["card_country"]
         fields.setdefault("country_changed", None if is_same else True)
@@ -115,14 +83,14 @@ def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
 
 
 def find(text: str) -> Iterator[Found]:
-    """Every reading of a text; of several for one field the first counts."""
-    usual = _USUAL_AMOUNT.search(text)
-    for amount in _AMOUNT.finditer(text):
+    """All fields that a text states; if it states a field several times, the first one counts."""
+    usual = field_patterns.USUAL_AMOUNT.search(text)
+    for amount in field_patterns.AMOUNT.finditer(text):
         is_usual = usual is not None and amount.end() == usual.end()
         name = "usual_amount" if is_usual else "amount"
-        yield Found(name, _money(amount), amount.start(), amount.end())
+        yield Found(name, field_patterns.money(amount), amount.start(), amount.end())
     seen = set()
-    for name, pattern, convert in _PATTERNS:
+    for name, pattern, convert in field_patterns.FIELD_PATTERNS:
         match = pattern.search(text) if name not in seen else None
         if match:
             seen.add(name)
@@ -135,11 +103,8 @@ def find(text: str) -> Iterator[Found]:
             yield Found(_KINDS[mention.group], mention.concept, mention.start, end)
 
 
-_KINDS: Final = {"category": "merchant_category", "channel": "channel"}
-
-
 def _read_pairs(text: str) -> Fields:
-    """`name: value` and `name=value` pairs, where a text is made of at least two of them."""
+    """The pairs `name: value` and `name=value` of a text; a single one is ignored."""
     pairs = _PAIR.findall(text)
     if len(pairs) < 2:
         return {}
@@ -162,22 +127,23 @@ def _pair_value(name: str, value: str) -> Scalar:
 
 
 def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
-    read: Fields = {}
+    """The fields with typed values, and the weekday, month and hour of each date."""
+    typed: Fields = {}
     for name, value in fields.items():
-        read[name] = _meant(name, value)
-        moment = _moment(value)
-        if moment is not None:
-            read[f"{name}.weekday"] = _WEEKDAYS[moment.weekday()]
-            read[f"{name}.month"] = moment.month
+        typed[name] = _typed(name, value)
+        date = _date(value)
+        if date is not None:
+            typed[f"{name}.weekday"] = _WEEKDAYS[date.weekday()]
+            typed[f"{name}.month"] = date.month
             if len(str(value)) > 10:
-                read[f"{name}.hour"] = moment.hour
-    return read
+                typed[f"{name}.hour"] = date.hour
+    return typed
 
 
-def _meant(name: str, value: Scalar) -> Scalar:
-    """What a payment system means by "9000.00", "true" or a flag of 1; digits alone may be a code.
+def _typed(name: str, value: Scalar) -> Scalar:
+    """The number for "9000.00", the flag for "true" or 1; plain digits may be a code and stay text.
 
-    >>> [_meant(*pair) for pair in (("amount", "9000.00"), ("mcc", "5411"), ("vpn", 1))]
+    >>> [_typed(*pair) for pair in (("amount", "9000.00"), ("mcc", "5411"), ("vpn", 1))]
     [9000.0, '5411', True]
     """
     if name in FLAGS and not isinstance(value, bool):
@@ -186,19 +152,19 @@ def _meant(name: str, value: Scalar) -> Scalar:
         return value
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
-    if name in _MEASURED or _QUANTITY.search(value):
+    if name in field_patterns.MEASURED or _QUANTITY.search(value):
         number = written_number(value)
         return value if number is None else number
     return value
 
 
-def _moment(value: Scalar) -> datetime | None:
-    """The date that a text is, where it is one."""
+def _date(value: Scalar) -> datetime | None:
+    """The date that a value states, if it is the text of a date."""
     if not isinstance(value, str) or not _DATE.fullmatch(value):
         return None
     try:
         return datetime.fromisoformat(value.replace("Z", "+00:00"))
-    except ValueError:  # the thirtieth of February
+    except ValueError:  # such as the thirtieth of February
         return None
 
 
@@ -207,122 +173,3 @@ def _with_ratio(fields: Fields) -> Fields:
     if isinstance(amount, float) and isinstance(usual, float) and usual > 0:
         fields.setdefault("amount_ratio", round(amount / usual, 2))
     return fields
-
-
-def _number(found: re.Match[str]) -> float:
-    return _value(found[1])
-
-
-def _value(digits: str) -> float:
-    number = written_number(digits)
-    return float(digits.replace(",", "")) if number is None else number
-
-
-def _count(found: re.Match[str]) -> int:
-    word = found[1].lower()
-    return _COUNT_WORDS[word] if word in _COUNT_WORDS else int(word.replace(",", ""))
-
-
-def _money(found: re.Match[str]) -> float:
-    digits, scale = found[1] or found[3], (found[2] or found[4] or "").lower()
-    return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
-
-
-def _clock(found: re.Match[str]) -> int:
-    return int(found[1])
-
-
-def _twelve_hour_clock(found: re.Match[str]) -> int:
-    return int(found[1]) % 12 + 12 * (found[2].lower() == "p")
-
-
-def _midnight_or_noon(found: re.Match[str]) -> int:
-    return 0 if found[1].lower() == "midnight" else 12
-
-
-def _days(found: re.Match[str]) -> float:
-    return round(_number(found) * _DAYS[found[2].lower()], 2)
-
-
-def _kilometres(found: re.Match[str]) -> float:
-    return round(_number(found) * (1.609 if found[2].lower().startswith("mi") else 1.0), 1)
-
-
-def _place(found: re.Match[str]) -> str:
-    return found[1]
-
-
-Reading = tuple[str, re.Pattern[str], Callable[[re.Match[str]], Scalar]]
-
-
-def _reading(name: str, pattern: str, convert: Callable[[re.Match[str]], Scalar]) -> Reading:
-    """A field, where it stands in a text, what to make of it. Places need their capitals."""
-    return name, re.compile(pattern, 0 if convert is _place else re.IGNORECASE), convert
-
-
-_PATTERNS: Final[tuple[Reading, ...]] = (
-    _reading("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
-    _reading("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
-    _reading("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
-    _reading(
-        "account_age_days",
-        rf"{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
-        _days,
-    ),
-    _reading(
-        "account_age_days",
-        rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b",
-        _days,
-    ),
-    _reading(  # a customer of 72 years is one thing, one who is 72 years old another
-        "account_age_days",
-        rf"\b(?:customer|user)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b(?![\s-]old)",
-        _days,
-    ),
-    _reading(
-        "account_age_days",
-        rf"\b(?:opened|created|registered|joined|signed up)\s+{_NUMBER}\s+{_UNIT}\s+ago",
-        _days,
-    ),
-    _reading(
-        "merchant_rating",
-        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)"
-        r"(?![\d%]|\.\d|\s?(?:/|out of)\s?10)",
-        _number,
-    ),
-    _reading("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
-    _reading(
-        "tx_last_hour",
-        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
-        _count,
-    ),
-    _reading(
-        "tx_last_day",
-        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
-        _count,
-    ),
-    _reading("failed_attempts", rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
-    _reading(
-        "past_disputes",
-        rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
-        _count,
-    ),
-    _reading("distance_km", rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
-    _reading(
-        "ip_country",
-        rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?\b(?:in|from)\s+{_PLACE}",
-        _place,
-    ),
-    _reading(
-        "card_country",
-        rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?\b(?:in|from)\s+{_PLACE}",
-        _place,
-    ),
-    _reading(
-        "shipping_country",
-        rf"\b(?:[Ss]hip\w*|[Dd]eliver\w*)\b[^.;,]{{0,15}}?\bto\s+{_PLACE}",
-        _place,
-    ),
-)
-_MEASURED: Final = {"amount", *(name for name, _, convert in _PATTERNS if convert is not _place)}
-"""Fields that are numbers, however they are written."""

@@ -1,8 +1,7 @@
-"""A heuristic's sentence taken apart: what it decides, in which directions, up to which numbers,
-and the words that remain.
+"""Parse the sentence of a heuristic into verdicts, directions, bounds and remaining words.
 
-"$1,000", "1000 dollars" and "1k" are one number, "24 hours" and "1 day" one span of time, "10 PM"
-and "22:00" one time of day. It knows words, not their truth.
+"$1,000", "1000 dollars" and "1k" are the same number, "24 hours" and "1 day" the same span of time,
+"10 PM" and "22:00" the same time of day. difference.py compares parsed sentences.
 """
 
 import math
@@ -44,7 +43,7 @@ VERDICT: Final = re.compile(
     r"|(?:let|wave)s?\s+(?:\w+\s+){0,2}through|go(?:es)?\s+through))\b",
     re.IGNORECASE,
 )
-# Fraud as a topic, not as a finding.
+# Phrases in which "fraud" is a topic, not a verdict.
 _TOPIC = re.compile(
     r"\b(?:(?:low|no|little|less|minimal|without|any)\s+fraud\b"
     r"|fraud\s+(?:risk|score|team|report|reports|pattern|patterns|signal|check|checks|rate))\b",
@@ -84,14 +83,14 @@ _UNITS: Final = {
     "km": ("km", 1.0), "kilometer": ("km", 1.0), "kilometre": ("km", 1.0), "mile": ("km", 1.609344),
     "percent": ("percent", 1.0), "o'clock": ("clock", 1.0),
 }  # fmt: skip
-"""What a number counts, and in which size."""
+"""For each unit, what it counts and how large it is."""
 _CURRENCY = re.compile(
     r"(?P<usd>(?:\bus)?\$|(?<![a-z_])(?:usd|dollars?|bucks)(?![a-z_]))"
     r"|(?P<eur>€|(?<![a-z_])(?:eur|euros?)(?![a-z_]))"
     r"|(?P<gbp>£|(?<![a-z_])(?:gbp|pounds?)(?![a-z_]))"
     r"|(?P<jpy>¥|(?<![a-z_])(?:jpy|yen)(?![a-z_]))"
 )
-# Most sentences name no money and no time of day, and this is soon seen.
+# Quick checks, because most sentences name neither money nor a time of day.
 _MAY_NAME_MONEY = re.compile(r"[$€£¥]|usd|dollar|buck|eur|gbp|pound|jpy|yen")
 _MAY_NAME_TIME = re.compile(r"\d(?::\d|\s*[ap]\.?m\b)")
 _TIME = re.compile(r"(?<![\w:.,])([01]?\d|2[0-3])(?::([0-5]\d)\b)?(?:\s*([ap])\.?m\b|(?<=:\d\d))")
@@ -114,7 +113,7 @@ _EMPTY: Final = frozenset(
     "sum made make makes making using use used than risk risky riskier sign signal indicator case "
     "cases dollar s time".split()
 )
-"""Words that change nothing about what such a sentence says."""
+"""Words that do not change the meaning of a heuristic."""
 _LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
 _SYNONYMS: Final = {
     other: word
@@ -138,24 +137,24 @@ _VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept
 
 @dataclass(frozen=True)
 class Sentence:
-    """One sentence taken apart."""
+    """One parsed sentence."""
 
     verdicts: tuple[int, ...]
-    """1 for each turn to DECLINE, -1 to APPROVE, in order."""
+    """In order, 1 for each change to DECLINE and -1 for each change to APPROVE."""
     directions: tuple[str, ...]
     bounds: tuple[tuple[str, float], ...]
-    """Numbers that bound a field, with what they count: days, kilometres, percent or the clock."""
+    """Numbers that bound a field, with what they count: "days", "km", "percent", "clock" or ""."""
     currencies: tuple[str, ...]
-    """Those it names, in order."""
+    """The currencies that it names, in order."""
     words: tuple[str, ...]
     """The other words that carry meaning, in order."""
 
 
 def parse_sentence(text: str) -> Sentence:
-    """What a sentence says.
+    """The parts of a sentence.
 
-    >>> said = take_apart("Decline card payments over $1,000 within 24 hours, 90% are fraud")
-    >>> said.verdicts, said.directions, said.bounds, said.words
+    >>> s = parse_sentence("Decline card payments over $1,000 within 24 hours, 90% are fraud")
+    >>> s.verdicts, s.directions, s.bounds, s.words
     ((1,), ('up', 'down'), (('', 1000.0), ('days', 1.0)), ('card',))
     """
     text = _normal(text)
@@ -167,22 +166,22 @@ def parse_sentence(text: str) -> Sentence:
     bounds: list[tuple[str, float]] = []
     turns: list[int] = []
 
-    def direct(found: re.Match[str]) -> str:
-        directions.append(str(found.lastgroup).rstrip("2"))
+    def take_direction(match: re.Match[str]) -> str:
+        directions.append(str(match.lastgroup).rstrip("2"))
         return " "
 
-    def bind(found: re.Match[str]) -> str:
-        bounds.append(_bound(found))
-        if found["plus"]:
+    def take_bound(match: re.Match[str]) -> str:
+        bounds.append(_bound(match))
+        if match["plus"]:
             directions.append("up")
         return " "
 
-    def turn(found: re.Match[str]) -> str:
-        turns.append((1 if found["decline"] else -1) * (-1 if found["negated"] else 1))
+    def take_verdict(match: re.Match[str]) -> str:
+        turns.append((1 if match["decline"] else -1) * (-1 if match["negated"] else 1))
         return " "
 
-    text = _NUMBER.sub(bind, _DIRECTION.sub(direct, text))
-    text = VERDICT.sub(turn, _TOPIC.sub(" ", text))
+    text = _NUMBER.sub(take_bound, _DIRECTION.sub(take_direction, text))
+    text = VERDICT.sub(take_verdict, _TOPIC.sub(" ", text))
     verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
     words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
     return Sentence(verdicts, tuple(directions), tuple(bounds), currencies, words)
@@ -190,88 +189,88 @@ def parse_sentence(text: str) -> Sentence:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """A word without its ending, one of its synonyms, or nothing where it carries no meaning.
+    """A word without its ending, or its synonym; empty if the word carries no meaning.
 
     >>> stem("countries"), stem("country"), stem("average"), stem("purchases"), stem("pamyent")
     ('countr', 'countr', 'usual', '', '')
     """
     short = _SUFFIX.sub("", word) if len(word) > 4 else word
     forms = {word, short} if short == word else {word, short, short + "e"}
-    if _EMPTY & forms or any(_is_slip(form, empty) for form in forms for empty in _LONG_EMPTY):
+    if _EMPTY & forms or any(_is_typo(form, empty) for form in forms for empty in _LONG_EMPTY):
         return ""
-    meant = next((known for known in _LONG_SYNONYMS if _is_slip(word, known)), word)
-    return _SYNONYMS.get(meant) or re.sub(r"(?<=\w{3})[ey]$", "", short)
+    intended = next((synonym for synonym in _LONG_SYNONYMS if _is_typo(word, synonym)), word)
+    return _SYNONYMS.get(intended) or re.sub(r"(?<=\w{3})[ey]$", "", short)
 
 
-def is_swapped(word: str, meant: str) -> bool:
-    """Whether two letters have changed places.
+def is_swapped(word: str, intended: str) -> bool:
+    """Whether a word is the intended one with two letters exchanged.
 
     >>> is_swapped("merchnat", "merchant"), is_swapped("mcc5411", "mcc5141")
     (True, False)
     """
     return (
-        len(word) == len(meant)
-        and word[0] == meant[0]
-        and OSA.distance(word, meant, score_cutoff=1) == 1
-        and sorted(word) == sorted(meant)
+        len(word) == len(intended)
+        and word[0] == intended[0]
+        and OSA.distance(word, intended, score_cutoff=1) == 1
+        and sorted(word) == sorted(intended)
         and word.isalpha()
-        and word.isascii()  # no word ends where a script writes without spaces
+        and word.isascii()  # a script without spaces shows no ends of words
     )
 
 
-def _is_slip(word: str, known: str) -> bool:
-    """Whether a known word was meant: letters changed places, or one inside it is missing."""
-    if len(word) + 1 != len(known):
-        return is_swapped(word, known)
-    ends_alike = word[0] == known[0] and word[-1] == known[-1]
-    return ends_alike and OSA.distance(word, known, score_cutoff=1) == 1
+def _is_typo(word: str, intended: str) -> bool:
+    """Whether a word is the intended one with two letters exchanged or one inner letter missing."""
+    if len(word) + 1 != len(intended):
+        return is_swapped(word, intended)
+    ends_alike = word[0] == intended[0] and word[-1] == intended[-1]
+    return ends_alike and OSA.distance(word, intended, score_cutoff=1) == 1
 
 
 @lru_cache(maxsize=8192)
-def _meant(word: str) -> str:
-    """A number for its word, and the verb that was meant: a slip must not cost the verdict."""
+def _corrected(word: str) -> str:
+    """A number word in digits, and a mistyped verb corrected, so that no verdict is missed."""
     if word in _WORDS_FOR:
         return str(_WORDS_FOR[word])
     return next((verb for verb in _VERBS if is_swapped(word, verb)), word)
 
 
 def _normal(text: str) -> str:
-    """A text in small letters without its claims, its numbers and times written in one way."""
+    """A text in lower case without its claims, and with one spelling of numbers and times."""
     text = re.sub(r"[<>≤≥]=?", r" \g<0> ", text.lower().replace("’", "'"))
     text = " ".join(text.split())
     if re.search(r"%|cent|\.\d", text):
         text = _CLAIM.sub(_keep_bound, text)
         text = re.sub(r"\s*%|\bper cent\b", " percent", text)
-    text = re.sub(r"[a-z]+", lambda word: _meant(word[0]), text)
+    text = re.sub(r"[a-z]+", lambda word: _corrected(word[0]), text)
     text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
     return _TIME.sub(_time, text) if _MAY_NAME_TIME.search(text) else text
 
 
-def _keep_bound(found: re.Match[str]) -> str:
-    """What stands after "above" bounds a field, but for a share of the cases of the rule."""
-    if re.match(_OF_THESE, found[0]) or not _BOUNDING.search(found.string, 0, found.start()):
+def _keep_bound(claim: re.Match[str]) -> str:
+    """The share after a word like "above", which bounds a field; any other claim is removed."""
+    if re.match(_OF_THESE, claim[0]) or not _BOUNDING.search(claim.string, 0, claim.start()):
         return " "
-    return found[0]
+    return claim[0]
 
 
-def _time(found: re.Match[str]) -> str:
-    hour, half = int(found[1]), found[3]
+def _time(match: re.Match[str]) -> str:
+    hour, half = int(match[1]), match[3]
     if half:
         hour = hour % 12 + 12 * (half == "p")
-    return f"{hour + int(found[2] or 0) / 60:g} o'clock"
+    return f"{hour + int(match[2] or 0) / 60:g} o'clock"
 
 
-def _bound(found: re.Match[str]) -> tuple[str, float]:
-    value = written_number(found["digits"])
-    if value is None:  # a list, a date
-        value = float(re.sub(r"\D", "", found["digits"]))
-    kind, size = _UNITS.get(found["unit"], ("", 1.0))
-    value *= _SCALES.get(found["scale"], 1) * size * (-1 if found["sign"] else 1)
-    return kind, round(value, 9)  # so that 24 hours are a day
+def _bound(match: re.Match[str]) -> tuple[str, float]:
+    value = written_number(match["digits"])
+    if value is None:  # a list or a date
+        value = float(re.sub(r"\D", "", match["digits"]))
+    kind, size = _UNITS.get(match["unit"], ("", 1.0))
+    value *= _SCALES.get(match["scale"], 1) * size * (-1 if match["sign"] else 1)
+    return kind, round(value, 9)  # so that 24 hours are exactly a day
 
 
 def fits(bound: tuple[str, float], test: Comparison) -> bool:
-    """Whether a bound in a sentence can be the one that a comparison with a number tests.
+    """Whether a bound of a sentence can be the number that a comparison tests.
 
     >>> fits(("percent", 50.0), Comparison("share", ">", 0.5))
     True
@@ -279,17 +278,17 @@ def fits(bound: tuple[str, float], test: Comparison) -> bool:
     [True, False]
     """
     value, rounding = float(test.value or 0), 0.01 if bound[0] else 1e-9
-    # Of whole numbers, "more than 3" is "at least 4".
-    beside = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
+    # For whole numbers, "more than 3" is "at least 4".
+    neighbour = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
     return any(
-        math.isclose(abs(told), abs(tested), rel_tol=rounding)
-        for told in _in_units_of(test.field, *bound)
-        for tested in (value, *beside)
+        math.isclose(abs(stated), abs(tested), rel_tol=rounding)
+        for stated in _in_units_of(test.field, *bound)
+        for tested in (value, *neighbour)
     )
 
 
 def _in_units_of(field: str, kind: str, value: float) -> list[float]:
-    """The numbers that a field may hold for a bound: in the unit that it names, or else in any."""
+    """The bound in the unit that the name of the field states, or else in every unit."""
     if kind == "percent":
         return [value, value / 100]
     if kind == "clock":

@@ -1,7 +1,8 @@
-"""The words in which rules about transactions are written: what they are about and what they say.
+"""The trade words in which rules about transactions are written, and wording that is suspicious.
 
-A heuristic is recognised by being made of these, not by being free of bad words. Directions and
-signs of an order are word lists too: they hold a text back, they are not what makes it safe.
+A heuristic is recognised because it consists of trade words, not because it has no bad words. The
+lists of orders and suspicious wording can refuse a text; they cannot prove that it is safe.
+nodes/curator/screening.py applies them.
 """
 
 import re
@@ -12,9 +13,7 @@ from acegraph.nodes.text.lookalikes import skeleton, words_of
 _OBJECTS: Final = """
     account amount buyer card cardholder case charge client consumer credit customer debit holder item merchant money
     order payer payment people purchase shopper store transaction user value""".split()
-"""What every transaction has: a rule over these alone limits nothing."""
-
-
+"""What every transaction has: a rule about these alone limits nothing."""
 _FEATURES: Final = """
     abroad accept address advance afternoon age airline app atm attempt authentication average avs balance basket beneficiary
     bet bill biometric bitcoin book booking border bot browser burst bust cash casino cent change channel charity
@@ -39,9 +38,7 @@ _FEATURES: Final = """
     traveler traveller trip trusted twice two typical unfamiliar unknown unrecognised unrecognized unusual unverified
     usd usual utility vacation velocity vendor verification verified vip volume voucher vpn wallet watch website week
     weekday weekend weekly wire withdrawal year young zip""".split()
-"""What transactions differ in."""
-
-
+"""What differs between transactions."""
 _JUDGEMENTS: Final = """
     abuse alert allow anomalous anomaly approve approval authorise authorize benign block careful caution cautious
     challenge check concern criminal decline declined deny doubt doubtful escalate evidence flag fraud fraudster
@@ -49,8 +46,6 @@ _JUDGEMENTS: Final = """
     mostly normal ordinary pass permit plausible proof probable rarely red refuse reject reliable risk risky rule safe
     scam scrutinise scrutinize scrutiny secure sign signal step-up strict suggest suspect suspicion suspicious
     threat tolerate treat trust typically unlikely unusual usually verify victim warning watch""".split()
-
-
 _STOP: Final = frozenset(
     """a about above after again all also although an and any are as at be because been before being below
     between both but by can combine combined come could did do does done during each either else even every exactly
@@ -62,8 +57,6 @@ _STOP: Final = frozenset(
     would yet you your redacted january february march april june july august september
     october november december monday tuesday wednesday thursday friday saturday sunday three four five six seven eight nine ten half third""".split()
 )
-
-
 _LOWERS = re.compile(
     r"\b(?:approv\w*|accept(?:ed|able|ing)?|allow\w*|permit\w*|legit\w*|safe|genuine|benign|harmless|honest|"
     r"innocent|ordinary|normal(?:ly)?|low(?:er)?[- ]risk|trust(?:ed|worthy)?|let .{0,20}through|tolerate\w*|"
@@ -84,25 +77,25 @@ Direction = Literal["raises", "lowers", "unclear"]
 
 
 def direction(text: str) -> Direction:
-    """Whether a skeleton argues for more or for less risk: what is said first counts.
+    """Whether a skeleton argues for more risk or for less; its first such word counts.
 
     >>> direction("do not decline a known device"), direction("never ignore a vpn")
     ('lowers', 'raises')
     """
-    found = [(m.start(), "lowers") for m in _LOWERS.finditer(text)]
-    found += [(m.start(), "raises") for m in _RAISES.finditer(text)]
-    for start, said in sorted(found):
-        if _NEGATED.search(text[max(0, start - 40) : start]):
-            return "raises" if said == "lowers" else "lowers"
-        return "raises" if said == "raises" else "lowers"
-    return "unclear"
+    arguments = [(m.start(), False) for m in _LOWERS.finditer(text)]
+    arguments += [(m.start(), True) for m in _RAISES.finditer(text)]
+    if not arguments:
+        return "unclear"
+    start, raises = min(arguments)
+    is_negated = bool(_NEGATED.search(text[max(0, start - 40) : start]))
+    return "raises" if raises != is_negated else "lowers"
 
 
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly|al|e|y|ies|ied)$")
 
 
 def stem(word: str) -> str:
-    """A word without its ending, roughly."""
+    """A word roughly without its ending; sentence.py has a finer stem."""
     return _SUFFIX.sub("", word) if len(word) > 3 else word
 
 
@@ -112,21 +105,21 @@ _ALL_STEMS: Final = _OBJECT_STEMS | _FEATURE_STEMS | frozenset(map(stem, _JUDGEM
 
 
 def is_plain(word: str) -> bool:
-    """Whether a word belongs to the trade's language: it names nobody."""
+    """Whether a word is a trade word or a stop word, so that it cannot name a person."""
     return word in _STOP or stem(word) in _ALL_STEMS
 
 
 def features_of(text: str) -> set[str]:
-    """The distinct things that a skeleton's rule is limited by."""
-    found = {stem(w) for w in words_of(text)} & _FEATURE_STEMS
-    return found | {"number"} if re.search(r"\d", text) else found
+    """The distinct features by which the rule in a skeleton is limited."""
+    features = {stem(w) for w in words_of(text)} & _FEATURE_STEMS
+    return features | {"number"} if re.search(r"\d", text) else features
 
 
 def trade_share(text: str) -> float:
-    """How much of a skeleton is the trade's language, of its words that mean something."""
+    """The share of trade words among the meaningful words of a skeleton."""
     words = [w for w in words_of(text) if w not in _STOP and not w.isdigit()]
-    known = sum(stem(w) in _ALL_STEMS for w in words)
-    return known / len(words) if words else 0.0
+    trade_words = sum(stem(w) in _ALL_STEMS for w in words)
+    return trade_words / len(words) if words else 0.0
 
 
 def _any(*patterns: str) -> re.Pattern[str]:
@@ -153,9 +146,7 @@ ORDERS: Final = _any(
     r"\b(?:set|return|output|give|assign|use)\b.{0,15}\b(?:decision|verdict|risk_?score|is_correct|label|confidence)\b",
     r"\bmark (?:it|this|all|them|as)\b|\bplease\b",
 )  # fmt: skip
-"""Wording that speaks to a reader of prompts instead of about transactions."""
-
-
+"""Wording that gives orders to a language model instead of describing transactions."""
 _RISKY = re.compile(
     r"\b(?:new|newly|first|young|fresh|vpn|prox(?:y|ies)|tor|foreign|abroad|overseas|cross|offshore|night\w*|midnight|late|large|"
     r"high|higher|huge|big|expensive|luxury|crypto\w*|bitcoin|gift|prepaid|vouchers?|unknown|unverified|unrecogni[sz]ed|unfamiliar|mismatch\w*|"
@@ -170,7 +161,7 @@ _MITIGATES = re.compile(
 
 
 def calls_risk_safe(text: str) -> bool:
-    """Whether a skeleton that lowers risk names what raises it, and nothing that speaks against."""
+    """Whether a skeleton that lowers risk names something risky and nothing that mitigates it."""
     return bool(_RISKY.search(text)) and not _MITIGATES.search(text)
 
 
@@ -179,9 +170,7 @@ IMPERATIVE: Final = re.compile(
     r"share|email|mail|visit|call|download|click|upload|add|move|get|find|read|fetch|search|schedule|post|forward|withdraw|"
     r"deposit|invite|refund|cancel|confirm|reset|enable|disable|install|submit|order|purchase|charge|issue|store|save|log)\b"
 )
-"""An order to do something; about fraud such a sentence says nothing."""
-
-
+"""The beginning of an order to do something; such a sentence says nothing about fraud."""
 SUSPICIOUS: Final = _any(
     r"\b(?:always|automatically|unconditionally|immediately|instantly)\b.{0,20}\b(?:approv|accept|allow|pass|safe|trust|authori)\w*",
     r"\b(?:approv|accept|allow|trust)\w*\b.{0,20}\b(?:always|all|every|any|everything|anything|unconditionally|automatically)\b",
@@ -197,4 +186,4 @@ SUSPICIOUS: Final = _any(
         "goedkeur", "godkän", "अनुमोद", "אשר", "setuju", "segur[oa]", "sicher", "confiable", "безопасн", "安全", "doverenn",
     )),
 )  # fmt: skip
-"""Wording that a person should look at first."""
+"""Wording that a person should review first."""

@@ -1,9 +1,11 @@
-"""A database behind a playbook: how it is opened, read and written, whatever its kind.
+"""The database behind a playbook: how it is opened, read and written, whatever its kind.
 
-One writer at a time holds the clock's row, in whichever process, so that all writes have one
+Of all processes one writer at a time holds the row of the clock, so that all writes have one
 order. What differs between SQLite and PostgreSQL is in sqlite.py and postgres.py.
 """
 
+import logging
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
@@ -20,15 +22,12 @@ from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.values.decision import Clock
 
 Durability = Literal["normal", "full"]
-"""`normal` survives the end of the process, `full` also that of the machine."""
-
-
+"""`normal`: writes survive a crash of the process; `full`: also a crash of the machine."""
 WAIT_SECONDS = 30
-"""How long a writer waits for another one."""
-
-
+"""How long a writer waits for another writer."""
+_LONG_WAIT_SECONDS = 1.0
+"""A writer that waited longer than this is noted in the log."""
 READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
-_LOOK_AT_CLOCK = Statement(READ_CLOCK)
 _SET_CLOCK = Statement(
     tables.clock.update().values(
         position=sa.bindparam("at_position"),
@@ -36,21 +35,23 @@ _SET_CLOCK = Statement(
         seal=sa.bindparam("with_seal"),
     )
 )
+logger = logging.getLogger(__name__)
 
 
 class Database(ABC):
-    """The interface that every kind of database has."""
+    """The interface of every kind of database."""
 
     in_memory: ClassVar[bool] = False
     schema_version: ClassVar[int] = tables.SCHEMA_VERSION
-    _read_clock: ClassVar[Statement]
+    _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
+    """How a writer reads the clock; in PostgreSQL the query also locks the row."""
     _driver_error: ClassVar[type[Exception]]
 
     def __init__(self, url: str, durability: Durability) -> None:
         if durability not in get_args(Durability):
             raise InvalidSettings(f"durability is normal or full, not {durability!r}")
         self.url = url
-        """Without a password: it is printed in errors."""
+        """The URL without a password: error messages contain it."""
         self.durability = durability
         self._lock = RLock()
         self._writer: LedgerWriter | None = None
@@ -71,8 +72,9 @@ class Database(ABC):
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:
-        """Write all of it or nothing, in one order with everyone; nested uses join the outer."""
+        """Open a write transaction that is committed as a whole; a nested use joins the outer."""
         self._check_process()
+        began = time.monotonic()
         with self._lock:
             if self._writer is not None:
                 yield self._writer
@@ -80,23 +82,26 @@ class Database(ABC):
             try:
                 with self._transaction() as connection:
                     self._owner = get_ident()
-                    self._writer = writer = LedgerWriter(
-                        connection, 0, 0, 0, _cursor=self._cursor()
-                    )
+                    self._writer = writer = LedgerWriter(connection, 0, 0, 0)
                     writer.position, writer.version, writer.seal = writer.first(self._read_clock)
+                    if (waited := time.monotonic() - began) > _LONG_WAIT_SECONDS:
+                        logger.warning("waited %.1f s to write to %s", waited, self.url)
                     yield writer
                     if writer.is_written:
                         writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
             except (sa.exc.DBAPIError, self._driver_error) as error:
-                kind = WriteConflict if self._is_conflict(error) else PlaybookError
-                raise kind(f"cannot write to {self.url}: {_first_line(error)}") from error
+                message = f"cannot write to {self.url}: {_first_line(error)}"
+                if self._is_conflict(error):
+                    logger.warning("write conflict: %s", message)
+                    raise WriteConflict(message) from error
+                raise PlaybookError(message) from error
             finally:
                 self._writer = None
                 self._owner = 0
 
     @contextmanager
     def reading(self) -> Iterator[sa.Connection]:
-        """Read; inside `writing` what was written so far is seen."""
+        """A connection for reading; inside `writing` it sees what was written so far."""
         self._check_process()
         try:
             if self._owner == get_ident() and self._writer is not None:
@@ -109,7 +114,7 @@ class Database(ABC):
 
     @contextmanager
     def snapshot(self) -> Iterator[sa.Connection]:
-        """Read several tables as they were at one moment."""
+        """A connection for reading that sees all tables as they are at one moment."""
         self._check_process()
         if self._owner == get_ident() and self._writer is not None:
             yield self._writer.connection
@@ -120,21 +125,19 @@ class Database(ABC):
         except sa.exc.DBAPIError as error:
             raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
 
-    def fetch(self, statement: Statement, *values: Any) -> Sequence[Any]:
-        """The rows that a query finds, as tuples, with as little around it as can be."""
+    def fetch(self, statement: Statement, *values: object) -> Sequence[Any]:
+        """The rows of a query as tuples, with little overhead."""
         with self.reading() as connection:
             text = statement.text(connection.dialect)
             return connection.exec_driver_sql(text, values or None).all()
 
     def clock(self) -> Clock:
-        """How far the ledger has come, whoever wrote last."""
-        position, version, _ = self.fetch(_LOOK_AT_CLOCK)[0]
+        """How far the ledger has come, with the writes of all processes."""
+        position, version, _ = self.fetch(Database._read_clock)[0]
         return Clock(position, version)
 
     def _check_process(self) -> None:
-        """A fork inherits neither SQLite's locks, so that writes would be lost, nor a PostgreSQL
-        connection of its own.
-        """
+        """Refuse a forked process: it lacks SQLite's locks and shares PostgreSQL's connection."""
         if self._is_inherited() and not self.in_memory:
             raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
 
@@ -143,10 +146,10 @@ class Database(ABC):
 
     @abstractmethod
     def _transaction(self) -> AbstractContextManager[sa.Connection]:
-        """A write transaction: committed at the end, rolled back on an error."""
+        """A database transaction for writing: committed at the end, rolled back on an error."""
 
     def _opening(self) -> AbstractContextManager[sa.Connection]:
-        """The transaction that makes or migrates the tables."""
+        """The database transaction that creates or migrates the tables."""
         return self._transaction()
 
     @abstractmethod
@@ -155,29 +158,25 @@ class Database(ABC):
     @abstractmethod
     def _snapshot(self) -> AbstractContextManager[sa.Connection]: ...
 
-    def _cursor(self) -> Any:
-        """A cursor of the driver, where one can be had without asking SQLAlchemy."""
-        return None
-
     @abstractmethod
     def _is_conflict(self, error: Exception) -> bool:
-        """Whether the same transaction may succeed when it is tried again."""
+        """Whether the same database transaction may succeed when it is tried again."""
 
     @abstractmethod
     def facts(self) -> dict[str, str]:
-        """Settings and sizes that an operator wants to know."""
+        """Settings and sizes for an operator."""
 
     @abstractmethod
     def integrity(self) -> list[str]:
-        """What the database itself finds wrong with its files."""
+        """The damage that the database itself finds in its files."""
 
     @abstractmethod
     def scrub(self) -> None:
-        """Leave nothing of what was deleted or overwritten in the database's files."""
+        """Remove deleted and overwritten values from the files of the database."""
 
     @abstractmethod
     def close(self) -> None:
-        """Let go of it."""
+        """Close all connections."""
 
 
 def _first_line(error: Exception) -> str:

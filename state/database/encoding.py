@@ -1,27 +1,27 @@
-"""How values are stored: JSON, floats, hashes of texts, lists in parts."""
+"""How values are stored: JSON, floats, hashes of texts. The hashes of rows are in writer.py."""
 
 import hashlib
 import json
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 _ENCODER: Final = json.JSONEncoder(
     sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False
 )
-_MANY: Final = 500
-"""Parameters of one statement; some builds of SQLite take no more than 999."""
+_MAX_PARAMETERS: Final = 500
+"""The parameters of one statement; some builds of SQLite allow no more than 999."""
 
 
 def chunks(ids: list[str]) -> Iterator[list[str]]:
-    """Parts small enough for one statement."""
-    for start in range(0, len(ids), _MANY):
-        yield ids[start : start + _MANY]
+    """The ids in parts that are small enough for one statement."""
+    for start in range(0, len(ids), _MAX_PARAMETERS):
+        yield ids[start : start + _MAX_PARAMETERS]
 
 
 def is_storable(text: str) -> bool:
-    """Whether a database can hold a text: half of a character it cannot."""
+    """Whether a database can hold a text: a lone surrogate cannot be encoded."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -30,7 +30,7 @@ def is_storable(text: str) -> bool:
 
 
 def stored_float(value: float | None) -> float | None:
-    """A number as every database gives it back: without a sign of zero, and None for none.
+    """A number as every database returns it: zero has no sign, and NaN becomes None.
 
     >>> stored_float(-0.0), stored_float(float("nan"))
     (0.0, None)
@@ -38,8 +38,8 @@ def stored_float(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else float(value) + 0.0
 
 
-def to_text(data: Any) -> str:
-    """JSON as it is stored.
+def to_text(data: object) -> str:
+    """A value as the JSON text that is stored.
 
     >>> to_text({"b": 1, "a": [True, None]})
     '{"a":[true,null],"b":1}'
@@ -48,11 +48,11 @@ def to_text(data: Any) -> str:
 
 
 def file_of(url: str) -> Path | None:
-    """The file behind a SQLite URL, where there is one."""
+    """The file that a SQLite URL names, or None for a database in memory."""
     path = url.removeprefix("sqlite:///")
     return Path(path) if path not in (url, ":memory:", "") else None
 
 
 def text_hash(text: str) -> str:
-    """The name under which a text's vector is kept."""
+    """The key under which the vector of a text is stored."""
     return hashlib.sha256(text.encode()).hexdigest()

@@ -5,7 +5,7 @@ from acegraph.state.errors import InvalidSettings
 
 
 def open_database(url: str | None, durability: Durability = "normal") -> Database:
-    """The database that a URL names; none lives in memory."""
+    """Open the database that a URL names; without a URL it is a new one in memory."""
     scheme = (url or "sqlite:").partition(":")[0]
     if scheme == "sqlite":
         from acegraph.state.database.sqlite import SqliteDatabase

@@ -1,8 +1,8 @@
-"""A playbook in PostgreSQL, for several processes or machines that share one.
+"""A playbook in PostgreSQL, for several processes or machines that share it.
 
-READ COMMITTED throughout. A writer locks the clock's row first and bullets in the order of their
-numbers, so that writers queue and cannot deadlock each other. The tables live in a schema of their
-own, `acegraph`, unless the URL's options name another search_path.
+The isolation level is READ COMMITTED. A writer locks the row of the clock first and then bullets in
+the order of their numbers, so that writers queue and cannot deadlock. The tables are in the schema
+`acegraph`, unless the options of the URL name another search_path.
 """
 
 from collections.abc import Iterator
@@ -16,8 +16,8 @@ from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
 
 _SCHEMA = "acegraph"
-_OPENING = 0x61636567  # one process at a time makes or migrates the tables
-_SERIALISATION, _DEADLOCK = "40001", "40P01"
+_OPENING = 0x61636567  # the lock under which one process creates or migrates the tables
+_CONFLICTS = ("40001", "40P01")  # a serialisation failure, a deadlock
 
 
 class PostgresDatabase(Database):
@@ -34,26 +34,26 @@ class PostgresDatabase(Database):
             ) from None
         self._driver_error = psycopg.Error  # type: ignore[misc]
         try:
-            given = sa.make_url(url).set(drivername="postgresql+psycopg")
+            parsed = sa.make_url(url).set(drivername="postgresql+psycopg")
         except (sa.exc.ArgumentError, ValueError):
             raise InvalidSettings(
                 "this is no PostgreSQL URL; postgresql://USER@HOST/NAME wanted"
             ) from None
-        options = str(given.query.get("options", ""))
+        options = str(parsed.query.get("options", ""))
         if "search_path" not in options:
             options += f" -c search_path={_SCHEMA}"
         options += f" -c lock_timeout={WAIT_SECONDS}s"
-        if durability == "full":  # else as the server is set up, which is the same by default
+        if durability == "full":  # else the setting of the server counts; its default is "on"
             options += " -c synchronous_commit=on"
         self._engine = sa.create_engine(
-            given.difference_update_query(["options"]),
+            parsed.difference_update_query(["options"]),
             paramstyle="format",
             pool_size=5,
             pool_pre_ping=True,
             connect_args={"options": options, "connect_timeout": WAIT_SECONDS // 3},
         )
         secret = ["options", "password", "sslpassword"]
-        safe = given.set(drivername="postgresql").difference_update_query(secret)
+        safe = parsed.set(drivername="postgresql").difference_update_query(secret)
         super().__init__(safe.render_as_string(hide_password=True), durability)
 
     @contextmanager
@@ -66,7 +66,7 @@ class PostgresDatabase(Database):
         with self._engine.begin() as connection:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OPENING})")
             schema = connection.scalar(sa.text("SHOW search_path"))
-            # Without quotes PostgreSQL reads a name in small letters, and so must we.
+            # PostgreSQL turns a name without quotes into small letters.
             name = str(schema).strip()
             name = name.strip('"') if name.startswith('"') else name.lower()
             quoted = connection.dialect.identifier_preparer.quote(name)
@@ -85,13 +85,10 @@ class PostgresDatabase(Database):
             yield connection.execution_options(isolation_level="REPEATABLE READ")
 
     def _is_conflict(self, error: Exception) -> bool:
-        return getattr(getattr(error, "orig", error), "sqlstate", None) in (
-            _SERIALISATION,
-            _DEADLOCK,
-        )
+        return getattr(getattr(error, "orig", error), "sqlstate", None) in _CONFLICTS
 
     def facts(self) -> dict[str, str]:
-        """Settings and sizes that an operator wants to know."""
+        """Settings and sizes for an operator."""
         with self.reading() as connection:
             size = connection.scalar(sa.text("SELECT pg_database_size(current_database())"))
             return {
@@ -104,16 +101,16 @@ class PostgresDatabase(Database):
             }
 
     def integrity(self) -> list[str]:
-        """PostgreSQL checks its pages when it reads them; there is nothing to add."""
+        """No damage: PostgreSQL checks its pages itself whenever it reads them."""
         return []
 
     def scrub(self) -> None:
-        """Write the tables anew; the server's own log and backups are its keeper's."""
+        """Rewrite the tables without deleted values; not the log and backups of the server."""
         with self._engine.connect() as connection:
-            alone = connection.execution_options(isolation_level="AUTOCOMMIT")
+            autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
             for table in (*tables.LEDGER, tables.bullets, tables.embeddings):
-                alone.exec_driver_sql(f"VACUUM FULL {table.name}")
+                autocommit.exec_driver_sql(f"VACUUM FULL {table.name}")
 
     def close(self) -> None:
-        """Let go of all connections; those of the process before a fork are its own to close."""
+        """Close all connections, except those that a fork inherited from its parent process."""
         self._engine.dispose(close=not self._is_inherited())

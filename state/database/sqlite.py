@@ -1,6 +1,6 @@
 """A playbook in a SQLite file, or in memory: one connection, one lock.
 
-Several processes may share a file: BEGIN IMMEDIATE lets one of them write at a time.
+Several processes may share a file: with BEGIN IMMEDIATE one of them writes at a time.
 """
 
 import sqlite3
@@ -13,16 +13,16 @@ from typing import Any, Final
 import sqlalchemy as sa
 from sqlalchemy.pool import StaticPool
 
-from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Durability
+from acegraph.state.database.base import WAIT_SECONDS, Database, Durability
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import PlaybookError
 
-_SHORTLY: Final = 0.01
+_RETRY_SECONDS: Final = 0.01
 
 
 class _Transaction:
-    """A write transaction; a class, as it is opened for every decision."""
+    """A database transaction for writing; a class, because that is faster than a generator."""
 
     def __init__(self, driver: sqlite3.Connection, connection: sa.Connection) -> None:
         self._driver, self._connection = driver, connection
@@ -41,7 +41,7 @@ class _Transaction:
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
-    """Of several who open a new file at once one switches it; the others are not told to wait."""
+    """Switch a file to WAL; SQLite does not wait if another process is switching it, so we do."""
     last_try = time.monotonic() + WAIT_SECONDS
     while True:
         try:
@@ -50,27 +50,26 @@ def _use_wal(connection: sqlite3.Connection) -> None:
         except sqlite3.OperationalError as error:
             if "locked" not in str(error) or time.monotonic() > last_try:
                 raise
-            time.sleep(_SHORTLY)
+            time.sleep(_RETRY_SECONDS)
 
 
 class SqliteDatabase(Database):
-    """SQLite: WAL, one writer, readers never wait for it."""
+    """SQLite with WAL: readers never wait for the one writer."""
 
-    _read_clock = Statement(READ_CLOCK)
     _driver_error = sqlite3.Error
 
     def __init__(self, url: str, durability: Durability) -> None:
         file = file_of(url)
         self.in_memory = file is None  # type: ignore[misc]
         self._engine = sa.create_engine(
-            # Not read as a URL: a file's name may hold a question mark or a percent sign.
+            # Not parsed as a URL: the name of a file may contain "?" or "%".
             sa.URL.create("sqlite", database=str(file)) if file else url,
             poolclass=StaticPool,
             connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
         )
 
-        def set_up(connection: Any, _record: object) -> None:
-            connection.isolation_level = None  # we say BEGIN ourselves: pysqlite's is DEFERRED
+        def set_up(connection: sqlite3.Connection, _record: object) -> None:
+            connection.isolation_level = None  # else the driver says BEGIN, which is DEFERRED
             _use_wal(connection)
             connection.execute(f"PRAGMA synchronous = {durability.upper()}")
 
@@ -82,15 +81,13 @@ class SqliteDatabase(Database):
         except sa.exc.DatabaseError as error:
             self._engine.dispose()
             raise PlaybookError(f"cannot open {url}: {error.orig}") from error
-        raw: Any = self._connection.connection.driver_connection
-        self._driver: sqlite3.Connection = raw
+        driver = self._connection.connection.driver_connection
+        assert isinstance(driver, sqlite3.Connection)
+        self._driver = driver
         super().__init__(url, durability)
 
-    def _cursor(self) -> sqlite3.Cursor:
-        return self._driver.cursor()
-
-    def fetch(self, statement: Statement, *values: Any) -> list[Any]:
-        """Asked of the driver itself: for one row SQLAlchemy costs more than SQLite."""
+    def fetch(self, statement: Statement, *values: object) -> list[Any]:
+        """The rows of a query, from the driver: for one row SQLAlchemy takes longer than SQLite."""
         self._check_process()
         with self._lock:
             try:
@@ -118,18 +115,18 @@ class SqliteDatabase(Database):
                     self._driver.execute("ROLLBACK")
 
     def _is_conflict(self, error: Exception) -> bool:
-        return False  # who waits for the lock longer than the time-out has another problem
+        return False  # a writer waits for the lock; after the time-out a retry would not help
 
     def copy_into(self, other: "SqliteDatabase") -> None:
-        """Make another database the same, page by page."""
+        """Overwrite another database with this one, page by page."""
         with self._lock, other._lock:
             self._driver.backup(other._driver)
 
     def facts(self) -> dict[str, str]:
-        """Settings and sizes that an operator wants to know."""
+        """Settings and sizes for an operator."""
         file = file_of(self.url)
         with self.reading() as connection:
-            found = {
+            facts = {
                 "database": f"SQLite {sqlite3.sqlite_version}",
                 "journal mode": str(connection.exec_driver_sql("PRAGMA journal_mode").scalar()),
                 "durability": self.durability,
@@ -138,17 +135,17 @@ class SqliteDatabase(Database):
             with_log = [file, file.with_name(file.name + "-wal")]
             size = sum(part.stat().st_size for part in with_log if part.exists())
             free = disk_usage(file.parent).free
-            found |= {"size": f"{size / 1e6:.1f} MB", "free disk space": f"{free / 1e9:.1f} GB"}
-        return found
+            facts |= {"size": f"{size / 1e6:.1f} MB", "free disk space": f"{free / 1e9:.1f} GB"}
+        return facts
 
     def integrity(self) -> list[str]:
-        """What SQLite finds wrong with the file."""
+        """The damage that SQLite finds in the file."""
         with self.reading() as connection:
             rows = connection.exec_driver_sql("PRAGMA integrity_check").scalars()
             return [f"SQLite: {row}" for row in rows if row != "ok"]
 
     def scrub(self) -> None:
-        """Write the file anew from what is left in it, and empty its log."""
+        """Rewrite the file without deleted values, and empty its log."""
         with self._lock:
             try:
                 self._driver.execute("VACUUM")
@@ -161,7 +158,7 @@ class SqliteDatabase(Database):
             )
 
     def close(self) -> None:
-        """Let go of the file."""
+        """Close the file."""
         with self._lock:
             self._connection.close()
             self._engine.dispose()

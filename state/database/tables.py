@@ -1,41 +1,43 @@
-"""The tables behind a playbook. It knows columns; what the rows mean is said in ledger.py.
+"""The tables behind a playbook: their columns. What the rows mean is in ledger/ledger.py.
 
-Every table but `bullets` only grows: what was once written stays as it is until it is pruned.
-JSON is kept as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the
-same bytes and one hash per row holds for both.
+Every table except `bullets` only grows: a written row does not change until it is pruned. JSON is
+stored as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the same
+values and the hash of a row is the same in both.
 """
 
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
+from sqlalchemy.schema import SchemaItem
 
 SCHEMA_VERSION: Final = 2
-
-
+MODEL_KEY: Final = "embedding_model"
+"""The key in `meta` of the embedding model that made the vectors of the bullets."""
 metadata = sa.MetaData()
 
 
-def _ledger(name: str, *columns: Any, small: bool = False) -> sa.Table:
-    """A table whose rows have a place in the ledger's one order and a hash over their columns.
+def _ledger(name: str, *columns: SchemaItem, small: bool = False) -> sa.Table:
+    """A table whose rows have a position in the one order of the ledger, and a hash.
 
-    Small rows live in their key's tree: SQLite then writes one page for them instead of two.
+    Small rows are stored in the tree of their key: SQLite then writes one page instead of two.
     """
     return sa.Table(
-        name,
-        metadata,
-        *columns,
-        sa.Column("position", sa.BigInteger, nullable=False),
-        sa.Column("hash", sa.BigInteger, nullable=False),
-        sqlite_with_rowid=not small,
+        name, metadata, *columns, _bigint("position"), _bigint("hash"), sqlite_with_rowid=not small
     )
 
 
-def _text(name: str, **options: Any) -> sa.Column[str]:
-    return sa.Column(name, sa.Text, **{"nullable": False, **options})
+def _text(
+    name: str, *, primary_key: bool = False, nullable: bool = False, index: bool = False
+) -> sa.Column[str]:
+    return sa.Column(name, sa.Text, primary_key=primary_key, nullable=nullable, index=index)
 
 
-def _count(name: str, **options: Any) -> sa.Column[int]:
-    return sa.Column(name, sa.Integer, **{"nullable": False, **options})
+def _count(name: str, *, primary_key: bool = False) -> sa.Column[int]:
+    return sa.Column(name, sa.Integer, primary_key=primary_key, nullable=False, autoincrement=False)
+
+
+def _bigint(name: str, *, index: bool = False) -> sa.Column[int]:
+    return sa.Column(name, sa.BigInteger, nullable=False, index=index)
 
 
 def _flag(name: str) -> sa.Column[int]:
@@ -48,74 +50,62 @@ meta = sa.Table(
     sa.Column("key", sa.String, primary_key=True),
     sa.Column("value", sa.String, nullable=False),
 )
-# One row. Whoever writes holds it, so that all writes of all processes have one order.
+# One row. A writer holds a lock on it, so that the writes of all processes have one order.
 clock = sa.Table(
     "clock",
     metadata,
-    sa.Column("id", sa.Integer, primary_key=True, autoincrement=False),
-    sa.Column("position", sa.BigInteger, nullable=False),
+    _count("id", primary_key=True),
+    _bigint("position"),
     _count("version"),
-    # All row hashes together: a row that is gone or was put back is noticed too.
-    sa.Column("seal", sa.BigInteger, nullable=False),
+    # All row hashes together: with it a deleted or restored row is noticed as well.
+    _bigint("seal"),
 )
 bullets = sa.Table(
     "bullets",
     metadata,
-    _count("number", primary_key=True, autoincrement=False),
+    _count("number", primary_key=True),
     _text("node"),
     _text("content"),
     _text("condition", nullable=True),
     _text("source"),
     _text("problem_types"),
     sa.Column("confidence", sa.Double, nullable=False),
-    _text("status"),
-    _text("proof"),
-    _text("evidence"),
-    _text("origin"),
-    _text("related"),
+    *map(_text, ("status", "proof", "evidence", "origin", "related")),
     sa.Column("weight", sa.Double),
-    _count("helpful_count", default=0),
-    _count("harmful_count", default=0),
-    _count("times_selected", default=0),
+    *map(_count, ("helpful_count", "harmful_count", "times_selected")),
     _text("created_at"),
-    # The ledger's position when the row last changed: other processes read only what is newer.
-    sa.Column("changed", sa.BigInteger, nullable=False, index=True),
-    sa.Column("hash", sa.BigInteger, nullable=False),
+    # The ledger's position when the row last changed: other processes read only newer rows.
+    _bigint("changed", index=True),
+    _bigint("hash"),
 )
-# A playbook version is the number of its newest row.
+# The version of a playbook is the number of its newest row.
 history = _ledger(
     "history",
-    _count("version", primary_key=True, autoincrement=False),
+    _count("version", primary_key=True),
     _text("at"),
     _count("bullet"),
-    _text("change"),
-    _text("reason"),
-    _text("source"),
-    _text("content"),
+    *map(_text, ("change", "reason", "source", "content")),
     _text("condition", nullable=True),
     _text("status"),
 )
-# Of any text, bullet or transaction: what a model was once paid for is never bought again.
+# The vectors of bullets and transactions: no text is sent twice to an embedding model.
 embeddings = sa.Table(
     "text_embeddings",
     metadata,
     _text("model", primary_key=True),
     _text("text_hash", primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
-    sa.Column("hash", sa.BigInteger, nullable=False),
+    _bigint("hash"),
 )
-# What was asked. A case may be known before it is decided: labelled history is.
+# The transactions. A case of labelled history is stored without a decision.
 cases = _ledger(
     "cases",
     _text("id", primary_key=True),
-    _text("node"),
-    _text("text"),
-    _text("fields"),
-    _text("digest"),
+    *map(_text, ("node", "text", "fields", "digest")),
     _flag("evidence"),
     _text("created_at"),
 )
-# What was said about it, and what the playbook was then.
+# The decisions, with the playbook version at that time.
 decisions = _ledger(
     "decisions",
     _text("case", primary_key=True),
@@ -125,33 +115,33 @@ decisions = _ledger(
     _text("reasons"),
     _text("settings"),
     _count("playbook_version"),
-    sa.Column("seen", sa.BigInteger, nullable=False),
+    _bigint("seen"),
     _flag("counted"),
     _text("decided_at"),
 )
 selections = _ledger(
     "selections",
     _text("case", primary_key=True),
-    _count("bullet", primary_key=True, autoincrement=False),
+    _count("bullet", primary_key=True),
     _count("rank"),
     _flag("selected"),
     _flag("credited"),
     _text("verdict", nullable=True),
     small=True,
 )
-# The newest revision of a case is its label; the earlier ones say what was thought before. No
-# label: the one before was withdrawn.
+# The newest revision of a case is its label; earlier revisions are the labels before. A revision
+# without a label withdraws the one before.
 outcomes = _ledger(
     "outcomes",
     _text("case", primary_key=True),
-    _count("revision", primary_key=True, autoincrement=False),
+    _count("revision", primary_key=True),
     _text("label", nullable=True),
     _text("source"),
     _text("known_at", index=True),
     small=True,
 )
 sa.Index("outcomes_in_order", outcomes.c.position)
-# Numbers the right decisions of a node, so that "every k-th" holds for all processes.
+# The right decisions of a node, numbered, so that "every k-th" counts over all processes.
 rights = _ledger(
     "rights",
     _text("case", primary_key=True),
@@ -160,40 +150,21 @@ rights = _ledger(
     sa.Index("rights_of_node", "node", "number"),
     small=True,
 )
-# What was learned from a decision; one delivered again is not reflected on again.
+# What was learned from a decision: a decision that is delivered again is not learned from again.
 lessons = _ledger(
     "lessons", _text("case", primary_key=True), _text("lesson"), _text("at"), small=True
 )
-# Counters moved outside a stored decision: by hand, or by decisions that were pruned.
+# Changes of counters without a stored decision: by hand, or by decisions that were pruned.
 adjustments = _ledger(
     "adjustments",
-    _count("number", primary_key=True, autoincrement=False),
-    _count("bullet"),
-    _count("helpful"),
-    _count("harmful"),
-    _count("selected"),
+    _count("number", primary_key=True),
+    *map(_count, ("bullet", "helpful", "harmful", "selected")),
     _text("reason"),
     _text("at"),
-    # The newest position it stands for, as `at` is the newest time: before that nobody can tell.
-    sa.Column("covers", sa.BigInteger, nullable=False),
+    # The newest position that it sums up, as `at` is the newest time: no older state is known.
+    _bigint("covers"),
 )
-# Ids of pruned decisions: they are neither decided nor counted a second time.
+# The ids of pruned decisions: they are neither decided nor counted a second time.
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
-
-
-LEDGER: Final = (
-    history,
-    cases,
-    decisions,
-    selections,
-    outcomes,
-    rights,
-    lessons,
-    adjustments,
-    pruned,
-)
+LEDGER = (history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned)
 """The tables that only grow."""
-
-
-MODEL_KEY: Final = "embedding_model"
-"""Under which the database says whose vectors its bullets have."""

@@ -1,16 +1,16 @@
-"""One write transaction of the ledger: a page with its place in the order and a seal.
+"""One write to the ledger, in one database transaction: each row gets a position and a hash.
 
-Every row gets the next position and a hash over its columns; the seal is all hashes together. It
-knows nothing of what the rows mean.
+The seal of the ledger is the XOR of all row hashes. The writer does not know what the rows mean.
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import itemgetter
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.engine.interfaces import DBAPICursor
 
 from acegraph.state.database import tables
 
@@ -19,27 +19,23 @@ _COLUMNS: Final = {
     for table in (*tables.LEDGER, tables.bullets)
 }
 _VALUES: Final = {name: itemgetter(*columns) for name, columns in _COLUMNS.items()}
-"""A row as its table's columns; the hash comes last in every table."""
-_GIVEN: Final = {t.name: itemgetter(*_COLUMNS[t.name][:-1]) for t in tables.LEDGER}
-"""The same without its position, which comes last but one."""
-_FORMS: Final = {
-    table.name: "\x1f".join(
-        "%s" if isinstance(column.type, sa.Text) else "\x1e%r"
-        for column in table.c
-        if column.name != "hash"
-    )
+"""The values of a row in the order of its columns, without the hash, which is the last column."""
+_CALLER_VALUES: Final = {t.name: itemgetter(*_COLUMNS[t.name][:-1]) for t in tables.LEDGER}
+"""The values that the caller of `add` gives: without the position, which is the last but one."""
+_HASH_FORMATS: Final = {
+    table.name: "\x1f".join("%s" if isinstance(c.type, sa.Text) else "\x1e%r" for c in table.c[:-1])
     for table in tables.LEDGER
 }
-"""A row with a value in every column as `hash_values` writes it, in one step."""
-_PLAIN: Final = frozenset({str, int, float, type(None)})
+"""The text over which a row without empty columns is hashed, equal to that of `hash_values`."""
+_PLAIN_TYPES: Final = frozenset({str, int, float, type(None)})
 _COUNTERS: Final = ("number", "helpful_count", "harmful_count", "times_selected", "changed")
 _LASTING: Final = tuple(c for c in _COLUMNS["bullets"] if c not in _COUNTERS)
 
 
-def hash_values(values: Iterable[Any]) -> int:
-    """64 bits over some values, the same on every machine and database.
+def hash_values(values: Iterable[object]) -> int:
+    """64 bits over some values, equal on every machine and database.
 
-    No text that is stored holds the characters that part the values here.
+    No stored text contains the characters that separate the values here.
     """
     return _hash("\x1f".join([v if isinstance(v, str) else f"\x1e{v!r}" for v in values]))
 
@@ -49,8 +45,8 @@ def _hash(text: str) -> int:
     return int.from_bytes(digest, "big", signed=True)
 
 
-def _plain(value: Any) -> Any:
-    """A value without a class of its own: what the database gives back."""
+def _plain(value: object) -> object:
+    """A value as the database will return it: a plain str, int or float, not a subclass."""
     if isinstance(value, str):
         return str.__str__(value)
     if isinstance(value, int):
@@ -60,35 +56,40 @@ def _plain(value: Any) -> Any:
     return _plain(value.item()) if hasattr(value, "item") else value
 
 
-def row_hash(table: str, row: Mapping[str, Any]) -> int:
+def row_hash(table: str, row: Mapping[str, object]) -> int:
     """The hash that a row must have."""
     if table == tables.bullets.name:
-        return lasting_hash(row) ^ tally_hash(*(row[name] for name in _COUNTERS))
+        return lasting_hash(row) ^ tally_of(row)
     return hash_values(_VALUES[table](row))
 
 
-def lasting_hash(bullet: Mapping[str, Any]) -> int:
-    """The part of a bullet's hash that no outcome changes; the other part is cheap."""
+def lasting_hash(bullet: Mapping[str, object]) -> int:
+    """The part of a bullet's hash that no outcome changes: all columns without the counters."""
     return hash_values([bullet[name] for name in _LASTING])
 
 
 def tally_hash(number: int, helpful: int, harmful: int, selected: int, changed: int) -> int:
-    """The part of a bullet's hash over its counters."""
+    """The part of a bullet's hash over its counters; it is cheap to compute."""
     return _hash(
         f"\x1e{number}\x1f\x1e{helpful}\x1f\x1e{harmful}\x1f\x1e{selected}\x1f\x1e{changed}"
     )
 
 
-def tally_of(bullet: Mapping[str, Any]) -> int:
-    """The same, of a row."""
-    return tally_hash(*(bullet[name] for name in _COUNTERS))
+def tally_of(bullet: Mapping[str, object]) -> int:
+    """The `tally_hash` of a row of the table `bullets`."""
+    return _hash("\x1f".join([f"\x1e{bullet[name]}" for name in _COUNTERS]))
+
+
+def vector_hash(model: str, name: str, vector: bytes) -> int:
+    """The hash that a stored vector must have."""
+    return hash_values((model, name, vector))
 
 
 class Statement:
-    """A statement handed to the driver itself: for one row SQLAlchemy costs more than the database.
+    """A statement for the driver itself: for one row SQLAlchemy takes longer than the database.
 
-    It is built with SQLAlchemy and compiled once per kind of database. Its parameters are given by
-    their places, in the order of the SQL: by their names every driver takes twice as long.
+    It is built with SQLAlchemy and compiled once for each kind of database. Its parameters are
+    given in the order of the SQL: by name every driver takes twice as long.
     """
 
     def __init__(self, clause: sa.Executable) -> None:
@@ -96,11 +97,11 @@ class Statement:
         self._texts: dict[str, str] = {}
 
     def text(self, dialect: sa.Dialect) -> str:
-        """The SQL that this kind of database understands."""
-        found = self._texts.get(dialect.name)
-        if found is None:
-            found = self._texts[dialect.name] = str(self._clause.compile(dialect=dialect))  # type: ignore[attr-defined]
-        return found
+        """The SQL text for one kind of database."""
+        text = self._texts.get(dialect.name)
+        if text is None:
+            text = self._texts[dialect.name] = str(self._clause.compile(dialect=dialect))  # type: ignore[attr-defined]
+        return text
 
 
 _INSERTS: Final = {
@@ -110,91 +111,86 @@ _INSERTS: Final = {
 
 @dataclass
 class LedgerWriter:
-    """One write transaction while it is being written."""
+    """One open write transaction of the database."""
 
     connection: sa.Connection
     position: int
-    """Of the newest row."""
+    """The position of the newest row."""
     version: int
-    """Of the playbook."""
+    """The version of the playbook."""
     seal: int
     is_written: bool = False
-    _cursor: Any = None
-    """The driver's own."""
+    _cursor: DBAPICursor = field(init=False)
 
     def __post_init__(self) -> None:
-        if self._cursor is None:
-            self._cursor = self.connection.connection.cursor()
+        self._cursor = self.connection.connection.cursor()
 
     def next_position(self) -> int:
-        """Take the next place in the order."""
+        """Take the next position in the order of the ledger."""
         self.is_written = True
         self.position += 1
         return self.position
 
-    def run(self, statement: Statement, rows: list[tuple[Any, ...]]) -> None:
-        """Run a statement for each of some rows of parameters."""
+    def run(self, statement: Statement, rows: Sequence[tuple[object, ...]]) -> None:
+        """Run a statement once for each row of parameters."""
         text = statement.text(self.connection.dialect)
         if len(rows) == 1:
             self._cursor.execute(text, rows[0])
         else:
             self._cursor.executemany(text, rows)
 
-    def first(self, statement: Statement, *values: Any) -> Any:
-        """The first row that a query finds, as a tuple."""
+    def first(self, statement: Statement, *values: object) -> Any:
+        """The first row of a query as a tuple, or None."""
         self._cursor.execute(statement.text(self.connection.dialect), values)
         return self._cursor.fetchone()
 
-    def add(self, table: sa.Table, rows: list[dict[str, Any]]) -> None:
+    def add(self, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
         """Append rows to one of the ledger's tables."""
         if not rows:
             return
         self.is_written = True
-        whole, position, seal = [], self.position, self.seal
-        given, form = _GIVEN[table.name], _FORMS[table.name]
+        hashed_rows, position, seal = [], self.position, self.seal
+        caller_values, hash_format = _CALLER_VALUES[table.name], _HASH_FORMATS[table.name]
         for row in rows:
             position += 1
-            values = (*given(row), position)
-            if not _PLAIN.issuperset(map(type, values)):
+            values = (*caller_values(row), position)
+            if not _PLAIN_TYPES.issuperset(map(type, values)):
                 values = tuple(map(_plain, values))
-            found = hash_values(values) if None in values else _hash(form % values)
-            seal ^= found
-            whole.append((*values, found))
+            new_hash = hash_values(values) if None in values else _hash(hash_format % values)
+            seal ^= new_hash
+            hashed_rows.append((*values, new_hash))
         self.position, self.seal = position, seal
-        self.run(_INSERTS[table.name], whole)
+        self.run(_INSERTS[table.name], hashed_rows)
 
-    def add_bullet(self, row: dict[str, Any]) -> None:
-        """Add a bullet with all its columns."""
+    def add_bullet(self, row: dict[str, object]) -> None:
+        """Add a bullet with all its columns; `changed` and `hash` are set in the row."""
         row["changed"] = self.next_position()
-        row["hash"] = row_hash("bullets", row)
-        self.seal ^= row["hash"]
-        self.run(_INSERTS["bullets"], [(*_VALUES["bullets"](row), row["hash"])])
+        row["hash"] = new_hash = row_hash("bullets", row)
+        self.seal ^= new_hash
+        self.run(_INSERTS["bullets"], [(*_VALUES["bullets"](row), new_hash)])
 
     def reseal(self, old: int, new: int) -> None:
-        """Note that a row has another hash than before."""
+        """Replace the hash of a row in the seal."""
         self.seal ^= old ^ new
 
-    def replace(self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, Any]) -> None:
-        """Write a row anew in its place, and its hash into the seal."""
+    def replace(
+        self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, object]
+    ) -> None:
+        """Change some columns of a row, and its hash."""
         self.is_written = True
-        new = {**row, **changes}
-        # By difference: a damaged row must not become whole by being written to.
-        new["hash"] = row["hash"] ^ row_hash(table.name, row) ^ row_hash(table.name, new)
-        self.reseal(row["hash"], new["hash"])
-        here = sa.and_(*(column == row[column.name] for column in table.primary_key))
-        self.connection.execute(table.update().where(here).values({**changes, "hash": new["hash"]}))
+        # The hash changes by a difference: a damaged row must not look undamaged afterwards.
+        difference = row_hash(table.name, row) ^ row_hash(table.name, {**row, **changes})
+        self.seal ^= difference
+        is_row = sa.and_(*(column == row[column.name] for column in table.primary_key))
+        new_values = {**changes, "hash": row["hash"] ^ difference}
+        self.connection.execute(table.update().where(is_row).values(new_values))
 
     def remove(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
-        """Delete rows, and take their hashes out of the seal."""
-        gone = self.connection.scalars(sa.select(table.c.hash).where(condition)).all()
-        for found in gone:
-            self.seal ^= found
-        if gone:
+        """Delete rows, and remove their hashes from the seal."""
+        hashes = self.connection.scalars(sa.select(table.c.hash).where(condition)).all()
+        for old_hash in hashes:
+            self.seal ^= old_hash
+        if hashes:
             self.is_written = True
             self.connection.execute(table.delete().where(condition))
-        return len(gone)
-
-
-def vector_hash(model: str, name: str, vector: bytes) -> int:
-    """The hash that a stored vector must have."""
-    return hash_values((model, name, vector))
+        return len(hashes)

@@ -1,32 +1,33 @@
-"""What the counters of all bullets must be, summed up from the ledger's rows.
+"""What the counters of all bullets must be, summed up from the rows of the ledger.
 
-It shares nothing with the code that moves the counters one by one: each checks the other.
+It shares nothing with the code that adds to the counters one by one: each checks the other.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
-from acegraph.state.values.bullet import Status
+from acegraph.state.ledger.row_mapping import HistoryRow
 from acegraph.state.values.decision import CounterDeltas, add_deltas
 
 
 @dataclass(frozen=True)
 class AsOf:
-    """A moment: a position in the ledger's order, or a time; all rows where it is neither."""
+    """A moment: a position in the ledger's order, or a time; with neither all rows count."""
 
     position: int | None = None
     time: str | None = None
 
     def holds(self, table: sa.FromClause, time: str) -> sa.ColumnElement[bool]:
-        """Which rows of a table were there; `time` is the column that says when."""
+        """Which rows of a table were there; `time` names the column that says when."""
         if self.position is not None:
             return table.c.position <= self.position
         return table.c[time] <= self.time if self.time is not None else sa.true()
 
     def describe(self) -> str:
-        """For an error."""
+        """The moment as an error message names it."""
         return f"position {self.position}" if self.position is not None else str(self.time)
 
 
@@ -34,39 +35,37 @@ ALWAYS = AsOf()
 
 
 def is_current_label(label: sa.FromClause, until: AsOf = ALWAYS) -> sa.ColumnElement[bool]:
-    """Which labels, or withdrawals, are the newest of their cases."""
+    """Which labels, or withdrawals of labels, are the newest of their cases."""
     later = outcomes.alias()
     is_overtaken = sa.exists().where(
-        later.c.case == label.c.case,
-        later.c.revision > label.c.revision,
-        _was_said(later, until),
+        later.c.case == label.c.case, later.c.revision > label.c.revision, _was_known(later, until)
     )
-    return sa.and_(_was_said(label, until), ~is_overtaken)
+    return sa.and_(_was_known(label, until), ~is_overtaken)
 
 
-def _was_said(label: sa.FromClause, until: AsOf) -> sa.ColumnElement[bool]:
-    """Which labels were there; what was said anew after a withdrawal was not there before it."""
-    there = until.holds(label, "known_at")
+def _was_known(label: sa.FromClause, until: AsOf) -> sa.ColumnElement[bool]:
+    """Which labels were known; a withdrawal makes a second copy of the label that stays."""
+    was_there = until.holds(label, "known_at")
     if until.time is None:
-        return there
+        return was_there
     withdrawn = outcomes.alias()
-    is_anew = sa.exists().where(
+    is_second_copy = sa.exists().where(
         withdrawn.c.case == label.c.case,
         withdrawn.c.label.is_(None),
         withdrawn.c.revision < label.c.revision,
         withdrawn.c.known_at > until.time,
     )
-    return sa.and_(there, ~is_anew)
+    return sa.and_(was_there, ~is_second_copy)
 
 
 def count(
     connection: sa.Connection, until: AsOf = ALWAYS, decided_before: str | None = None
 ) -> dict[int, tuple[int, int, int]]:
-    """Helpful, harmful and selected per bullet number, adjustments left out."""
+    """Helpful, harmful and selected per bullet number, without the adjustments."""
     newest = outcomes.alias("newest")
-    counted = sa.and_(decisions.c.counted == 1, until.holds(decisions, "decided_at"))
+    is_counted = sa.and_(decisions.c.counted == 1, until.holds(decisions, "decided_at"))
     if decided_before is not None:
-        counted &= decisions.c.decided_at < decided_before
+        is_counted &= decisions.c.decided_at < decided_before
     was_right = sa.func.coalesce(selections.c.verdict, decisions.c.decision) == newest.c.label
     judged = (
         sa.select(
@@ -78,7 +77,7 @@ def count(
         .join(decisions, decisions.c.case == selections.c.case)
         .join(newest, newest.c.case == selections.c.case)
         .where(
-            counted,
+            is_counted,
             selections.c.credited == 1,
             newest.c.label.is_not(None),
             is_current_label(newest, until),
@@ -89,7 +88,7 @@ def count(
         sa.select(selections.c.bullet, sa.func.count())
         .select_from(selections)
         .join(decisions, decisions.c.case == selections.c.case)
-        .where(counted, selections.c.selected == 1)
+        .where(is_counted, selections.c.selected == 1)
         .group_by(selections.c.bullet)
     )
     credit: CounterDeltas = {n: (int(h), int(f), 0) for n, h, f in connection.execute(judged)}
@@ -97,7 +96,7 @@ def count(
 
 
 def adjusted(connection: sa.Connection, until: AsOf = ALWAYS) -> dict[int, tuple[int, int, int]]:
-    """What was counted without a stored decision: by hand, or before it was pruned."""
+    """What was counted without a stored decision: by hand, or by a decision that was pruned."""
     columns = (adjustments.c.helpful, adjustments.c.harmful, adjustments.c.selected)
     was_there = sa.or_(adjustments.c.covers > 0, until.holds(adjustments, "at"))
     rows = connection.execute(
@@ -108,19 +107,16 @@ def adjusted(connection: sa.Connection, until: AsOf = ALWAYS) -> dict[int, tuple
     return {n: (int(h), int(f), int(s)) for n, h, f, s in rows}
 
 
-def bullet_texts(
-    connection: sa.Connection, where: sa.ColumnElement[bool]
-) -> list[tuple[int, str, str | None, Status]]:
-    """The bullets as the newest of some history rows says: number, content, condition, status."""
+def bullet_texts(connection: sa.Connection, where: sa.ColumnElement[bool]) -> Sequence[HistoryRow]:
+    """For each bullet the newest of some rows of the history, in the order of the bullets."""
     last = (
         sa.select(sa.func.max(history.c.version).label("version"))
         .where(where)
         .group_by(history.c.bullet)
         .subquery()
     )
-    rows = connection.execute(
+    return connection.execute(
         sa.select(history.c.bullet, history.c.content, history.c.condition, history.c.status)
         .join(last, last.c.version == history.c.version)
         .order_by(history.c.bullet)
-    )
-    return [(row[0], row[1], row[2], row[3]) for row in rows]
+    ).all()

@@ -1,8 +1,8 @@
-"""What happened to a playbook, in the ledger's order: for whoever wants to replay it."""
+"""What happened to a playbook, in the ledger's order, so that it can be replayed."""
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from heapq import merge
 from typing import Any, Final
 
@@ -20,9 +20,10 @@ from acegraph.state.database.tables import (
     selections,
 )
 from acegraph.state.ledger.ledger import ERASED
-from acegraph.state.ledger.row_mapping import from_row, read_condition
+from acegraph.state.ledger.row_mapping import as_in_history, from_row
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.decision import PURGED, Label
+from acegraph.state.values.label_sources import GIVEN_LABEL
 from acegraph.state.values.transaction import Transaction
 from acegraph.state.values.verdict import Verdict
 
@@ -31,7 +32,7 @@ PRUNED_PART: Final = "a part of its decisions was pruned"
 
 @dataclass(frozen=True)
 class Decided:
-    """A decision, and its label where that came with it."""
+    """A decision, with its label if that came at the same time."""
 
     position: int
     id: str
@@ -44,7 +45,7 @@ class Decided:
 
 @dataclass(frozen=True)
 class Labelled:
-    """A label that became known by itself; without a label the one before was withdrawn."""
+    """A label that came without a decision, or the withdrawal of the label before."""
 
     position: int
     id: str
@@ -53,7 +54,7 @@ class Labelled:
     by: str
     node: str
     is_history: bool = False
-    """Whether nobody had decided it yet."""
+    """Whether the case was not decided yet."""
 
 
 @dataclass(frozen=True)
@@ -62,11 +63,11 @@ class Changed:
 
     position: int
     bullet: Bullet
-    """As the change left it; its counters and weight are today's."""
+    """The bullet after the change; its counters and weight are those of today."""
     change: str
     reason: str
     by: str
-    """Who signed it: a person, the curator, or the source of a bullet that was added."""
+    """Who signed the change: a person, the curator, or offline/online for a bullet added."""
     at: str
 
 
@@ -74,9 +75,9 @@ Event = Decided | Labelled | Changed
 
 
 def stream(database: Database, after: int = -1) -> Iterator[Event]:
-    """Everything that was decided, labelled and changed after a position, oldest first."""
+    """Every decision, label and change of a bullet after a position, oldest first."""
     with database.snapshot() as connection:
-        ends = _ends(connection)
+        ends = _last_positions(connection)
         at_once = _labels_at_once(connection, ends, after)
         parts: list[Iterator[Event]] = [
             _decided(connection, after, at_once),
@@ -87,27 +88,23 @@ def stream(database: Database, after: int = -1) -> Iterator[Event]:
 
 
 def broken_by(database: Database) -> str:
-    """Why the stream is not all that happened, where it is not."""
-    purged = sa.or_(history.c.reason.startswith(PURGED), history.c.change == "rolled back")
+    """Why the stream is not all that happened; empty if it is."""
+    is_purged = sa.or_(history.c.reason.startswith(PURGED), history.c.change == "rolled back")
+    is_withdrawn = outcomes.c.source.startswith("purge of ")
+    is_erased = cases.c.digest == ERASED
     gaps = (
         (PRUNED_PART, sa.select(pruned.c.case)),
-        (
-            "a part of its decisions was erased",
-            sa.select(cases.c.id).where(cases.c.digest == ERASED),
-        ),
-        ("it was purged or rolled back before", sa.select(history.c.version).where(purged)),
-        (
-            "it was purged before",
-            sa.select(outcomes.c.case).where(outcomes.c.source.startswith("purge of ")),
-        ),
+        ("a part of its decisions was erased", sa.select(cases.c.id).where(is_erased)),
+        ("it was purged or rolled back before", sa.select(history.c.version).where(is_purged)),
+        ("it was purged before", sa.select(outcomes.c.case).where(is_withdrawn)),
         ("its counters were moved by hand", sa.select(adjustments.c.number)),
     )
     with database.snapshot() as connection:
         return next((why for why, query in gaps if connection.scalar(query.limit(1))), "")
 
 
-def _ends(connection: sa.Connection) -> dict[str, int]:
-    """The last position that was written with each decision."""
+def _last_positions(connection: sa.Connection) -> dict[str, int]:
+    """The last position that was written with each decision, by its id."""
     decided = sa.select(decisions.c.case, decisions.c.position)
     ends = {row.case: row.position for row in connection.execute(decided)}
     newest = sa.select(selections.c.case, sa.func.max(selections.c.position).label("position"))
@@ -118,33 +115,33 @@ def _ends(connection: sa.Connection) -> dict[str, int]:
 
 def _labels_at_once(
     connection: sa.Connection, ends: Mapping[str, int], after: int
-) -> dict[str, Any]:
-    """The labels that came with decisions after a position."""
+) -> dict[str, Label]:
+    """The labels that came together with decisions after a position, by decision id."""
     first = sa.select(outcomes).join(decisions, decisions.c.case == outcomes.c.case)
-    first = first.where(outcomes.c.revision == 1, outcomes.c.source == "label")
+    first = first.where(outcomes.c.revision == 1, outcomes.c.source == GIVEN_LABEL)
     first = first.where(decisions.c.position > after)
     return {
-        row.case: row
+        row.case: Label(row.label, row.source, row.known_at)
         for row in connection.execute(first)
         if row.label and row.position == ends.get(row.case, -1) + 1
     }
 
 
 def _decided(
-    connection: sa.Connection, after: int, at_once: Mapping[str, Any]
+    connection: sa.Connection, after: int, at_once: Mapping[str, Label]
 ) -> Iterator[Decided]:
     query = sa.select(decisions, cases.c.text, cases.c.fields)
     query = query.join(cases, cases.c.id == decisions.c.case).order_by(decisions.c.position)
     query = query.where(decisions.c.position > after)
     for row in connection.execute(query).all():
-        given = Transaction(row.text, json.loads(row.fields))
-        label = _label(at_once[row.case]) if row.case in at_once else None
+        content = Transaction(row.text, json.loads(row.fields))
         settings, reasons = json.loads(row.settings), json.loads(row.reasons)
-        yield Decided(row.position, row.case, given, row.decision, settings, reasons, label)
+        label = at_once.get(row.case)
+        yield Decided(row.position, row.case, content, row.decision, settings, reasons, label)
 
 
 def _labelled(
-    connection: sa.Connection, after: int, at_once: Mapping[str, Any], ends: Mapping[str, int]
+    connection: sa.Connection, after: int, at_once: Mapping[str, Label], ends: Mapping[str, int]
 ) -> Iterator[Labelled]:
     query = sa.select(outcomes, cases.c.text, cases.c.fields, cases.c.node)
     query = query.join(cases, cases.c.id == outcomes.c.case).order_by(outcomes.c.position)
@@ -152,24 +149,15 @@ def _labelled(
     for row in connection.execute(query).all():
         if row.case in at_once and row.revision == 1:
             continue
-        given = Transaction(row.text, json.loads(row.fields))
-        is_first = row.revision == 1 and ends.get(row.case, row.position) >= row.position
-        label = _label(row) if row.label else None
-        yield Labelled(row.position, row.case, given, label, row.source, row.node, is_first)
-
-
-def _label(row: Any) -> Label:
-    return Label(row.label, row.source, row.known_at)
+        content = Transaction(row.text, json.loads(row.fields))
+        label = Label(row.label, row.source, row.known_at) if row.label else None
+        is_history = row.revision == 1 and ends.get(row.case, row.position) >= row.position
+        yield Labelled(row.position, row.case, content, label, row.source, row.node, is_history)
 
 
 def _changed(connection: sa.Connection, after: int) -> Iterator[Changed]:
     today = {row.number: from_row(row._asdict()) for row in connection.execute(sa.select(bullets))}
     query = sa.select(history).where(history.c.position > after).order_by(history.c.position)
     for row in connection.execute(query).all():
-        bullet = replace(
-            today[row.bullet],
-            content=row.content,
-            condition=read_condition(row.condition),
-            status=row.status,
-        )
+        bullet = as_in_history(today[row.bullet], row)
         yield Changed(row.position, bullet, row.change, row.reason, row.source, row.at)

@@ -1,73 +1,83 @@
-"""What a label adds to those that were said before: something new, a confirmation, or nothing.
+"""What a new label adds to the labels that a case had before: news, a confirmation, or nothing.
 
-Requests and files are sent again; what comes a second time must not undo what was said since.
+Requests and files are sent again; a label that comes a second time must not undo a correction.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import NamedTuple
 
 import sqlalchemy as sa
 
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Label
+from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values.verdict import Verdict
 
 
-def says_something_new(known: Label | None, label: Label) -> bool:
-    """Whether a label changes what stands; an opinion never does."""
-    if known is None:
+class GivenLabel(NamedTuple):
+    """A label that somebody once gave to a case."""
+
+    case: str
+    label: Verdict
+    source: str
+    known_at: str
+
+    def is_same(self, label: Label) -> bool:
+        """Whether a label has the same value and the same source."""
+        return (self.label, self.source) == (label.value, label.source)
+
+
+def says_something_new(current: Label | None, label: Label) -> bool:
+    """Whether a label replaces the current one; the opinion of a judge never does."""
+    if current is None:
         return True
-    return label.source != JUDGE and (label.value != known.value or known.source == JUDGE)
+    return label.source != JUDGE and (label.value != current.value or current.source == JUDGE)
 
 
-def confirms(known: Label | None, label: Label | None) -> bool:
-    """Whether somebody else says what is known."""
-    if known is None or label is None or JUDGE in (known.source, label.source):
+def confirms(current: Label | None, label: Label | None) -> bool:
+    """Whether a second source gives the value of the current label."""
+    if current is None or label is None or JUDGE in (current.source, label.source):
         return False
-    return label.value == known.value and label.source != known.source
+    return label.value == current.value and label.source != current.source
 
 
 def is_repeated(writer: LedgerWriter, case_id: str, label: Label) -> bool:
-    """Whether the label that comes with a decision was said before, whatever stands now."""
-    return any(_is_same(row, label) for row in labels_given(writer.connection, [case_id]))
+    """Whether the label that comes with a decision was given before, whatever the label is now."""
+    return any(earlier.is_same(label) for earlier in labels_given(writer.connection, [case_id]))
 
 
 def repeated(
-    writer: LedgerWriter, known: Mapping[str, Label | None], labels: Mapping[str, Label | None]
+    writer: LedgerWriter, current: Mapping[str, Label | None], labels: Mapping[str, Label | None]
 ) -> list[str]:
-    """Labels of a file that is sent again: with the same time, or as a confirmation."""
+    """The cases whose labels were given before, with the same time or as a confirmation."""
     others = {
-        i: label
-        for i, label in labels.items()
+        case_id: label
+        for case_id, label in labels.items()
         if label
-        and (stands := known[i])
-        and (label.known_at or confirms(stands, label))
-        and (label.value, label.source) != (stands.value, stands.source)
+        and (before := current[case_id])
+        and (label.known_at or confirms(before, label))
+        and (label.value, label.source) != (before.value, before.source)
     }
     return [
-        row.case
-        for row in labels_given(writer.connection, list(others))
-        if _is_same(row, label := others[row.case])
-        and (_is_of_same_time(row, label) or confirms(known[row.case], label))
+        earlier.case
+        for earlier in labels_given(writer.connection, list(others))
+        if earlier.is_same(label := others[earlier.case])
+        and (_has_same_time(earlier, label) or confirms(current[earlier.case], label))
     ]
 
 
-def _is_same(row: Any, label: Label) -> bool:
-    return bool((row.label, row.source) == (label.value, label.source))
+def _has_same_time(earlier: GivenLabel, label: Label) -> bool:
+    return bool(label.known_at) and earlier.known_at == as_utc(label.known_at)
 
 
-def _is_of_same_time(row: Any, label: Label) -> bool:
-    return bool(label.known_at) and bool(row.known_at == as_utc(label.known_at))
-
-
-def labels_given(connection: sa.Connection, case_ids: list[str]) -> list[Any]:
-    """Every label of some cases, since they were last withdrawn."""
-    found: dict[str, list[Any]] = {}
+def labels_given(connection: sa.Connection, case_ids: list[str]) -> list[GivenLabel]:
+    """Every label of some cases, since their labels were last withdrawn."""
+    by_case: dict[str, list[GivenLabel]] = {}
     for row in connection.execute(sql.LABELS_GIVEN, {"ids": case_ids}) if case_ids else ():
         if row.label is None:
-            found.pop(row.case, None)
+            by_case.pop(row.case, None)
         else:
-            found.setdefault(row.case, []).append(row)
-    return [row for rows in found.values() for row in rows]
+            by_case.setdefault(row.case, []).append(GivenLabel(*row))
+    return [label for labels in by_case.values() for label in labels]

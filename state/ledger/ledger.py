@@ -1,24 +1,23 @@
-"""Decisions and their outcomes: each counted once per decision id, whatever is retried.
+"""Store decisions and their labels: each counts once per decision id, however often it is sent.
 
-An outcome and the counters it moves are one database transaction; the caller moves the counters
-that are given back to it. It knows nothing of how bullets are cached or selected.
+Every function says by how much the counters of bullets change; `playbook/playbook.py` changes them
+in the same database transaction. Nothing here knows how bullets are cached or selected.
 """
 
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.base import Database
-from acegraph.state.database.encoding import chunks, is_storable, stored_float, to_text
+from acegraph.state.database.encoding import chunks, is_storable, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.label_history import confirms, is_repeated, repeated, says_something_new
-from acegraph.state.ledger.row_mapping import case_row, read_case
+from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import (
     CounterDeltas,
@@ -27,348 +26,287 @@ from acegraph.state.values.decision import (
     Recorded,
     add_deltas,
 )
-from acegraph.state.values.times import as_utc, now
-from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import Verdict, is_absence
+from acegraph.state.values.label_sources import is_absence
+from acegraph.state.values.times import now
+from acegraph.state.values.verdict import Verdict
 
-ERASED = "erased"
+ERASED: Final = "erased"
 """The digest of a case whose content was erased."""
 
 
 @dataclass(frozen=True)
-class _Standing:
-    """What is known of a case before something is added."""
+class _CaseState:
+    """What the ledger holds of a case before something is added."""
 
     node: str
     decision: Verdict | None
     counted: bool
     label: Label | None
     revision: int
-    lesson: Mapping[str, Any] | None = None
-    decided_by: str | None = None
-    """The node that decided it; the case may have been another's before."""
+    lesson: Mapping[str, object] | None
+    decided_by: str | None
+    """The node that decided the case; another node may have stored it before."""
 
 
-class Ledger:
-    """The record of cases, decisions and outcomes in one database."""
+def remember_cases(writer: LedgerWriter, past: Iterable[Case], node: str, label: Label) -> int:
+    """Store labelled cases that were never decided, and give how many were new.
 
-    def __init__(self, database: Database) -> None:
-        self._database = database
-
-    def remember(self, writer: LedgerWriter, past: Iterable[Case], node: str, label: Label) -> int:
-        """Store labelled cases that nobody has decided yet; known ones stay as they are.
-
-        `label` says who says so and since when it is known; the cases say what.
-        """
-        at, added = now(), 0
-        by_id = {case.id: case for case in past}
-        for ids in chunks(list(by_id)):
-            known: set[str] = set()
-            for statement in (sql.KNOWN_CASES, sql.PRUNED_CASES):
-                known.update(writer.connection.scalars(statement, {"ids": ids}))
-            fresh = [by_id[i] for i in ids if i not in known]
-            writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
-            writer.add(
-                tables.outcomes,
-                [_outcome(c.id, 1, replace(label, value=c.label), at) for c in fresh],
-            )
-            added += len(fresh)
-        return added
-
-    def record(self, writer: LedgerWriter, record: DecisionRecord, label: Label | None) -> Recorded:
-        """Store a decision and, where it is known, its outcome; the second time changes nothing.
-
-        What comes at once stands at adjacent positions: case, decision, selections, outcome
-        (stream.py knows a label that came with its decision by that).
-        """
-        known = writer.first(sql.IS_KNOWN, record.id, record.id)
-        if known is not None:
-            return self._record_known(writer, record, label, *known)
-        at = now()
-        writer.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
-        self._store_decision(writer, record, at)
-        if label is not None:
-            writer.add(tables.outcomes, [_outcome(record.id, 1, label, at)])
-        return Recorded(
-            decision=record.decision,
-            node=record.node,
-            is_new_decision=True,
-            counted=record.counted,
-            new_case=True,
-            label=label,
-            label_changed=label is not None,
-            deltas=_first_deltas(record, label),
-        )
-
-    def _record_known(
-        self,
-        writer: LedgerWriter,
-        record: DecisionRecord,
-        label: Label | None,
-        digest: str,
-        is_pruned: int,
-    ) -> Recorded:
-        """The case was decided before, or remembered as labelled history."""
-        if is_pruned:
-            raise PrunedDecision(f"decision {record.id!r} was pruned on {digest[:10]}")
-        if digest == ERASED:
-            raise PrunedDecision(f"what decision {record.id!r} was about was erased")
-        if digest != record.digest:
-            raise DecisionConflict(
-                f"decision id {record.id!r} was used for another transaction; nothing was changed "
-                "(each payment wants an id of its own, or none)"
-            )
-        standing = _standing(writer.connection.execute(sql.STANDING, {"id": record.id}).one())
-        if standing.decided_by not in (None, record.node):
-            raise DecisionConflict(
-                f"decision id {record.id!r} was decided by node {standing.decided_by!r}; nothing "
-                f"was changed (node {record.node!r} wants an id of its own, or none)"
-            )
-        if standing.decision is not None:
-            if label and is_repeated(writer, record.id, label):
-                label = None  # the same request again must not undo a correction
-            return self._settle(writer, {record.id: standing}, {record.id: label})[record.id]
-        self._store_decision(writer, record, now())
-        standing = replace(
-            standing, node=record.node, decision=record.decision, counted=record.counted
-        )
-        settled = self._settle(
-            writer, {record.id: standing}, {record.id: label}, {record.id: _argued(record)}
-        )[record.id]
-        # Labelled history: the label was there before the decision.
-        deltas = add_deltas(_first_deltas(record, standing.label), settled.deltas)
-        return replace(settled, is_new_decision=True, deltas=deltas)
-
-    def label(self, writer: LedgerWriter, labels: Mapping[str, Label]) -> dict[str, Recorded]:
-        """Say, or correct, the right answers of stored cases; unknown ones are left out."""
-        found: dict[str, Recorded] = {}
-        for ids in chunks([i for i in labels if is_storable(i)]):
-            rows = writer.connection.execute(sql.ALL_STANDING, {"ids": ids})
-            standing = {row.id: _standing(row) for row in rows}
-            hidden = self._blocked(writer, [i for i in standing if is_absence(labels[i].source)])
-            said = {i: None if i in hidden else labels[i] for i in ids if i in standing}
-            known = {i: case.label for i, case in standing.items()}
-            said |= dict.fromkeys(repeated(writer, known, said))
-            self._note_confirmations(writer, standing, said)
-            found |= self._settle(writer, standing, said)
-            found |= {i: replace(found[i], missing=True) for i in hidden}
-        return found
-
-    def withdraw(
-        self, writer: LedgerWriter, case_id: str, by: str, instead: Label | None
-    ) -> Recorded:
-        """Take back every label so far with all they moved; one of them may be said anew."""
-        row = writer.connection.execute(sql.STANDING, {"id": case_id}).first()
-        if row is None:
-            self._refuse_pruned(writer.connection, case_id)
-            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-        case = _standing(row)
-        gone = self._settle(writer, {case_id: case}, {case_id: None}, withdrawn_by=by)[case_id]
-        if instead is None:
-            return gone
-        case = replace(case, label=None, revision=case.revision + 1)
-        stands = self._settle(writer, {case_id: case}, {case_id: instead})[case_id]
-        return replace(stands, deltas=add_deltas(gone.deltas, stands.deltas))
-
-    def conclude(self, writer: LedgerWriter, case_id: str, lesson: Mapping[str, Any]) -> None:
-        """Note what was learned from a decision; the first lesson stands."""
-        known = writer.first(sql.LESSON, case_id)
-        if known is None:
-            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-        if known[0] is None:
-            learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
-            writer.add(tables.lessons, [learned])
-
-    def right_decision_number(self, writer: LedgerWriter, case_id: str, node: str) -> int:
-        """The how-many-eth right decision of its node this is."""
-        known = writer.first(sql.RIGHT_NUMBER, case_id)
-        if known is not None:
-            return int(known[0])
-        (last,) = writer.first(sql.LAST_RIGHT, node)
-        number = 1 + (last or 0)
-        writer.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
-        return number
-
-    def lesson(self, writer: LedgerWriter, case_id: str) -> dict[str, Any] | None:
-        """What was learned from a decision, where something was."""
-        found = writer.first(sql.LESSON, case_id)
-        return json.loads(found[0]) if found is not None and found[0] is not None else None
-
-    def decision(self, case_id: str) -> dict[str, Any]:
-        """A stored decision with its case, the bullets shown and its label."""
-        if not is_storable(case_id):
-            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-        with self._database.reading() as connection:
-            found = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
-            if found is None:
-                self._refuse_pruned(connection, case_id)
-                raise UnknownDecision(f"no decision {case_id!r} in this playbook")
-            shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
-        row = dict(found)
-        for name in ("fields", "reasons", "settings", "lesson"):
-            row[name] = json.loads(row[name]) if row[name] is not None else None
-        return {
-            **row,
-            "bullets": [f"b{row.bullet}" for row in shown if row.selected],
-            "bullets_used": [f"b{row.bullet}" for row in shown if row.selected and row.credited],
-        }
-
-    def labelled(self, connection: sa.Connection, node: str, last: int) -> list[Case]:
-        """The newest cases with a label that is more than an opinion, oldest first."""
-        rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
-        return [read_case(row) for row in reversed(rows)]
-
-    def _refuse_pruned(self, connection: sa.Connection, case_id: str) -> None:
-        """Say so, where a decision was here once."""
-        at = connection.scalar(sql.IS_PRUNED, {"id": case_id})
-        if at is not None:
-            raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
-
-    def _store_decision(self, writer: LedgerWriter, record: DecisionRecord, at: str) -> None:
-        decision = {
-            "case": record.id,
-            "node": record.node,
-            "decision": record.decision,
-            "risk_score": stored_float(record.risk_score),
-            "reasons": to_text(list(record.reasons)),
-            "settings": to_text(dict(record.settings)),
-            "playbook_version": record.playbook_version,
-            "seen": record.seen,
-            "counted": int(record.counted),
-            "decided_at": at,
-        }
-        writer.add(tables.decisions, [decision])
-        writer.add(
-            tables.selections,
-            [
-                {
-                    "case": record.id,
-                    "bullet": shown.bullet_number,
-                    "rank": rank,
-                    "selected": int(shown.selected),
-                    "credited": int(shown.credited),
-                    "verdict": shown.verdict,
-                }
-                for rank, shown in enumerate(record.shown)
-            ],
-        )
-
-    def _settle(
-        self,
-        writer: LedgerWriter,
-        standing: Mapping[str, _Standing],
-        labels: Mapping[str, Label | None],
-        credited: Mapping[str, Mapping[int, str]] | None = None,
-        withdrawn_by: str = "",
-    ) -> dict[str, Recorded]:
-        """Append labels that say something new, and take back what earlier ones had moved."""
-        changed = {
-            i: label
-            for i, label in labels.items()
-            if withdrawn_by or (label and says_something_new(standing[i].label, label))
-        }
-        at = now()
-        rows = [
-            _outcome(i, standing[i].revision + 1, label, at, withdrawn_by)
-            for i, label in changed.items()
-        ]
-        writer.add(tables.outcomes, rows)
-        if credited is None:
-            credited = self._credited(writer, [i for i in changed if standing[i].counted])
-        found = {}
-        for i, case in standing.items():
-            deltas: CounterDeltas = {}
-            stands = changed.get(i, case.label)
-            if i in changed and case.counted:
-                argued = credited.get(i, {})
-                before = _credit(argued, case.label.value, sign=-1) if case.label else {}
-                deltas = add_deltas(before, _credit(argued, stands.value) if stands else {})
-            found[i] = Recorded(
-                decision=case.decision,
-                node=case.node,
-                is_new_decision=False,
-                counted=case.counted,
-                label=stands,
-                label_changed=i in changed,
-                lesson=case.lesson,
-                deltas=deltas,
-            )
-        return found
-
-    def _note_confirmations(
-        self,
-        writer: LedgerWriter,
-        standing: Mapping[str, _Standing],
-        labels: Mapping[str, Label | None],
-    ) -> None:
-        """Keep that somebody else says the same, below the label that stands: should that one be
-        purged, the other stands on.
-        """
-        rows, at = [], now()
-        for i, label in labels.items():
-            known, revision = standing[i].label, standing[i].revision
-            if confirms(known, label):
-                rows.append(_outcome(i, revision + 1, label, at))
-                rows.append(_outcome(i, revision + 2, known, at))
-        writer.add(tables.outcomes, rows)
-
-    def _blocked(self, writer: LedgerWriter, case_ids: list[str]) -> set[str]:
-        """Those that were declined, and not let through: nobody could have charged them back."""
-        if not case_ids:
-            return set()
-        rows = writer.connection.execute(sql.DECLINED, {"ids": case_ids})
-        return {row.case for row in rows if not json.loads(row.settings).get("let_through")}
-
-    def _credited(self, writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:
-        found: dict[str, dict[int, str]] = {}
-        if case_ids:
-            for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
-                found.setdefault(row.case, {})[row.bullet] = row.said
-        return found
+    `label` gives the source of the labels and their time; each case gives its own value.
+    """
+    at, added = now(), 0
+    by_id = {case.id: case for case in past}
+    for ids in chunks(list(by_id)):
+        known = ids_in_use(writer.connection, ids)
+        fresh = [by_id[i] for i in ids if i not in known]
+        writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
+        labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
+        writer.add(tables.outcomes, labels)
+        added += len(fresh)
+    return added
 
 
-def _standing(row: Any) -> _Standing:
-    return _Standing(
-        row.node,
-        row.decision,
-        bool(row.counted),
-        Label(row.label, row.label_source, row.label_known_at) if row.label else None,
-        row.revision or 0,
-        json.loads(row.lesson) if row.lesson is not None else None,
-        row.decided_by,
+def ids_in_use(
+    connection: sa.Connection, ids: list[str], stored: sa.Select[str] = sql.KNOWN_CASES
+) -> set[str]:
+    """Those of the ids under which a case is stored, or was until it was pruned."""
+    statements = (stored, sql.PRUNED_CASES)
+    return {i for statement in statements for i in connection.scalars(statement, {"ids": ids})}
+
+
+def find_digest(writer: LedgerWriter, case_id: str) -> str | None:
+    """The digest of a stored case, or None for an unknown one; a pruned case is refused."""
+    row = writer.first(sql.FIND_CASE, case_id, case_id)
+    if row is None:
+        return None
+    digest_or_time, is_pruned = row
+    if is_pruned:
+        raise PrunedDecision(f"decision {case_id!r} was pruned on {digest_or_time[:10]}")
+    return str(digest_or_time)
+
+
+def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label | None) -> Recorded:
+    """Store a decision and its label, if it is known; a decision sent again changes nothing.
+
+    Case, decision, selections and label have adjacent positions. By that `events.py` recognises a
+    label that came with its decision.
+    """
+    digest = find_digest(writer, record.id)
+    if digest is not None:
+        return _record_known(writer, record, label, digest)
+    at = now()
+    writer.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
+    _store_decision(writer, record, at)
+    if label is not None:
+        writer.add(tables.outcomes, [outcome_row(record.id, 1, label, at)])
+    return Recorded(
+        decision=record.decision,
+        node=record.node,
+        is_new_decision=True,
+        counted=record.counted,
+        new_case=True,
+        label=label,
+        label_changed=label is not None,
+        deltas=_first_deltas(record, label),
     )
 
 
-def _outcome(
-    case_id: str, revision: int, label: Label | None, at: str, withdrawn_by: str = ""
-) -> dict[str, Any]:
+def _record_known(
+    writer: LedgerWriter, record: DecisionRecord, label: Label | None, digest: str
+) -> Recorded:
+    """Store a decision on a case that was decided before, or remembered as labelled history."""
+    if digest == ERASED:
+        raise PrunedDecision(f"what decision {record.id!r} was about was erased")
+    if digest != record.digest:
+        raise DecisionConflict(
+            f"decision id {record.id!r} was used for another transaction; nothing was changed "
+            "(each payment wants an id of its own, or none)"
+        )
+    state = _case_states(writer, [record.id])[record.id]
+    if state.decided_by not in (None, record.node):
+        raise DecisionConflict(
+            f"decision id {record.id!r} was decided by node {state.decided_by!r}; nothing "
+            f"was changed (node {record.node!r} wants an id of its own, or none)"
+        )
+    if state.decision is not None:
+        if label and is_repeated(writer, record.id, label):
+            label = None  # the same request again must not undo a correction
+        return _apply_labels(writer, {record.id: state}, {record.id: label})[record.id]
+    _store_decision(writer, record, now())
+    state = replace(state, node=record.node, decision=record.decision, counted=record.counted)
+    recorded = _apply_labels(
+        writer, {record.id: state}, {record.id: label}, {record.id: _argued_for(record)}
+    )[record.id]
+    # Labelled history: the label was there before the decision.
+    deltas = add_deltas(_first_deltas(record, state.label), recorded.deltas)
+    return replace(recorded, is_new_decision=True, deltas=deltas)
+
+
+def _store_decision(writer: LedgerWriter, record: DecisionRecord, at: str) -> None:
+    writer.add(tables.decisions, [decision_row(record, at)])
+    writer.add(tables.selections, selection_rows(record))
+
+
+def add_labels(writer: LedgerWriter, labels: Mapping[str, Label]) -> dict[str, Recorded]:
+    """Give, or correct, the labels of stored cases; unknown cases are left out."""
+    results: dict[str, Recorded] = {}
+    for ids in chunks([i for i in labels if is_storable(i)]):
+        states = _case_states(writer, ids)
+        blocked = _blocked(writer, [i for i in states if is_absence(labels[i].source)])
+        usable = {i: None if i in blocked else labels[i] for i in ids if i in states}
+        current = {i: state.label for i, state in states.items()}
+        usable |= dict.fromkeys(repeated(writer, current, usable))
+        _store_confirmations(writer, states, usable)
+        results |= _apply_labels(writer, states, usable)
+        results |= {i: replace(results[i], missing=True) for i in blocked}
+    return results
+
+
+def withdraw_label(writer: LedgerWriter, case_id: str, by: str, instead: Label | None) -> Recorded:
+    """Take back every label of a case and what it counted; an earlier label may stay instead."""
+    state = _case_states(writer, [case_id]).get(case_id)
+    if state is None:
+        find_digest(writer, case_id)  # raises if the case was pruned
+        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+    gone = _apply_labels(writer, {case_id: state}, {case_id: None}, withdrawn_by=by)[case_id]
+    if instead is None:
+        return gone
+    state = replace(state, label=None, revision=state.revision + 1)
+    stays = _apply_labels(writer, {case_id: state}, {case_id: instead})[case_id]
+    return replace(stays, deltas=add_deltas(gone.deltas, stays.deltas))
+
+
+def store_lesson(writer: LedgerWriter, case_id: str, lesson: Mapping[str, object]) -> None:
+    """Store what was learned from a decision, unless a lesson is stored already."""
+    row = writer.first(sql.LESSON, case_id)
+    if row is None:
+        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+    if row[0] is None:
+        learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
+        writer.add(tables.lessons, [learned])
+
+
+def read_lesson(writer: LedgerWriter, case_id: str) -> dict[str, Any] | None:
+    """What was learned from a decision, if anything was."""
+    row = writer.first(sql.LESSON, case_id)
+    return json.loads(row[0]) if row is not None and row[0] is not None else None
+
+
+def number_right_decision(writer: LedgerWriter, case_id: str, node: str) -> int:
+    """The number of a right decision among the right decisions of its node, from 1 on."""
+    row = writer.first(sql.RIGHT_DECISION_NUMBER, case_id)
+    if row is not None:
+        return int(row[0])
+    (last,) = writer.first(sql.LAST_RIGHT_DECISION_NUMBER, node)
+    number = 1 + (last or 0)
+    writer.add(tables.rights, [{"case": case_id, "node": node, "number": number}])
+    return number
+
+
+def _case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, _CaseState]:
     return {
-        "case": case_id,
-        "revision": revision,
-        "label": label.value if label else None,
-        "source": clean_text(label.source if label else withdrawn_by),
-        "known_at": as_utc(label.known_at) if label and label.known_at else at,
+        row.id: _CaseState(
+            row.node,
+            row.decision,
+            bool(row.counted),
+            Label(row.label, row.label_source, row.label_known_at) if row.label else None,
+            row.revision or 0,
+            json.loads(row.lesson) if row.lesson is not None else None,
+            row.decided_by,
+        )
+        for row in writer.connection.execute(sql.CASE_STATES, {"ids": ids})
     }
 
 
-def _argued(record: DecisionRecord) -> dict[int, str]:
+def _apply_labels(
+    writer: LedgerWriter,
+    states: Mapping[str, _CaseState],
+    labels: Mapping[str, Label | None],
+    credited: Mapping[str, Mapping[int, str]] | None = None,
+    withdrawn_by: str = "",
+) -> dict[str, Recorded]:
+    """Store the labels that say something new, or withdrawals, and say which counters change.
+
+    `credited` is what the credited bullets argued for; if it is None, it is read.
+    """
+    changed = {
+        i: label
+        for i, label in labels.items()
+        if withdrawn_by or (label and says_something_new(states[i].label, label))
+    }
+    at = now()
+    rows = [
+        outcome_row(i, states[i].revision + 1, label, at, withdrawn_by)
+        for i, label in changed.items()
+    ]
+    writer.add(tables.outcomes, rows)
+    if credited is None:
+        credited = _credited(writer, [i for i in changed if states[i].counted])
+    results = {}
+    for i, state in states.items():
+        label = changed.get(i, state.label)
+        argued_for = credited.get(i, {}) if i in changed and state.counted else {}
+        taken_off = _credit(argued_for, state.label, sign=-1)
+        results[i] = Recorded(
+            decision=state.decision,
+            node=state.node,
+            is_new_decision=False,
+            counted=state.counted,
+            label=label,
+            label_changed=i in changed,
+            lesson=state.lesson,
+            deltas=add_deltas(taken_off, _credit(argued_for, label)),
+        )
+    return results
+
+
+def _store_confirmations(
+    writer: LedgerWriter, states: Mapping[str, _CaseState], labels: Mapping[str, Label | None]
+) -> None:
+    """Store confirmations below the current label: when it is purged, they take its place."""
+    rows, at = [], now()
+    for i, label in labels.items():
+        current, revision = states[i].label, states[i].revision
+        if confirms(current, label):
+            rows.append(outcome_row(i, revision + 1, label, at))
+            rows.append(outcome_row(i, revision + 2, current, at))
+    writer.add(tables.outcomes, rows)
+
+
+def _blocked(writer: LedgerWriter, case_ids: list[str]) -> set[str]:
+    """The cases that were declined and not let through: such a payment cannot be charged back."""
+    if not case_ids:
+        return set()
+    rows = writer.connection.execute(sql.DECLINED, {"ids": case_ids})
+    return {row.case for row in rows if not json.loads(row.settings).get("let_through")}
+
+
+def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:
+    """For each case the credited bullets, and what each of them argued for."""
+    credited: dict[str, dict[int, str]] = {}
+    if case_ids:
+        for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
+            credited.setdefault(row.case, {})[row.bullet] = row.argued_for
+    return credited
+
+
+def _argued_for(record: DecisionRecord) -> dict[int, str]:
     """What each credited bullet argued for, or else the decision."""
     return {s.bullet_number: s.verdict or record.decision for s in record.shown if s.credited}
 
 
 def _first_deltas(record: DecisionRecord, label: Label | None) -> CounterDeltas:
-    """What a new decision counts for, with the label that is known of it."""
-    moves = {}
-    for shown in record.shown if record.counted else ():
-        helpful = harmful = False
-        if label and shown.credited:
-            helpful = (shown.verdict or record.decision) == label.value
-            harmful = not helpful
-        if shown.selected or helpful or harmful:
-            moves[shown.bullet_number] = (int(helpful), int(harmful), int(shown.selected))
-    return moves
+    """What a new decision adds to the counters, with the label that is known of it."""
+    if not record.counted:
+        return {}
+    selected = {shown.bullet_number: (0, 0, 1) for shown in record.shown if shown.selected}
+    return add_deltas(selected, _credit(_argued_for(record), label))
 
 
-def _credit(argued: Mapping[int, str], label: str, sign: int = 1) -> CounterDeltas:
-    """Helpful where what was argued for is the label, harmful where it is not."""
-    return {n: (sign, 0, 0) if said == label else (0, sign, 0) for n, said in argued.items()}
+def _credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:
+    """Helpful for a bullet that argued for the label, harmful for one that did not."""
+    if label is None:
+        return {}
+    return {
+        bullet: (sign, 0, 0) if verdict == label.value else (0, sign, 0)
+        for bullet, verdict in argued_for.items()
+    }

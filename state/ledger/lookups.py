@@ -1,42 +1,68 @@
-"""Look stored cases up: which ids are known, what a challenger decided."""
+"""Look stored cases up: which ids are in use, one whole decision, what a challenger decided."""
 
 import json
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
 from acegraph.state.database.tables import cases, decisions, outcomes
+from acegraph.state.errors import PrunedDecision, UnknownDecision
+from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.ledger.ledger import ERASED
-from acegraph.state.ledger.queries import KNOWN_CASES, PRUNED_CASES
+from acegraph.state.ledger.ledger import ERASED, ids_in_use
+from acegraph.state.ledger.row_mapping import read_case
+from acegraph.state.values.cases import Case
+from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import JUDGE, Verdict
+from acegraph.state.values.verdict import Verdict
 
 # An erased case was evidence until it was erased.
-_EVIDENCE: Final = KNOWN_CASES.where((cases.c.evidence == 1) | (cases.c.digest == ERASED))
+_EVIDENCE: Final = sql.KNOWN_CASES.where((cases.c.evidence == 1) | (cases.c.digest == ERASED))
 
 
 def known_ids(database: Database, ids: Iterable[str], *, evidence_only: bool = False) -> set[str]:
     """Those of the ids under which a case is stored, or was until it was pruned."""
-    stored = _EVIDENCE if evidence_only else KNOWN_CASES
-    known: set[str] = set()
+    stored = _EVIDENCE if evidence_only else sql.KNOWN_CASES
+    parts = chunks([case_id for case_id in ids if is_storable(case_id)])
     with database.reading() as connection:
-        for some in chunks([name for name in ids if is_storable(name)]):
-            for statement in (stored, PRUNED_CASES):
-                known.update(connection.scalars(statement, {"ids": some}))
-    return known
+        return {i for part in parts for i in ids_in_use(connection, part, stored)}
 
 
 def count_evidence(database: Database, prefix: str) -> int:
-    """How many cases of evidence have ids that begin so."""
+    """How many cases of evidence have ids that begin with a prefix."""
     has_prefix = cases.c.id.startswith(prefix, autoescape=True)
     statement = sa.select(sa.func.count()).where(has_prefix, cases.c.evidence == 1)
     with database.reading() as connection:
         return int(connection.scalar(statement) or 0)
+
+
+def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
+    """A stored decision with its case, the bullets shown and its label."""
+    if not is_storable(case_id):
+        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+    with database.reading() as connection:
+        row = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
+        if row is None:
+            if (at := connection.scalar(sql.IS_PRUNED, {"id": case_id})) is not None:
+                raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
+            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
+    decision = dict(row)
+    for name in ("fields", "reasons", "settings", "lesson"):
+        decision[name] = json.loads(row[name]) if row[name] is not None else None
+    decision["bullets"] = [f"b{s.bullet}" for s in shown if s.selected]
+    decision["bullets_used"] = [f"b{s.bullet}" for s in shown if s.selected and s.credited]
+    return decision
+
+
+def labelled_cases(connection: sa.Connection, node: str, last: int) -> list[Case]:
+    """The newest cases with a label that is more than a judge's opinion, oldest first."""
+    rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
+    return [read_case(row) for row in reversed(rows)]
 
 
 @dataclass(frozen=True)
@@ -52,13 +78,11 @@ class ChallengedDecision:
 
 
 def challenged_decisions(database: Database, version: int) -> list[ChallengedDecision]:
-    """The labelled decisions beside which a version decided, in the order of the decisions."""
+    """The labelled decisions with a challenger of this version, in the order of the decisions."""
     newest = outcomes.alias("newest")
     query = (
         sa.select(
-            decisions.c.decision,
-            decisions.c.risk_score,
-            decisions.c.settings,
+            *(decisions.c[name] for name in ("decision", "risk_score", "settings")),
             cases.c.fields,
             newest.c.label,
         )
@@ -75,19 +99,15 @@ def challenged_decisions(database: Database, version: int) -> list[ChallengedDec
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()
-    challenged = []
-    for row in rows:
-        settings = json.loads(row.settings)
-        if settings["challenger"] == version:
-            shadow = settings["shadow"]
-            challenged.append(
-                ChallengedDecision(
-                    json.loads(row.fields),
-                    row.label,
-                    row.decision,
-                    row.risk_score,
-                    shadow["decision"],
-                    shadow["risk_score"],
-                )
-            )
-    return challenged
+    return [
+        ChallengedDecision(
+            json.loads(row.fields),
+            row.label,
+            row.decision,
+            row.risk_score,
+            settings["shadow"]["decision"],
+            settings["shadow"]["risk_score"],
+        )
+        for row in rows
+        if (settings := json.loads(row.settings))["challenger"] == version
+    ]

@@ -1,7 +1,5 @@
 """The ledger's statements, built once: composing one costs SQLAlchemy more than running it."""
 
-from typing import Any
-
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import (
@@ -16,32 +14,34 @@ from acegraph.state.database.tables import (
     selections,
 )
 from acegraph.state.database.writer import Statement
-from acegraph.state.values.verdict import DECLINE, JUDGE
+from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.verdict import DECLINE
 
-_id: sa.BindParameter[Any] = sa.bindparam("id")
-_ids: sa.BindParameter[Any] = sa.bindparam("ids", expanding=True)
+_id: sa.BindParameter[str] = sa.bindparam("id")
+_ids: sa.BindParameter[str] = sa.bindparam("ids", expanding=True)
+_since: sa.BindParameter[int] = sa.bindparam("since")
 _newest = outcomes.alias("newest")
-_later = outcomes.alias("later")
-_is_newest = ~sa.exists().where(
-    _later.c.case == _newest.c.case, _later.c.revision > _newest.c.revision
+_is_label_of_case = sa.and_(_newest.c.case == cases.c.id, is_current_label(_newest))
+_whole_cases = (
+    cases.outerjoin(decisions, decisions.c.case == cases.c.id)
+    .outerjoin(lessons, lessons.c.case == cases.c.id)
+    .outerjoin(_newest, _is_label_of_case)
 )
-_known = sa.and_(_newest.c.case == cases.c.id, _is_newest)
 
-
-IS_KNOWN = Statement(
+FIND_CASE = Statement(
     sa.union_all(
         sa.select(cases.c.digest, sa.literal_column("0")).where(cases.c.id == _id),
         sa.select(pruned.c.at, sa.literal_column("1")).where(pruned.c.case == _id),
     )
 )
-"""Whether a case was seen before: its digest, or when it was pruned."""
+"""The digest of a stored case and 0, or the time at which it was pruned and 1."""
 KNOWN_CASES = sa.select(cases.c.id).where(cases.c.id.in_(_ids))
 PRUNED_CASES = sa.select(pruned.c.case).where(pruned.c.case.in_(_ids))
 IS_PRUNED = sa.select(pruned.c.at).where(pruned.c.case == _id)
-_standing = (
+CASE_STATES = (
     sa.select(
         cases.c.id,
-        cases.c.digest,
         cases.c.node,
         decisions.c.decision,
         decisions.c.node.label("decided_by"),
@@ -52,13 +52,9 @@ _standing = (
         _newest.c.source.label("label_source"),
         _newest.c.known_at.label("label_known_at"),
     )
-    .select_from(cases)
-    .outerjoin(decisions, decisions.c.case == cases.c.id)
-    .outerjoin(lessons, lessons.c.case == cases.c.id)
-    .outerjoin(_newest, _known)
+    .select_from(_whole_cases)
+    .where(cases.c.id.in_(_ids))
 )
-STANDING = _standing.where(cases.c.id == _id)
-ALL_STANDING = _standing.where(cases.c.id.in_(_ids))
 WHOLE_DECISION = (
     sa.select(
         *(cases.c[name] for name in ("id", "node", "text", "fields", "digest", "created_at")),
@@ -68,10 +64,7 @@ WHOLE_DECISION = (
         _newest.c.source.label("label_source"),
         _newest.c.known_at,
     )
-    .select_from(cases)
-    .outerjoin(decisions, decisions.c.case == cases.c.id)
-    .outerjoin(lessons, lessons.c.case == cases.c.id)
-    .outerjoin(_newest, _known)
+    .select_from(_whole_cases)
     .where(cases.c.id == _id)
 )
 LABELS_GIVEN = (
@@ -85,7 +78,7 @@ LESSON = Statement(
     .outerjoin(lessons, lessons.c.case == cases.c.id)
     .where(cases.c.id == _id)
 )
-"""A row for every case; its lesson is missing where nothing was learned."""
+"""One row for a stored case; its lesson is None where nothing was learned from it."""
 SHOWN = (
     sa.select(selections.c.bullet, selections.c.selected, selections.c.credited)
     .where(selections.c.case == _id)
@@ -98,7 +91,7 @@ CREDITED = (
     sa.select(
         selections.c.case,
         selections.c.bullet,
-        sa.func.coalesce(selections.c.verdict, decisions.c.decision).label("said"),
+        sa.func.coalesce(selections.c.verdict, decisions.c.decision).label("argued_for"),
     )
     .select_from(selections)
     .join(decisions, decisions.c.case == selections.c.case)
@@ -106,18 +99,11 @@ CREDITED = (
 )
 _evidence = (
     sa.select(
-        cases.c.id,
-        cases.c.node,
-        cases.c.fields,
-        cases.c.text,
-        cases.c.digest,
-        _newest.c.label,
-        _newest.c.revision,
-        _newest.c.source,
-        _newest.c.known_at,
+        *(cases.c[name] for name in ("id", "node", "fields", "text", "digest")),
+        *(_newest.c[name] for name in ("label", "revision", "source", "known_at")),
     )
     .select_from(cases)
-    .join(_newest, _known)
+    .join(_newest, _is_label_of_case)
     .where(cases.c.evidence == 1)
 )
 LABELLED = (
@@ -129,38 +115,30 @@ LABELLED = (
     .order_by(_newest.c.known_at.desc(), _newest.c.position.desc())
     .limit(sa.bindparam("last"))
 )
-LABELLED_SINCE = _evidence.where(_newest.c.position > sa.bindparam("since")).order_by(
-    _newest.c.position
-)
-MOVE = Statement(
+LABELLED_SINCE = _evidence.where(_newest.c.position > _since).order_by(_newest.c.position)
+_update_bullet = (
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
-    .values(
+    .values(changed=sa.bindparam("at_position"), hash=sa.bindparam("new_hash"))
+)
+ADD_TO_COUNTERS = Statement(
+    _update_bullet.values(
         helpful_count=bullets.c.helpful_count + sa.bindparam("helpful"),
         harmful_count=bullets.c.harmful_count + sa.bindparam("harmful"),
         times_selected=bullets.c.times_selected + sa.bindparam("selected"),
-        changed=sa.bindparam("at_position"),
-        hash=sa.bindparam("new_hash"),
     )
 )
-REWRITE = Statement(
-    bullets.update()
-    .where(bullets.c.number == sa.bindparam("bullet"))
-    .values(
+REWRITE_BULLET = Statement(
+    _update_bullet.values(
         content=sa.bindparam("new_content"),
         condition=sa.bindparam("new_condition"),
         status=sa.bindparam("new_status"),
         weight=sa.bindparam("new_weight"),
-        changed=sa.bindparam("at_position"),
-        hash=sa.bindparam("new_hash"),
     )
 )
-ALL_BULLETS = sa.select(bullets).order_by(bullets.c.number)
-BULLETS_SINCE = ALL_BULLETS.where(bullets.c.changed > sa.bindparam("since"))
-ADJUSTED_SINCE = (
-    sa.select(adjustments.c.number).where(adjustments.c.position > sa.bindparam("since")).limit(1)
-)
-RIGHT_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
-LAST_RIGHT = Statement(
+BULLETS_SINCE = sa.select(bullets).where(bullets.c.changed > _since).order_by(bullets.c.number)
+ADJUSTED_SINCE = sa.select(adjustments.c.number).where(adjustments.c.position > _since).limit(1)
+RIGHT_DECISION_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
+LAST_RIGHT_DECISION_NUMBER = Statement(
     sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))
 )

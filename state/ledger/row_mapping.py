@@ -1,21 +1,45 @@
-"""Bullets and cases as rows of the database, and back."""
+"""Bullets, cases, decisions and labels as rows of the database, and back."""
 
 import json
 from collections.abc import Mapping
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any, Final, Protocol
 
 from acegraph.state.database.encoding import stored_float, to_text
-from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import Case
 from acegraph.state.values.condition import Condition
-from acegraph.state.values.decision import DecisionRecord
+from acegraph.state.values.decision import DecisionRecord, Label
+from acegraph.state.values.times import as_utc
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import Verdict
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}
 
 
+class HistoryRow(Protocol):
+    """What a row of the history says of a bullet."""
+
+    bullet: int
+    content: str
+    condition: str | None
+    status: Status
+
+
+class EvidenceRow(Protocol):
+    """A labelled case as `queries.LABELLED` selects it."""
+
+    id: str
+    fields: str
+    label: Verdict
+    text: str
+    digest: str
+    known_at: str
+
+
 def to_row(bullet: Bullet) -> dict[str, Any]:
-    """All columns of a bullet but those that the ledger's page adds."""
+    """A bullet as a row, without the columns that the writer of the ledger adds."""
     return {
         "number": bullet.number,
         "node": bullet.node,
@@ -52,6 +76,12 @@ def from_row(row: Mapping[str, Any]) -> Bullet:
     )
 
 
+def as_in_history(bullet: Bullet, row: HistoryRow) -> Bullet:
+    """A bullet with the content, condition and status that a row of the history gives it."""
+    condition = read_condition(row.condition)
+    return replace(bullet, content=row.content, condition=condition, status=row.status)
+
+
 def condition_text(condition: Condition | None) -> str | None:
     """A condition as it is stored."""
     return to_text(condition.to_json()) if condition else None
@@ -64,8 +94,8 @@ def read_condition(text: str | None) -> Condition | None:
 
 def case_row(
     case: Case | DecisionRecord, node: str, at: str, *, evidence: bool = True
-) -> dict[str, Any]:
-    """A case as a row; its label is an outcome of its own."""
+) -> dict[str, object]:
+    """A case as a row; its label is a row of another table."""
     return {
         "id": case.id,
         "node": node,
@@ -77,6 +107,50 @@ def case_row(
     }
 
 
-def read_case(row: Any) -> Case:
+def read_case(row: EvidenceRow) -> Case:
     """The labelled case that a row holds."""
     return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)
+
+
+def decision_row(record: DecisionRecord, at: str) -> dict[str, object]:
+    """A decision as a row; its case and the bullets shown are rows of other tables."""
+    return {
+        "case": record.id,
+        "node": record.node,
+        "decision": record.decision,
+        "risk_score": stored_float(record.risk_score),
+        "reasons": to_text(list(record.reasons)),
+        "settings": to_text(dict(record.settings)),
+        "playbook_version": record.playbook_version,
+        "seen": record.seen,
+        "counted": int(record.counted),
+        "decided_at": at,
+    }
+
+
+def selection_rows(record: DecisionRecord) -> list[dict[str, object]]:
+    """The bullets of a decision as rows, in the order in which they were shown."""
+    return [
+        {
+            "case": record.id,
+            "bullet": shown.bullet_number,
+            "rank": rank,
+            "selected": int(shown.selected),
+            "credited": int(shown.credited),
+            "verdict": shown.verdict,
+        }
+        for rank, shown in enumerate(record.shown)
+    ]
+
+
+def outcome_row(
+    case_id: str, revision: int, label: Label | None, at: str, withdrawn_by: str = ""
+) -> dict[str, object]:
+    """A label as a row; without a label the row withdraws the one before."""
+    return {
+        "case": case_id,
+        "revision": revision,
+        "label": label.value if label else None,
+        "source": clean_text(label.source if label else withdrawn_by),
+        "known_at": as_utc(label.known_at) if label and label.known_at else at,
+    }

@@ -1,4 +1,4 @@
 """Work on a whole playbook that learns nothing: versions, audit, backup, pruning, erasure.
 
-Work that learns anew is in `graph/operations`.
+Work that learns again is in `graph/operations`.
 """

@@ -1,25 +1,24 @@
-"""A playbook as it was: at a time, or when a decision was made.
+"""A playbook as it was at a time, or when a decision was made.
 
-The past is a playbook of its own, in memory: the bullets as they read then, the counters as they
-stood, and the labelled cases that were known. What became known later is not in it.
+It is a playbook of its own, in memory, with the bullets, the counters and the labelled cases of
+that moment. Nothing that became known later is in it.
 """
 
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import AsOf, adjusted, bullet_texts, count, is_current_label
-from acegraph.state.ledger.row_mapping import from_row, read_condition, to_row
+from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import EVIDENCE_WINDOW
-from acegraph.state.values.decision import add_deltas
+from acegraph.state.values.decision import CounterDeltas, add_deltas
+from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc
-from acegraph.state.values.verdict import JUDGE
 
 
 def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlaybook:
@@ -30,20 +29,18 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
     until = AsOf(position=moment) if isinstance(moment, int) else AsOf(time=as_utc(moment))
     with playbook.database.snapshot() as connection:
         _refuse_pruned(connection, until)
-        stood = add_deltas(count(connection, until), adjusted(connection, until))
-        bullets = _bullets(connection, until, stood)
-        version = connection.scalar(
-            sa.select(sa.func.max(tables.history.c.version)).where(
-                until.holds(tables.history, "at")
-            )
-        )
+        counters = add_deltas(count(connection, until), adjusted(connection, until))
+        was_there = until.holds(tables.history, "at")
+        bullets = _bullets(connection, was_there, counters)
+        newest = sa.select(sa.func.max(tables.history.c.version)).where(was_there)
+        version = connection.scalar(newest)
         cases, outcomes = _labelled(connection, until)
     past = BulletPlaybook()
     with past.writing() as writer:
         writer.version = version or 0
         for bullet in bullets:
             writer.add_bullet(to_row(bullet))
-        past.adjust(writer, stood, f"as of {until.describe()}")
+        past.adjust(writer, counters, f"as of {until.describe()}")
         writer.add(tables.cases, cases)
         writer.add(tables.outcomes, outcomes)
     past.invalidate()
@@ -52,35 +49,29 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
 
 
 def _bullets(
-    connection: sa.Connection, until: AsOf, stood: dict[int, tuple[int, int, int]]
+    connection: sa.Connection, was_there: sa.ColumnElement[bool], counters: CounterDeltas
 ) -> list[Bullet]:
     today = {b.number: b._asdict() for b in connection.execute(sa.select(tables.bullets))}
-    found = []
-    for number, content, condition, status in bullet_texts(
-        connection, until.holds(tables.history, "at")
-    ):
-        helpful, harmful, selected = stood.get(number, (0, 0, 0))
-        found.append(
-            replace(
-                from_row(today[number]),
-                content=content,
-                condition=read_condition(condition),
-                status=status,
-                helpful_count=helpful,
-                harmful_count=harmful,
-                times_selected=selected,
-                weight=None,  # what is fitted today knows today's labels
-            )
+    bullets = []
+    for row in bullet_texts(connection, was_there):
+        helpful, harmful, selected = counters.get(row.bullet, (0, 0, 0))
+        bullet = replace(
+            as_in_history(from_row(today[row.bullet]), row),
+            helpful_count=helpful,
+            harmful_count=harmful,
+            times_selected=selected,
+            weight=None,  # today's weight was fitted on today's labels
         )
-    return found
+        bullets.append(bullet)
+    return bullets
 
 
 def _labelled(
     connection: sa.Connection, until: AsOf
-) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """The newest labelled cases that were known, and their labels, oldest first."""
     cases, newest = tables.cases, tables.outcomes
-    found = connection.execute(
+    rows = connection.execute(
         sa.select(cases, newest.c.label, newest.c.source, newest.c.known_at)
         .join(newest, newest.c.case == cases.c.id)
         .where(
@@ -92,24 +83,25 @@ def _labelled(
         .order_by(newest.c.known_at.desc(), newest.c.position.desc())
         .limit(EVIDENCE_WINDOW)
     ).mappings()
-    rows = [dict(row) for row in found][::-1]
-    labels = [
+    stored = [dict(row) for row in rows][::-1]
+    labels: list[dict[str, object]] = [
         {"case": row["id"], "revision": 1}
         | {name: row.pop(name) for name in ("label", "source", "known_at")}
-        for row in rows
+        for row in stored
     ]
-    return rows, labels
+    return stored, labels
 
 
 def _refuse_pruned(connection: sa.Connection, until: AsOf) -> None:
-    kept = tables.adjustments
-    covers = sa.select(sa.func.max(kept.c.covers), sa.func.max(kept.c.at)).where(kept.c.covers > 0)
-    position, time = connection.execute(covers).one()
+    """Refuse a moment whose decisions were pruned since."""
+    a = tables.adjustments.c
+    newest = sa.select(sa.func.max(a.covers), sa.func.max(a.at)).where(a.covers > 0)
+    position, time = connection.execute(newest).one()
     if position is None:
         return
     if until.position is not None:
         is_gone = position > until.position
-    else:  # up to the prune itself the pruned cases were evidence
+    else:  # until they were pruned, the cases were evidence
         at = connection.scalar(sa.select(sa.func.max(tables.pruned.c.at)))
         is_gone = max(time, at or "") > (until.time or "")
     if is_gone:

@@ -1,15 +1,16 @@
-"""Erasure: what transactions said leaves the ledger, what they counted for stays.
+"""Erasure: the content of transactions leaves the ledger, and what they counted stays.
 
 Text, fields, reasons and digest of the erased cases go; decision, label and counters remain, so
-that every sum is as it was. What only they said is also taken out of bullets, lessons and history.
-On SQLite the file is written anew, so that no byte of it is left there or in its log.
+that every sum stays right. Texts that identify the cases also go from bullets, lessons and history.
+On SQLite the file is rewritten, so that no byte of them is left there or in its log.
 """
 
 import json
+import logging
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -27,13 +28,13 @@ from acegraph.state.values.notation import has_value, written
 from acegraph.state.values.times import now
 
 GONE: Final = "[erased]"
-_MIN_TELLING: Final = 4
+_MIN_IDENTIFYING: Final = 4
 _LONG_NUMBER: Final = 7
 _NAMES = re.compile(
     r"[\w.+-]+@[\w.-]+|[\"“'‘](?=\w)[^\"”’\n]+?[\"”'’](?!\w)"
     r"|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+"
 )
-"""What tells who it is in a text without fields: addresses, quotations, long numbers, names."""
+"""What identifies somebody in a text without fields: addresses, quotations, numbers, names."""
 _PAIRS = re.compile(r"(?=\b(\w{4,} \w{4,})\b)")
 _OURS: Final = frozenset(
     """
@@ -46,28 +47,29 @@ _OURS: Final = frozenset(
     selected source status suspicious to true types unproven user value verdict version when
     """.split()
 )
-"""Words of our own: keys, verdicts, sources, statuses, operators. They tell of nobody."""
+"""Keys, verdicts, sources, statuses and operators of this package: they identify nobody."""
 _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
     tables.history: ("content", "condition", "reason"),
     tables.lessons: ("lesson",),
     tables.adjustments: ("reason",),
 }
-"""Where a text may repeat what a transaction said."""
+"""The columns that may repeat the content of a transaction."""
 _JSON: Final = frozenset({"evidence", "origin", "problem_types", "lesson"})
 _LINKS: Final = frozenset(
     "decision label label_source author prompt imported_from action bullet_id retired".split()
 )
-"""Keys whose values are ids, signatures and choices of ours: other rows are found by them."""
+"""JSON keys whose values are ids, signatures and choices: other rows are found by them."""
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Erased:
-    """What was erased."""
+    """Which cases were erased, and how many other texts were changed."""
 
     cases: tuple[str, ...]
     texts: int
-    """Bullets, lessons and entries of the history that repeated something."""
+    """Bullets, lessons and entries of the history that repeated something of the cases."""
 
 
 def erase(
@@ -75,7 +77,7 @@ def erase(
     decision_ids: Iterable[str] = (),
     entity: tuple[str, object] | None = None,
 ) -> Erased:
-    """Erase decisions by their ids, or all whose field has a value.
+    """Erase decisions by their ids, or every decision whose field `entity[0]` is `entity[1]`.
 
     Counters, labels and `verify` stay right; an erased decision cannot be replayed or learned from.
     """
@@ -83,118 +85,109 @@ def erase(
     if not ids and entity is None:
         raise InvalidInput("erase wants decision ids, or a field and its value")
     with playbook.writing() as writer:
-        found = _by_id(writer, ids) if ids else []
-        found += _of_entity(writer, *entity) if entity else []
-        rows = {row["id"]: row for row in found}
-        if not rows:
-            raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")  # type: ignore[index]
-        telling = _identifying_texts(rows.values(), entity)
-        telling = _said_by_nobody_else(writer, rows, telling)
+        rows = {row["id"]: row for row in (_by_id(writer, ids) if ids else [])}
+        if entity is not None:
+            rows |= {row["id"]: row for row in _of_entity(writer, *entity)}
+            if not rows:
+                raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
+        texts = _identifying_texts(rows.values(), entity)
+        texts = _not_said_elsewhere(writer, rows, texts)
         for row in rows.values():
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
-            writer.replace(tables.cases, row, blank)
+            writer.replace(tables.cases, dict(row), blank)
         _blank_decisions(writer, list(rows))
-        texts = _scrub(writer, telling)
+        scrubbed = _scrub(writer, texts)
         forget_vectors(writer)
         playbook.adjust(writer, {0: (0, 0, 0)}, "erased")  # so that other processes notice
     playbook.invalidate()
     playbook.invalidate_cases()
     playbook.database.scrub()
-    return Erased(tuple(rows), texts)
+    logger.info("erased %d cases, changed %d other texts", len(rows), scrubbed)
+    return Erased(tuple(rows), scrubbed)
 
 
-def _by_id(writer: LedgerWriter, ids: list[str]) -> list[dict[str, Any]]:
-    found = []
+def _by_id(writer: LedgerWriter, ids: list[str]) -> list[sa.RowMapping]:
+    rows: list[sa.RowMapping] = []
     for part in chunks(ids):
         query = sa.select(tables.cases).where(tables.cases.c.id.in_(part))
-        found += [dict(row) for row in writer.connection.execute(query).mappings()]
-    missing = set(ids) - {row["id"] for row in found}
+        rows += writer.connection.execute(query).mappings()
+    missing = set(ids) - {row["id"] for row in rows}
     if missing:
         raise UnknownDecision(f"no decision {min(missing)!r} in this playbook; nothing was erased")
-    return found
+    return rows
 
 
-def _of_entity(writer: LedgerWriter, name: str, value: object) -> list[dict[str, Any]]:
+def _of_entity(writer: LedgerWriter, name: str, value: object) -> list[sa.RowMapping]:
     rows = writer.connection.execute(sa.select(tables.cases)).mappings()
-    return [dict(row) for row in rows if has_value(json.loads(row["fields"]), name, value)]
+    return [row for row in rows if has_value(json.loads(row["fields"]), name, value)]
 
 
 def _identifying_texts(
-    rows: Iterable[Mapping[str, Any]], entity: tuple[str, object] | None
+    rows: Iterable[sa.RowMapping], entity: tuple[str, object] | None
 ) -> set[str]:
-    """What the erased transactions said that tells who they are of."""
-    found = {written(entity[1])} if entity else set()
+    """Texts of the erased transactions that tell whose they are."""
+    texts = {written(entity[1])} if entity else set()
     for row in rows:
-        fields = json.loads(row["fields"])
-        for name, value in fields.items():
+        for name, value in json.loads(row["fields"]).items():
             text = written(value)
             if value is None or isinstance(value, bool):
                 continue
-            if not isinstance(value, str):  # an amount tells nothing, the number of a card does
-                telling = text.isdigit() and len(text) >= _LONG_NUMBER
+            if not isinstance(value, str):  # an amount identifies nobody, a card number does
+                is_identifying = text.isdigit() and len(text) >= _LONG_NUMBER
             else:
-                telling = is_memo(name) or bool(re.search(r"[A-Z\d@\s]", text))
-            if telling:
-                found.add(text)
+                is_identifying = is_memo(name) or bool(re.search(r"[A-Z\d@\s]", text))
+            if is_identifying:
+                texts.add(text)
             if is_memo(name):  # it may have been quoted in part
-                found |= set(_PAIRS.findall(text))
-        found |= {part.strip("\"“”'‘’ ") for part in _NAMES.findall(row["text"])}
-        found.add(row["text"])
-    return {text for text in found if len(text) >= _MIN_TELLING}
+                texts |= set(_PAIRS.findall(text))
+        texts |= {part.strip("\"“”'‘’ ") for part in _NAMES.findall(row["text"])}
+        texts.add(row["text"])
+    return {text for text in texts if len(text) >= _MIN_IDENTIFYING}
 
 
-def _said_by_nobody_else(
-    writer: LedgerWriter, erased: Mapping[str, Any], telling: set[str]
-) -> set[str]:
-    """What no other transaction says, and what is not made of our own words and field names."""
-    left, ours = set(telling), set(_OURS)
-    for row in writer.connection.execute(
-        sa.select(tables.cases.c.id, tables.cases.c.text, tables.cases.c.fields)
-    ):
+def _not_said_elsewhere(writer: LedgerWriter, erased: Collection[str], texts: set[str]) -> set[str]:
+    """Those texts that no other transaction holds, without words of this package and fields."""
+    left, common = set(texts), set(_OURS)
+    case = tables.cases.c
+    for row in writer.connection.execute(sa.select(case.id, case.text, case.fields)):
         if row.id not in erased:
-            said = f"{row.text} {row.fields}".casefold()
-            left -= {text for text in left if _is_said(text.casefold(), said)}
-            ours.update(_words(" ".join(json.loads(row.fields))))
+            content = f"{row.text} {row.fields}".casefold()
+            left -= {text for text in left if _is_in(text.casefold(), content)}
+            common.update(_words(" ".join(json.loads(row.fields))))
     for text in writer.connection.scalars(sa.select(tables.bullets.c.condition)):
         if rule := read_condition(text):
-            ours.update(_words(" ".join(rule.fields)))
-    return {text for text in left if not ours.issuperset(_words(text))}
+            common.update(_words(" ".join(rule.fields)))
+    return {text for text in left if not common.issuperset(_words(text))}
 
 
 def _words(text: str) -> list[str]:
-    """The words of a text; those of `merchant_rating` are two."""
+    """The words of a text; `merchant_rating` has two."""
     return re.findall(r"[^\W_]+", text.casefold())
 
 
-def _is_said(text: str, said: str) -> bool:
-    return text in said and bool(re.search(_whole(text), said))
+def _is_in(text: str, content: str) -> bool:
+    return text in content and bool(re.search(_whole(text), content))
 
 
 def _blank_decisions(writer: LedgerWriter, ids: list[str]) -> None:
-    """Reasons repeat what was seen. Without a transaction there is nothing to learn from either."""
+    """Remove the reasons, which repeat the content, and let nothing be learned from it any more."""
+    nothing = {"action": "refused", "reason": "erased", "bullet_id": None}
+    lesson = to_text({**nothing, "evidence": {}, "retired": []})
     for part in chunks(ids):
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
-        for row in [dict(row) for row in writer.connection.execute(query).mappings()]:
-            writer.replace(tables.decisions, row, {"reasons": "[]"})
-        known = set(
-            writer.connection.scalars(
-                sa.select(tables.lessons.c.case).where(tables.lessons.c.case.in_(part))
-            )
-        )
-        nothing = {"action": "refused", "reason": "erased", "bullet_id": None}
-        lesson = to_text({**nothing, "evidence": {}, "retired": []})
-        at = now()
-        writer.add(
-            tables.lessons,
-            [{"case": case, "lesson": lesson, "at": at} for case in part if case not in known],
-        )
+        for row in writer.connection.execute(query).mappings().all():
+            writer.replace(tables.decisions, dict(row), {"reasons": "[]"})
+        with_lesson = sa.select(tables.lessons.c.case).where(tables.lessons.c.case.in_(part))
+        learned = set(writer.connection.scalars(with_lesson))
+        rows = [{"case": i, "lesson": lesson, "at": now()} for i in part if i not in learned]
+        writer.add(tables.lessons, rows)
 
 
 def _form(text: str) -> str:
-    """A pattern for a telling value: whole words and numbers, short names as they are written."""
+    """A pattern for an identifying text: whole words and numbers; short names match by case."""
     if text.isdigit():
         return rf"(?<!\d){text}(?!\d)"
-    is_long = len(text) >= 2 * _MIN_TELLING or not text.isalpha()
+    is_long = len(text) >= 2 * _MIN_IDENTIFYING or not text.isalpha()
     return f"(?i:{_whole(text)})" if is_long else _whole(text)
 
 
@@ -205,54 +198,52 @@ def _whole(text: str) -> str:
     return (r"(?<!\w)" if first else "") + re.escape(text) + (r"(?!\w)" if last else "")
 
 
-def _scrub(writer: LedgerWriter, telling: set[str]) -> int:
-    """Take telling values out of every text that repeats them; the longest first."""
-    forms = {
-        form for text in telling for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])
-    }
+def _scrub(writer: LedgerWriter, texts: set[str]) -> int:
+    """Replace identifying texts wherever they are repeated; gives how many rows were changed."""
+    forms = texts | {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
     if not forms:
         return 0
     pattern = re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))))
-    changed = 0
+    scrubbed = 0
     for table, columns in _TEXTS.items():
-        for row in [dict(r) for r in writer.connection.execute(sa.select(table)).mappings()]:
-            new = _without(row, columns, pattern)
-            if not new:
+        for row in writer.connection.execute(sa.select(table)).mappings().all():
+            changes = _changes(row, columns, pattern)
+            if not changes:
                 continue
-            changed += 1
+            scrubbed += 1
             if table is tables.bullets:
-                new["changed"] = writer.next_position()
-            writer.replace(table, row, new)
-    return changed
+                changes["changed"] = writer.next_position()
+            writer.replace(table, dict(row), changes)
+    return scrubbed
 
 
-def _without(
-    row: Mapping[str, Any], columns: Iterable[str], pattern: re.Pattern[str]
-) -> dict[str, Any]:
-    """Those of the columns that repeat something, as they are without it."""
+def _changes(
+    row: sa.RowMapping, columns: Iterable[str], pattern: re.Pattern[str]
+) -> dict[str, object]:
+    """Those columns of a row that hold an identifying text, without that text."""
     rule = read_condition(row.get("condition"))
-    is_told = rule is not None and _compares_with(rule, pattern)
-    new: dict[str, Any] = {}
+    is_kept = rule is None or not _compares_with(rule, pattern)
+    new: dict[str, object] = {}
     for column in columns:
-        if column == "condition":
-            new[column] = None if is_told else row[column]  # without its value there is none
+        if column == "condition":  # a condition without its value is none
+            new[column] = row[column] if is_kept else None
         elif column in _JSON:
             new[column] = to_text(_scrubbed(json.loads(row[column]), pattern))
-        elif column == "content" and rule and not is_told and parse_condition(row[column]) == rule:
-            continue  # field names and operators repeat nobody
+        elif column == "content" and rule and is_kept and parse_condition(row[column]) == rule:
+            continue  # field names and operators identify nobody
         else:
             new[column] = pattern.sub(GONE, row[column])
     return {column: value for column, value in new.items() if value != row[column]}
 
 
 def _compares_with(rule: Condition, pattern: re.Pattern[str]) -> bool:
-    """Whether a rule compares a field with a telling value."""
+    """Whether a rule compares a field with an identifying value."""
     values = (c.value for c in rule.comparisons if not isinstance(c.value, bool | None))
     return any(pattern.search(written(value)) for value in values)
 
 
-def _scrubbed(data: Any, pattern: re.Pattern[str]) -> Any:
-    """JSON whose values repeat nothing; its keys are ours."""
+def _scrubbed(data: object, pattern: re.Pattern[str]) -> object:
+    """JSON without identifying texts in its values; its keys stay."""
     if isinstance(data, str):
         return pattern.sub(GONE, data)
     if isinstance(data, list):

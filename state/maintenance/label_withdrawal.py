@@ -1,10 +1,13 @@
-"""Take back the labels and bullets that one source, entity or import brought in."""
+"""Take back the labels and bullets that one source, entity or import brought in.
+
+Learning again without them is in `graph/operations/purge.py`.
+"""
 
 import json
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 
 import sqlalchemy as sa
 
@@ -16,6 +19,8 @@ from acegraph.state.values.decision import PURGED, Label
 from acegraph.state.values.notation import has_value
 from acegraph.state.values.times import as_utc
 
+logger = logging.getLogger(__name__)
+
 
 @dataclass(frozen=True)
 class Purged:
@@ -24,27 +29,27 @@ class Purged:
     bullets: tuple[str, ...]
     labels: int
     restored: tuple[str, ...] = ()
-    """Bullets that had been retired on the strength of what was taken back."""
+    """Bullets that had been retired because of what was taken back."""
     learned: tuple[str, ...] = ()
-    """Bullets that would have been learned without it."""
+    """Bullets that are learned when the labels taken back are left out."""
     note: str = ""
-    """Why the playbook may still differ from one that never saw it, where it may."""
+    """Why the playbook may differ from one that never saw those labels; empty if it does not."""
 
 
 @dataclass(frozen=True)
 class PurgeFilter:
-    """What a purge takes back: labels by their source, entity and time; all that are given hold."""
+    """Which labels and imports a purge takes back: those that match every field that is set."""
 
     source: str | None = None
-    """Of a label (`chargeback`, `feedback`), or where a bullet was imported from."""
+    """The source of a label (`chargeback`, `feedback`), or the file a bullet was imported from."""
     entity: tuple[str, object] | None = None
-    """A field and its value: the labels of one customer, merchant or card."""
+    """A field and its value: labels of one customer, merchant or card."""
     since: str | None = None
     until: str | None = None
-    """When the labels became known."""
+    """When the labels became known: from `since` on, before `until`."""
 
     def describe(self) -> str:
-        """For the history. The entity's value is not repeated: it may have to be erased."""
+        """The filter in words for the history, without the entity's value: it may be erased."""
         parts = [
             f"source {self.source!r}" if self.source else "",
             f"one {self.entity[0]}" if self.entity else "",
@@ -53,8 +58,8 @@ class PurgeFilter:
         ]
         return ", ".join(part for part in parts if part)
 
-    def matches_import(self, origin: Mapping[str, Any], at: str) -> bool:
-        """Whether a bullet that was added then came out of a file of this name."""
+    def matches_import(self, origin: Mapping[str, object], at: str) -> bool:
+        """Whether a bullet with this origin, added at this time, came from the imported file."""
         return (
             "imported_from" in origin
             and self.entity is None
@@ -63,8 +68,8 @@ class PurgeFilter:
             and (self.until is None or at < self.until)
         )
 
-    def matches_label(self, label: Any) -> bool:
-        """Whether a label is one of them; its entity was looked at before."""
+    def matches_label(self, label: Label) -> bool:
+        """Whether source and time of a label match; the entity is not looked at."""
         return (
             (self.source is None or label.source == self.source)
             and (self.since is None or label.known_at >= self.since)
@@ -78,7 +83,7 @@ def purge_filter(
     since: str | datetime | None,
     until: str | datetime | None,
 ) -> PurgeFilter:
-    """Whom a purge is about; nobody at all is refused."""
+    """The filter of a purge; one that would match everything is refused."""
     if not ((source or "").strip() or entity or since or until):
         raise InvalidInput("purge wants the name of a source, an entity or a time")
     first, last = (as_utc(time) if time else None for time in (since, until))
@@ -94,57 +99,53 @@ def withdraw_labels(
     since: str | datetime | None = None,
     until: str | datetime | None = None,
 ) -> Purged:
-    """Take back labels, what they moved, the bullets learned from them, and what these displaced.
+    """Withdraw labels, retire the bullets learned from them, restore those retired because of them.
 
     Retired bullets can be restored one by one, or all by a rollback to the version before; the
-    labels stay in the ledger's history. Weights are fitted anew by `Curator.tend`.
+    labels stay in the ledger's history. `Curator.tend` fits the weights again.
     """
-    suspect = purge_filter(source, entity, since, until)
-    why = suspect.describe()
+    purge = purge_filter(source, entity, since, until)
+    why = purge.describe()
     with playbook.writing() as writer:
-        labels = _taken_back(writer.connection, suspect)
-        touched = _ever_said(writer.connection, suspect)
-        gone = [
-            b
-            for b in playbook
-            if b.status in ("active", "candidate") and _from(b, suspect, touched)
-        ]
+        labels, touched = _purged_labels(writer.connection, purge)
+        in_use = [b for b in playbook if b.status in ("active", "candidate")]
+        gone = [b for b in in_use if _came_from(b, purge, touched)]
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
-        restored = _displaced(playbook, writer.connection, suspect, touched) if touched else []
+        restored = _displaced(playbook, writer.connection, purge, touched) if touched else []
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in labels.items():
             playbook.withdraw(case, f"purge of {why}", instead)
+        reason = f"was retired beside what is {PURGED}{why}"
         for bullet in restored:
-            playbook.set_status(
-                bullet.id, "active", f"was retired beside what is {PURGED}{why}", by
-            )
+            playbook.set_status(bullet.id, "active", reason, by)
+    counts = len(labels), len(gone), len(restored)
+    logger.info("withdrew %d labels, retired %d bullets, restored %d", *counts)
     return Purged(tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored))
 
 
-def _from(bullet: Bullet, suspect: PurgeFilter, touched: Mapping[str, int]) -> bool:
-    """Whether a bullet was learned from one of the labels, or imported from the source."""
+def _came_from(bullet: Bullet, purge: PurgeFilter, touched: Mapping[str, int]) -> bool:
+    """Whether a bullet was learned from a label, or imported from a file, that is purged."""
     origin = bullet.origin
     if origin.get("decision") in touched:
-        return suspect.source in (None, origin.get("label_source"))
+        return purge.source in (None, origin.get("label_source"))
     if origin.get("imported_from"):
-        return suspect.matches_import(origin, bullet.created_at)
-    if suspect.entity or suspect.since or suspect.until:
+        return purge.matches_import(origin, bullet.created_at)
+    if purge.entity or purge.since or purge.until:
         return False
-    return suspect.source == origin.get("label_source")
+    return purge.source == origin.get("label_source")
 
 
 def _displaced(
     playbook: BulletPlaybook,
     connection: sa.Connection,
-    suspect: PurgeFilter,
+    purge: PurgeFilter,
     touched: Mapping[str, int],
 ) -> list[Bullet]:
-    """Bullets that the curator retired after the first of the labels: they did it, perhaps."""
-    last: dict[int, Any] = {}
-    for row in connection.execute(sa.select(history).order_by(history.c.version)):
-        last[row.bullet] = row
+    """Bullets that the curator retired after the first purged label, perhaps because of it."""
+    changes = connection.execute(sa.select(history).order_by(history.c.version))
+    last = {row.bullet: row for row in changes}
     first = min(touched.values())
     return [
         b
@@ -152,38 +153,35 @@ def _displaced(
         if b.status == "retired"
         and last[b.number].source == "curator"
         and last[b.number].position > first
-        and not _from(b, suspect, touched)
+        and not _came_from(b, purge, touched)
     ]
 
 
-def _ever_said(connection: sa.Connection, suspect: PurgeFilter) -> dict[str, int]:
-    """The cases on which the suspect ever had a say, and where in the ledger's order."""
+def _purged_labels(
+    connection: sa.Connection, purge: PurgeFilter
+) -> tuple[dict[str, Label | None], dict[str, int]]:
+    """The cases to withdraw, with the other label that stays, and the cases ever touched.
+
+    A touched case comes with the position of its first purged label. A label that was withdrawn
+    before never comes back.
+    """
     query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
-    found: dict[str, int] = {}
-    for row in connection.execute(query.order_by(outcomes.c.position)):
-        if suspect.matches_label(row) and row.label and _is_of(row.fields, suspect.entity):
-            found.setdefault(row.case, row.position)
-    return found
+    others: dict[str, Label] = {}
+    purged: set[str] = set()
+    touched: dict[str, int] = {}
+    for row in connection.execute(query.order_by(outcomes.c.case, outcomes.c.revision)):
+        if row.label is None:
+            purged.discard(row.case)
+            others.pop(row.case, None)
+            continue
+        label = Label(row.label, row.source, row.known_at)
+        if purge.matches_label(label) and _is_of(row.fields, purge.entity):
+            purged.add(row.case)
+            touched.setdefault(row.case, row.position)
+        else:
+            others[row.case] = label
+    return {case: others.get(case) for case in sorted(purged)}, touched
 
 
 def _is_of(fields: str, entity: tuple[str, object] | None) -> bool:
     return entity is None or has_value(json.loads(fields), *entity)
-
-
-def _taken_back(connection: sa.Connection, suspect: PurgeFilter) -> Mapping[str, Label | None]:
-    """The cases on which the suspect has a say, and what stands without it.
-
-    What was withdrawn before never stands again.
-    """
-    query = sa.select(outcomes, cases.c.fields).join(cases, cases.c.id == outcomes.c.case)
-    others: dict[str, Label] = {}
-    said: set[str] = set()
-    for row in connection.execute(query.order_by(outcomes.c.case, outcomes.c.revision)):
-        if row.label is None:
-            said.discard(row.case)
-            others.pop(row.case, None)
-        elif suspect.matches_label(row) and _is_of(row.fields, suspect.entity):
-            said.add(row.case)
-        else:
-            others[row.case] = Label(row.label, row.source, row.known_at)
-    return {case: others.get(case) for case in sorted(said)}

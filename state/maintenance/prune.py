@@ -1,9 +1,10 @@
-"""Retention: old decisions leave the ledger, what they counted for stays.
+"""Retention: old decisions leave the ledger, and what they counted stays.
 
-Their outcomes are folded into one opening balance per bullet, so that the counters remain what the
-ledger says; their ids are kept, so that none is ever counted a second time.
+Their counts become one adjustment per bullet, so that the counters still follow from the ledger.
+Their ids are kept, so that no decision is ever counted a second time.
 """
 
+import logging
 from datetime import datetime
 
 import sqlalchemy as sa
@@ -15,30 +16,26 @@ from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.times import as_utc, now
 
+logger = logging.getLogger(__name__)
+
 
 def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
     before = as_utc(decisions_before)
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
+    is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
     with playbook.writing() as writer:
-        old = list(
-            writer.connection.scalars(
-                sa.select(decisions.c.case)
-                .where(decisions.c.decided_at < before)
-                .order_by(decisions.c.position)
-            )
-        )
+        old = list(writer.connection.scalars(is_old.order_by(decisions.c.position)))
         if not old:
             return 0
-        balance = count(writer.connection, decided_before=before)
-        is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
+        counted = count(writer.connection, decided_before=before)
         covers, at = 0, ""
         for table, time in ((decisions, "decided_at"), (outcomes, "known_at")):
             last = sa.select(sa.func.max(table.c.position), sa.func.max(table.c[time]))
             position, newest = writer.connection.execute(last.where(table.c.case.in_(is_old))).one()
             covers, at = max(covers, position or 0), max(at, newest or "")
-        # A balance of nothing is noted too: it says how far back nobody can look any more.
-        playbook.adjust(writer, balance or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
+        # Stored even if nothing was counted: `as_of` needs to know how far back it can look.
+        playbook.adjust(writer, counted or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
         writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
             for table in (selections, outcomes, tables.lessons, decisions):
@@ -47,10 +44,11 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
             writer.remove(tables.cases, tables.cases.c.id.in_(part))
         forget_vectors(writer)
         playbook.invalidate_cases()
+    logger.info("pruned %d decisions made before %s", len(old), before)
     return len(old)
 
 
 def _is_overtaken() -> sa.ColumnElement[bool]:
-    """The last right decision of a node stays: the next one is counted on from it."""
+    """Which right decisions are not the last of their node: the next number follows the last."""
     rights, later = tables.rights, tables.rights.alias("later")
     return sa.exists().where(later.c.node == rights.c.node, later.c.number > rights.c.number)

@@ -1,10 +1,11 @@
 """The audit behind `acegraph verify`: every row against its hash, every counter against the ledger.
 
-It reads plainly and trusts nothing: whatever cannot be read is a finding, not a crash.
+It trusts nothing that is stored: a row that cannot be read is a finding, not a crash.
 """
 
-from collections.abc import Callable, Iterator
-from typing import Any, Final
+from collections.abc import Callable, Iterable, Iterator
+from functools import partial
+from typing import Final
 
 import sqlalchemy as sa
 
@@ -20,34 +21,34 @@ _SOME: Final = 1_000
 
 
 def verify(ledger: BulletPlaybook | Database) -> list[str]:
-    """Everything that is not as the ledger says it must be; nothing, for a clean one."""
+    """Everything that is not as the ledger says it must be; an empty list for a clean ledger."""
     database = ledger.database if isinstance(ledger, BulletPlaybook) else ledger
-    findings: list[str] = list(_unless_unreadable(database.integrity))
+    findings = _unless_unreadable(database.integrity)
     with database.snapshot() as connection:
         for check in (_check_rows, _check_vectors, _check_counters, _check_contents, _check_ties):
-            findings += _unless_unreadable(lambda check=check: list(check(connection)))  # type: ignore[misc]
+            findings += _unless_unreadable(partial(check, connection))
     return findings
 
 
-def _unless_unreadable(check: Callable[[], list[str]]) -> list[str]:
+def _unless_unreadable(check: Callable[[], Iterable[str]]) -> list[str]:
     try:
-        return check()
+        return list(check())
     except (PlaybookError, sa.exc.SQLAlchemyError, ValueError, TypeError) as error:
-        said = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        return [f"cannot be read: {said}"]
+        first_line = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        return [f"cannot be read: {first_line}"]
 
 
 def _check_rows(connection: sa.Connection) -> Iterator[str]:
-    """Each row has its hash, and all of them together make the seal."""
+    """Each row has its hash, and all hashes together make the seal."""
     seal, last, version = 0, 0, 0
     for table in (*tables.LEDGER, tables.bullets):
         order = "changed" if table is tables.bullets else "position"
         keys = [c.name for c in table.primary_key]
         result = connection.execution_options(yield_per=_SOME).execute(sa.select(table))
-        for found in result:
-            row = found._asdict()
+        for row in map(dict, result.mappings()):
             if row["hash"] != row_hash(table.name, row):
-                yield f"{table.name} {_key(row, keys)}: the row was changed outside the ledger"
+                key = ", ".join(str(row[name]) for name in keys)
+                yield f"{table.name} {key}: the row was changed outside the ledger"
             seal ^= int(row["hash"])
             last = max(last, int(row[order]))
             if table is tables.history:
@@ -63,7 +64,7 @@ def _check_rows(connection: sa.Connection) -> Iterator[str]:
 
 
 def _check_vectors(connection: sa.Connection) -> Iterator[str]:
-    """Vectors can be bought anew, and yet a changed one would change what is shown."""
+    """Each vector has its hash: a changed vector would change which bullets are shown."""
     table = tables.embeddings
     for row in connection.execution_options(yield_per=_SOME).execute(sa.select(table)):
         if row.hash != vector_hash(row.model, row.text_hash, bytes(row.vector)):
@@ -74,12 +75,12 @@ def _check_counters(connection: sa.Connection) -> Iterator[str]:
     expected = add_deltas(count(connection), adjusted(connection))
     rows = connection.execute(sa.select(tables.bullets).order_by(tables.bullets.c.number))
     for row in rows:
-        found = (row.helpful_count, row.harmful_count, row.times_selected)
-        wanted = expected.pop(row.number, (0, 0, 0))
-        if found != wanted:
+        stored = (row.helpful_count, row.harmful_count, row.times_selected)
+        counted = expected.pop(row.number, (0, 0, 0))
+        if stored != counted:
             yield (
-                f"b{row.number}: helpful, harmful, selected are {found}; "
-                f"the ledger's outcomes make {wanted}"
+                f"b{row.number}: helpful, harmful, selected are {stored}; "
+                f"the ledger's outcomes make {counted}"
             )
     for number in expected:
         yield f"b{number} has outcomes in the ledger and is not in the playbook"
@@ -87,19 +88,18 @@ def _check_counters(connection: sa.Connection) -> Iterator[str]:
 
 def _check_contents(connection: sa.Connection) -> Iterator[str]:
     """The bullets are what the newest rows of the history say."""
-    told = {row[0]: row[1:] for row in bullet_texts(connection, sa.true())}
+    rows = bullet_texts(connection, sa.true())
+    expected = {row.bullet: (row.content, row.condition, row.status) for row in rows}
     b = tables.bullets.c
-    for number, *content in connection.execute(
-        sa.select(b.number, b.content, b.condition, b.status)
-    ):
-        if told.pop(number, None) != tuple(content):
-            yield f"b{number} is not what the history says it is"
-    for number in told:
+    for row in connection.execute(sa.select(b.number, b.content, b.condition, b.status)):
+        if expected.pop(row.number, None) != (row.content, row.condition, row.status):
+            yield f"b{row.number} is not what the history says it is"
+    for number in expected:
         yield f"b{number} is in the history and not in the playbook"
 
 
 def _check_ties(connection: sa.Connection) -> Iterator[str]:
-    """Nothing hangs in the air: decisions have cases, the rest has decisions or cases."""
+    """Every decision, label and lesson has its case, every selection its decision."""
     cases = sa.select(tables.cases.c.id)
     decisions = sa.select(tables.decisions.c.case)
     for table, owners, what in (
@@ -108,11 +108,6 @@ def _check_ties(connection: sa.Connection) -> Iterator[str]:
         (tables.selections, decisions, "decision"),
         (tables.lessons, cases, "case"),
     ):
-        for case in connection.scalars(
-            sa.select(table.c.case).where(table.c.case.not_in(owners)).distinct()
-        ):
+        query = sa.select(table.c.case).where(table.c.case.not_in(owners)).distinct()
+        for case in connection.scalars(query):
             yield f"{table.name} {case!r}: its {what} is missing"
-
-
-def _key(row: Any, keys: list[str]) -> str:
-    return ", ".join(str(row[name]) for name in keys)

@@ -1,23 +1,25 @@
-"""Versions of a playbook: shown, compared and restored."""
+"""Versions of a playbook: shown, compared and restored. A date is looked up in `as_of.py`."""
 
+import logging
 from dataclasses import dataclass, replace
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import history
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.counters import bullet_texts
-from acegraph.state.ledger.row_mapping import read_condition
+from acegraph.state.ledger.row_mapping import as_in_history
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 
 _ROLLBACK: Final = "rolled back"
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
 class Difference:
-    """One bullet that two versions do not have in common."""
+    """One bullet that differs between two versions."""
 
     bullet_id: str
     before: Bullet | None
@@ -25,7 +27,7 @@ class Difference:
 
     @property
     def change(self) -> str:
-        """What became of it."""
+        """What happened to the bullet."""
         if self.before is None:
             return "added"
         if self.after is None:
@@ -38,17 +40,14 @@ class Difference:
 def bullets_at(playbook: BulletPlaybook, version: int) -> list[Bullet]:
     """The bullets of a version; their counters are today's."""
     with playbook.database.snapshot() as connection:
-        _check(version, connection)
+        newest = connection.scalar(sa.select(sa.func.max(history.c.version))) or 0
+        if not 0 <= version <= newest:
+            raise InvalidInput(f"no version {version}; the playbook has versions 0 to {newest}")
         rows = bullet_texts(connection, history.c.version <= version)
     return [
-        replace(
-            playbook.get_bullet(f"b{number}"),
-            content=content,
-            condition=read_condition(condition),
-            status=status,
-        )
-        for number, content, condition, status in rows
-        if status != "removed"
+        as_in_history(playbook.get_bullet(f"b{row.bullet}"), row)
+        for row in rows
+        if row.status != "removed"
     ]
 
 
@@ -66,7 +65,7 @@ def diff(playbook: BulletPlaybook, before: int, after: int) -> list[Difference]:
 def rollback(
     playbook: BulletPlaybook, version: int, reason: str = "", source: str = "user"
 ) -> list[Difference]:
-    """Make the bullets those of an earlier version. Itself a change: it can be rolled back too."""
+    """Make the bullets those of an earlier version; this change can be rolled back too."""
     with playbook.writing() as writer:
         changes = diff(playbook, writer.version, version)
         why = f"{_ROLLBACK} to version {version}" + (f": {reason}" if reason else "")
@@ -77,14 +76,9 @@ def rollback(
             then = replace(then, weight=None if then.status != now.status else now.weight)
             playbook.rewrite(writer, [then])
             playbook.log(writer, then, _ROLLBACK, why, source)
+    logger.info("rolled %d bullets back to version %d", len(changes), version)
     return changes
 
 
-def _content(bullet: Bullet | None) -> tuple[Any, ...] | None:
+def _content(bullet: Bullet | None) -> tuple[object, ...] | None:
     return (bullet.content, bullet.condition, bullet.status) if bullet else None
-
-
-def _check(version: int, connection: sa.Connection) -> None:
-    newest = connection.scalar(sa.select(sa.func.max(history.c.version))) or 0
-    if not 0 <= version <= newest:
-        raise InvalidInput(f"no version {version}; the playbook has versions 0 to {newest}")

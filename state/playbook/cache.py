@@ -1,7 +1,7 @@
 """A playbook's bullets in memory, kept in step with its database.
 
-What another process wrote is noticed before each read, and only that is read. What is written goes
-through here: it changes memory and database together, or neither.
+Before each read the cache reads what another process has written, and only that. Every write goes
+through the cache: it changes memory and database together, or neither.
 """
 
 import functools
@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from operator import itemgetter
 from threading import RLock
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
 
@@ -19,40 +19,40 @@ from acegraph.state.database.open import open_database
 from acegraph.state.database.writer import LedgerWriter, lasting_hash, tally_hash, tally_of
 from acegraph.state.errors import WriteConflict
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.ledger import Ledger
 from acegraph.state.ledger.row_mapping import condition_text, from_row, read_case, to_row
 from acegraph.state.playbook.index import BulletIndex
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
+from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import JUDGE
 
 _STALE: Final = -1
 _ATTEMPTS: Final = 5
-_REWRITTEN: Final = itemgetter(
-    "content", "condition", "status", "weight", "changed", "hash", "number"
-)
-_Method = TypeVar("_Method", bound=Callable[..., Any])
+_REWRITTEN = itemgetter("content", "condition", "status", "weight", "changed", "hash", "number")
+_Cache = TypeVar("_Cache", bound="PlaybookCache")
+_Params = ParamSpec("_Params")
+_Result = TypeVar("_Result")
+_Method = Callable[Concatenate[_Cache, _Params], _Result]
 
 
-def retried(method: _Method) -> _Method:
-    """Try again what the database gave up in favour of another writer; nothing else."""
+def retried(method: _Method[_Cache, _Params, _Result]) -> _Method[_Cache, _Params, _Result]:
+    """Run a method again if its write lost a conflict with another writer; no other error."""
 
     @functools.wraps(method)
-    def wrapped(self: "PlaybookCache", *args: Any, **kwargs: Any) -> Any:
+    def wrapped(self: _Cache, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         for _ in range(_ATTEMPTS - 1):
             try:
                 return method(self, *args, **kwargs)
             except WriteConflict:
-                with self._lock:  # whoever else is writing has his own step
+                with self._lock:  # then a writer is this thread's own
                     if self._writer is not None:  # the outer write is lost as a whole
                         raise
         return method(self, *args, **kwargs)
 
-    return cast(_Method, wrapped)
+    return wrapped
 
 
 class PlaybookCache:
@@ -60,19 +60,18 @@ class PlaybookCache:
 
     def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
         self.database: Final = open_database(url, durability)
-        """For the ledger's own operations; a user has no need of it."""
-        self._ledger = Ledger(self.database)
+        """For the functions of `maintenance` and `ledger`; a user does not need it."""
         self._lock = RLock()
         self._bullets = BulletIndex()
         self._hashes: dict[int, tuple[int, int]] = {}
-        """Per bullet: the lasting part of its hash, and the whole."""
+        """By bullet number: the part of the hash that no counter changes, and the whole hash."""
         self._vectors = VectorStore(self.database)
         self._pending_deltas: dict[int, tuple[int, int, int]] = {}
-        """What the step under way has moved and not yet written."""
+        """What the current write has added to counters, and not yet written to the database."""
         self._cases: dict[str, CaseTable] = {}
         self._clock = Clock(_STALE, 0)
         self._writer: LedgerWriter | None = None
-        """Of the step under way."""
+        """The writer of the current write."""
         with self._fresh():
             pass
 
@@ -84,7 +83,7 @@ class PlaybookCache:
 
     @property
     def url(self) -> str:
-        """Where it lives; without a password."""
+        """Where the playbook is stored; without a password."""
         return self.database.url
 
     @property
@@ -107,9 +106,9 @@ class PlaybookCache:
 
     @contextmanager
     def writing(self) -> Iterator[LedgerWriter]:
-        """Hold the playbook still: what happens inside is one step for everyone else."""
+        """Make everything inside one write: others see all of it or nothing."""
         with self._lock:
-            if self._writer is not None:  # part of a step under way
+            if self._writer is not None:  # part of an outer write
                 yield self._writer
                 return
             try:
@@ -127,15 +126,15 @@ class PlaybookCache:
                 self._writer = None
 
     def add_to_counters(self, deltas: CounterDeltas) -> None:
-        """Add to the counters of bullets; what one step moves is written at its end, at once."""
-        waiting = self._pending_deltas
+        """Add to the counters of bullets in memory; the end of the write stores them at once."""
+        pending = self._pending_deltas
         for number, (helpful, harmful, selected) in deltas.items():
             self._bullets[number] = self._bullets[number].counted(helpful, harmful, selected)
-            h, f, s = waiting.get(number, (0, 0, 0))
-            waiting[int(number)] = (h + helpful, f + harmful, s + selected)
+            h, f, s = pending.get(number, (0, 0, 0))
+            pending[int(number)] = (h + helpful, f + harmful, s + selected)
 
     def _write_pending_deltas(self, writer: LedgerWriter) -> None:
-        """In the order of their numbers: PostgreSQL locks the rows one by one."""
+        """Store the counters in the order of the bullets: PostgreSQL locks the rows one by one."""
         rows = []
         for number, (helpful, harmful, selected) in sorted(self._pending_deltas.items()):
             (lasting, old), after = self._hashes[number], self._bullets[number]
@@ -146,7 +145,7 @@ class PlaybookCache:
             self._hashes[number] = (lasting, new)
             rows.append((helpful, harmful, selected, position, new, number))
         if rows:
-            writer.run(sql.MOVE, rows)
+            writer.run(sql.ADD_TO_COUNTERS, rows)
         self._pending_deltas = {}
 
     def adjust(
@@ -157,24 +156,14 @@ class PlaybookCache:
         at: str = "",
         covers: int = 0,
     ) -> None:
-        """Note counters that move, or moved, without a stored decision."""
+        """Store why counters hold more than the stored decisions say; no counter is changed."""
         last = writer.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
-        writer.add(
-            tables.adjustments,
-            [
-                {
-                    "number": last + i,
-                    "bullet": number,
-                    "helpful": h,
-                    "harmful": f,
-                    "selected": s,
-                    "reason": reason,
-                    "at": at or now(),
-                    "covers": covers,
-                }
-                for i, (number, (h, f, s)) in enumerate(sorted(deltas.items()), start=1)
-            ],
-        )
+        noted = {"reason": reason, "at": at or now(), "covers": covers}
+        rows = [
+            {"number": i, "bullet": number, "helpful": h, "harmful": f, "selected": s, **noted}
+            for i, (number, (h, f, s)) in enumerate(sorted(deltas.items()), start=last + 1)
+        ]
+        writer.add(tables.adjustments, rows)
 
     def rewrite(self, writer: LedgerWriter, changed: Iterable[Bullet]) -> None:
         """Store bullets with another content, condition, status or weight."""
@@ -190,12 +179,12 @@ class PlaybookCache:
             self._keep(row)
             rows.append(_REWRITTEN(row))
         if rows:
-            writer.run(sql.REWRITE, rows)
+            writer.run(sql.REWRITE_BULLET, rows)
 
     def log(
         self, writer: LedgerWriter, bullet: Bullet, change: str, reason: str, source: str
     ) -> None:
-        """Give the playbook its next version."""
+        """Add a change to the history, which gives the playbook its next version."""
         writer.version += 1
         entry = {
             "version": writer.version,
@@ -211,40 +200,37 @@ class PlaybookCache:
         writer.add(tables.history, [entry])
 
     def invalidate(self) -> None:
-        """Read everything anew when next asked."""
+        """Read everything again before the next use."""
         self._clock = Clock(_STALE, 0)
         self._pending_deltas = {}
 
     def invalidate_cases(self) -> None:
-        """Read the labelled cases anew when next asked."""
+        """Read the labelled cases again before the next use."""
         self._cases.clear()
 
     def share_vectors(self, other: "PlaybookCache") -> None:
-        """Use the vectors of a playbook with the same bullets: they need not be bought again."""
+        """Use the stored vectors of a playbook with the same bullets; no model is asked again."""
         self._vectors = other._vectors
 
     def close(self) -> None:
-        """Let go of the database."""
+        """Close the database."""
         self.database.close()
 
     @contextmanager
     def _fresh(self) -> Iterator[None]:
+        """Hold the lock on a cache that has read what others wrote."""
         with self._lock:
-            is_known = self._clock.position != _STALE
-            if (
-                self._writer is None
-                and not (self.database.in_memory and is_known)
-                and self.database.clock() != self._clock
-            ):
+            is_alone = self.database.in_memory and self._clock.position != _STALE
+            if self._writer is None and not is_alone and self.database.clock() != self._clock:
                 with self.database.snapshot() as connection:
                     self._refresh(connection)
             yield
 
     def _refresh(self, connection: sa.Connection) -> None:
-        """Read what has changed since it was last looked at: all of it, when that is unknown."""
+        """Read what has changed since the last read; everything after `invalidate`."""
         since = self._clock.position
-        found = connection.execute(READ_CLOCK).one()
-        if found.position == since:
+        clock = connection.execute(READ_CLOCK).one()
+        if clock.position == since:
             return
         gone = set(self._bullets) if since == _STALE else set()
         if since == _STALE:
@@ -257,25 +243,21 @@ class PlaybookCache:
         if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
             self._cases.clear()  # cases may have been pruned or erased
         if self._cases:
-            for case in connection.execute(sql.LABELLED_SINCE, {"since": since}):
-                self._take_in(case)
-        self._clock = Clock(found.position, found.version)
+            for row in connection.execute(sql.LABELLED_SINCE, {"since": since}):
+                self._add_labelled(row.node, row.source, row.revision, read_case(row))
+        self._clock = Clock(clock.position, clock.version)
 
-    def _take_in(self, row: Any) -> None:
-        """Add a case that another process labelled to the table in memory."""
-        table = self._cases.get(row.node)
-        if table is None or (row.source == JUDGE and row.revision == 1):
+    def _add_labelled(self, node: str, source: str, revision: int, case: Case) -> None:
+        """Add a case that another process labelled to the table in memory, or drop the table."""
+        table = self._cases.get(node)
+        if table is None or (source == JUDGE and revision == 1):
             return
-        if row.revision == 1 and row.known_at >= table.known_at:
-            table.add(read_case(row))
+        if revision == 1 and case.known_at >= table.known_at:
+            table.add(case)
         else:
-            self._cases.pop(row.node)
+            self._cases.pop(node)
 
     def _keep(self, row: Mapping[str, Any]) -> None:
+        """Take the row of a bullet into memory."""
         self._bullets[row["number"]] = from_row(row)
         self._hashes[row["number"]] = (row["hash"] ^ tally_of(row), row["hash"])
-
-    @staticmethod
-    def _number(bullet_id: str) -> int:
-        digits = bullet_id.removeprefix("b")
-        return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1

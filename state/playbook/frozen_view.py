@@ -1,33 +1,31 @@
-"""A playbook as it stood at one moment: what decisions see that are made while others are learned
-from.
+"""A playbook as it was at one moment, for decisions made while other decisions are learned from.
 
-Bullets and cases are those of that moment. Vectors are looked up and kept in the playbook itself:
-they follow from a text and a model, whenever they are bought.
+Bullets and cases are those of that moment; vectors are those of the playbook itself.
 """
 
-from collections.abc import Iterable, Mapping
-
-from acegraph.state.playbook.index import Bools, View
+from acegraph.state.playbook.index import View
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock
 
 
 class FrozenPlaybook:
-    """What selector, agent and reflector read of a playbook, standing still."""
+    """What selector, agent and reflector read of a playbook, as it was when this was made."""
 
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
-        self._playbook = playbook
         self._view = playbook.view(node)
-        everyone = playbook.get_bullets_for_node(node, status=None)
-        self._bullets = {b.id: b for b in everyone}
+        self._bullets = {b.id: b for b in playbook.get_bullets_for_node(node, status=None)}
         self._cases = playbook.cases(node)
+        # Vectors follow from a text and a model, and not from the moment.
+        self.matrix = playbook.matrix
+        self.store_vectors = playbook.store_vectors
+        self.text_vectors = playbook.text_vectors
+        self.store_text_vectors = playbook.store_text_vectors
 
     @property
     def clock(self) -> Clock:
-        """Which moment that was."""
+        """The moment at which the playbook was frozen."""
         return self._view.clock
 
     def get_bullet(self, bullet_id: str) -> Bullet:
@@ -37,7 +35,7 @@ class FrozenPlaybook:
     def get_bullets_for_node(
         self, node: str, source: str | None = None, *, status: Status | None = "active"
     ) -> list[Bullet]:
-        """The node's bullets: active ones, of one source if asked."""
+        """The node's bullets with a status; only the offline or online ones if `source` is set."""
         return [
             b
             for b in self._bullets.values()
@@ -52,22 +50,6 @@ class FrozenPlaybook:
         """The bullets as arrays."""
         return self._view
 
-    def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
-        """The unit vectors of bullets."""
-        return self._playbook.matrix(view, model, wanted)
-
-    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of bullets."""
-        self._playbook.store_vectors(model, vectors)
-
-    def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of any texts."""
-        return self._playbook.text_vectors(model, texts)
-
-    def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of any texts."""
-        self._playbook.store_text_vectors(model, vectors)
-
 
 ReadablePlaybook = BulletPlaybook | FrozenPlaybook
-"""What selector and reflector read: the playbook as it is now, or as it stood."""
+"""What selector and reflector read: the playbook as it is now, or as it was at one moment."""

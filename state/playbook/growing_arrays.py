@@ -1,19 +1,20 @@
-"""Arrays that grow: room for a sixteenth more each time, so that a row costs the same on average.
+"""Arrays that grow by a sixteenth at a time, so that a new row costs the same on average.
 
-The old array is left as it was: whoever still computes on it sees the rows it had.
+The old array stays as it was: a computation that still uses it sees the rows that it had.
 """
 
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 _ROOM: Final = 16
 _START: Final = 16
+_Item = TypeVar("_Item", bound=np.generic)
 
 
-def grown(array: NDArray[Any], rows: int, axis: int = 0) -> NDArray[Any]:
-    """The array itself where it has that many rows, else a longer copy, filled up with zeros.
+def grown(array: NDArray[_Item], rows: int, axis: int = 0) -> NDArray[_Item]:
+    """The array itself if it has that many rows, else a longer copy, filled up with zeros.
 
     >>> len(grown(np.ones(20), 21))
     38

@@ -1,14 +1,14 @@
 """All bullets in memory, and per node the arrays that selection computes on.
 
-A node's shelf has one row for each of its bullets, in the order of their numbers: counters, status,
-source, conditions and, per embedding model, the unit vectors. It is made when first asked for; then
-a changed bullet changes its row and a new one appends a row. It is made anew only when a bullet
+`NodeBullets` has one row for each bullet of a node, in the order of their numbers: counters,
+status, source, conditions and, per embedding model, the unit vectors. It is made at first use; then
+a changed bullet changes its row and a new bullet appends a row. It is made again only when a bullet
 comes out of order, or with another text under a known number (a write that was undone).
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,11 +23,12 @@ from acegraph.state.values.transaction import Scalar
 
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
+Rows = NDArray[np.intp]
 _COLUMNS: Final = ("numbers", "helpful", "harmful", "rates", "is_active", "is_online", "lengths")
 
 
 class NodeBullets:
-    """The bullets of one node as rows."""
+    """The bullets of one node as rows of arrays."""
 
     def __init__(self) -> None:
         self.bullets: list[Bullet] = []
@@ -41,20 +42,19 @@ class NodeBullets:
         self.lowered: list[str] = []
         """The texts in lower case, for the search for duplicates."""
         self.lengths = np.zeros(0, np.int32)
-        """Of the texts in lower case."""
+        """The lengths of the texts in lower case."""
         self.rules = RuleTable()
         self._copies: tuple[Floats, Floats, Floats, Bools] | None = None
         self._matrices: dict[str, VectorMatrix] = {}
 
     def put(self, bullet: Bullet) -> bool:
-        """Write the bullet's row; False where that would move or change what others look at."""
+        """Write the bullet's row; False if that would move or change what a `View` shows."""
         size, number = len(self.bullets), bullet.number
         row = int(np.searchsorted(self.numbers[:size], number))
         if row < size:
             before = self.bullets[row]
-            if before.number != number or before.content != bullet.content:
-                return False
-            if before.condition != bullet.condition or before.source != bullet.source:
+            fixed = (before.number, before.content, before.condition, before.source)
+            if fixed != (number, bullet.content, bullet.condition, bullet.source):
                 return False
             self.bullets[row] = bullet
         else:
@@ -66,7 +66,7 @@ class NodeBullets:
         return True
 
     def copies(self) -> tuple[Floats, Floats, Floats, Bools]:
-        """Counters, rates and status as they are now; made once, until a row changes."""
+        """Counters, success rates and status as they are now; copied once, until a row changes."""
         if self._copies is None:
             size = len(self.bullets)
             self._copies = (
@@ -88,7 +88,7 @@ class NodeBullets:
         self.bullets.append(bullet)
 
     def put_vectors(self, model: str, vectors: Iterable[tuple[int, Vector]]) -> None:
-        """Write the vectors of some bullets by their numbers; others' numbers are passed over."""
+        """Write vectors by bullet number; numbers of bullets of other nodes are ignored."""
         size = len(self.bullets)
         for number, vector in vectors:
             row = int(np.searchsorted(self.numbers[:size], number))
@@ -96,15 +96,15 @@ class NodeBullets:
                 matrix = self._matrices.setdefault(model, VectorMatrix(len(vector)))
                 matrix.put(row, vector, size)
 
-    def known(self, model: str) -> Bools:
+    def has_vector(self, model: str) -> Bools:
         """Which of the first rows have a vector of a model; nothing is written."""
         matrix = self._matrices.get(model)
         return matrix.is_known if matrix is not None else np.zeros(0, bool)
 
     def matrix(self, model: str) -> VectorMatrix | None:
-        """The vectors of one model, where there are any, with a row for every bullet.
+        """The vectors of one model, with a row for every bullet; None if there are no vectors.
 
-        Room is made where it lacks, which no two threads may do at once.
+        It may make room for rows, which two threads must not do at once.
         """
         matrix = self._matrices.get(model)
         if matrix is not None:
@@ -114,11 +114,11 @@ class NodeBullets:
 
 @dataclass(frozen=True)
 class View:
-    """A node's bullets as they were at one moment: what others do meanwhile does not change it."""
+    """A node's bullets as they were at one moment: later changes do not show."""
 
     clock: Clock
-    """Which moment."""
-    shelf: NodeBullets
+    """The moment."""
+    node_bullets: NodeBullets
     size: int
     helpful: Floats
     harmful: Floats
@@ -127,87 +127,84 @@ class View:
     is_online: Bools
 
     @classmethod
-    def of(cls, shelf: NodeBullets, clock: Clock) -> "View":
-        """What a shelf holds now. Numbers, conditions and vectors need no copy: a row keeps its
-        own.
-        """
-        size = len(shelf.bullets)
-        return cls(clock, shelf, size, *shelf.copies(), shelf.is_online[:size])
+    def of(cls, node_bullets: NodeBullets, clock: Clock) -> "View":
+        """The bullets as they are now; numbers, conditions and vectors of a row never change."""
+        size = len(node_bullets.bullets)
+        is_online = node_bullets.is_online[:size]
+        return cls(clock, node_bullets, size, *node_bullets.copies(), is_online)
 
     def in_context(self, source: str | None) -> Bools:
-        """Which bullets are active, and of the source where one is asked for."""
+        """Which bullets are active; only the offline or online ones if `source` is set."""
         if source is None:
             return self.is_active
-        of_source = self.is_online if source == "online" else ~self.is_online
-        return self.is_active & of_source
+        return self.is_active & (self.is_online if source == "online" else ~self.is_online)
 
     @property
     def has_rules(self) -> bool:
         """Whether any bullet carries a condition."""
-        return self.shelf.rules.has_any
+        return self.node_bullets.rules.has_any
 
     @property
     def is_rule(self) -> Bools:
         """Which bullets carry a condition."""
-        return self.shelf.rules.is_rule[: self.size]
+        return self.node_bullets.rules.is_rule[: self.size]
 
     def holds(self, fields: Mapping[str, Scalar]) -> Answers:
         """What each condition says of a transaction."""
-        return self.shelf.rules.holds(fields, self.size)
+        return self.node_bullets.rules.holds(fields, self.size)
 
-    def of_length(self, low: float, high: float) -> NDArray[np.intp]:
-        """The rows whose texts, in lower case, have so many characters."""
-        lengths = self.shelf.lengths[: self.size]
+    def of_length(self, low: float, high: float) -> Rows:
+        """The rows whose texts, in lower case, have from `low` to `high` characters."""
+        lengths = self.node_bullets.lengths[: self.size]
         return np.flatnonzero((lengths >= low) & (lengths <= high))
 
-    def same_tests(self, condition: Condition) -> NDArray[np.intp]:
+    def same_tests(self, condition: Condition) -> Rows:
         """The rows whose conditions test the same; their verdicts may differ."""
-        return self.shelf.rules.same_tests(condition, self.size)
+        return self.node_bullets.rules.same_tests(condition, self.size)
 
-    def lacking(self, model: str, wanted: Bools) -> NDArray[np.intp]:
-        """The rows of those wanted that have no vector of a model in memory."""
+    def lacking(self, model: str, wanted: Bools) -> Rows:
+        """Those of the wanted rows that have no vector of a model in memory."""
         lacking = wanted.copy()
-        known = self.shelf.known(model)[: self.size]
-        lacking[: len(known)] &= ~known
+        has_vector = self.node_bullets.has_vector(model)[: self.size]
+        lacking[: len(has_vector)] &= ~has_vector
         return np.flatnonzero(lacking)
 
-    def bullets(self, rows: NDArray[Any]) -> tuple[Bullet, ...]:
+    def bullets(self, rows: Rows) -> tuple[Bullet, ...]:
         """The bullets of some rows."""
-        return tuple(self.shelf.bullets[row] for row in rows.tolist())
+        return tuple(self.node_bullets.bullets[row] for row in rows.tolist())
 
 
 class BulletIndex(dict[int, Bullet]):
-    """All bullets by number, and the shelves of their nodes."""
+    """All bullets by number, and by node for the nodes that were asked for."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._shelves: dict[str, NodeBullets] = {}
+        self._nodes: dict[str, NodeBullets] = {}
 
     def __setitem__(self, number: int, bullet: Bullet) -> None:
         before = self.get(number)
-        if before is not None and before.node != bullet.node:  # it was undone; another has it now
-            self._shelves.pop(before.node, None)
+        if before is not None and before.node != bullet.node:  # undone; the number is used again
+            self._nodes.pop(before.node, None)
         super().__setitem__(number, bullet)
-        shelf = self._shelves.get(bullet.node)
-        if shelf is not None and not shelf.put(bullet):
-            del self._shelves[bullet.node]
+        node_bullets = self._nodes.get(bullet.node)
+        if node_bullets is not None and not node_bullets.put(bullet):
+            del self._nodes[bullet.node]
 
     def __delitem__(self, number: int) -> None:
-        self._shelves.pop(self[number].node, None)
+        self._nodes.pop(self[number].node, None)
         super().__delitem__(number)
 
-    def shelf(self, node: str) -> NodeBullets:
-        """The rows of one node."""
-        if node not in self._shelves:
-            shelf = NodeBullets()
-            for bullet in sorted(
-                (b for b in self.values() if b.node == node), key=lambda b: b.number
-            ):
-                shelf.put(bullet)
-            self._shelves[node] = shelf
-        return self._shelves[node]
+    def of_node(self, node: str) -> NodeBullets:
+        """The bullets of one node."""
+        if node not in self._nodes:
+            node_bullets = NodeBullets()
+            for _, bullet in sorted(self.items()):
+                if bullet.node == node:
+                    node_bullets.put(bullet)
+            self._nodes[node] = node_bullets
+        return self._nodes[node]
 
     def put_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
-        """Write vectors into the shelves that are there."""
-        for shelf in self._shelves.values():
-            shelf.put_vectors(model, vectors.items())
+        """Write vectors, by bullet number, for the nodes that were asked for."""
+        for node_bullets in self._nodes.values():
+            node_bullets.put_vectors(model, vectors.items())

@@ -1,24 +1,21 @@
 """The playbook: all bullets, their records and versions, and the ledger of decisions behind them.
 
-Bullets are kept in memory and written through; what another process wrote is noticed before each
-read, and only that is read. It knows nothing of selection, models or graphs.
+How bullets are kept in memory is in `cache.py`. It knows nothing of selection, models or graphs.
 """
 
+import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final
+from functools import reduce
+from typing import Any, Final, Literal, TypedDict, Unpack
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
-from acegraph.state.errors import (
-    InvalidInput,
-    InvalidSettings,
-    PlaybookError,
-    UnknownBullet,
-    UnknownDecision,
-)
+from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
+from acegraph.state.ledger import ledger
+from acegraph.state.ledger.lookups import labelled_cases, stored_decision
 from acegraph.state.ledger.redaction import redacted
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
@@ -27,26 +24,29 @@ from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import Bullet, Source, Status
 from acegraph.state.values.cases import EVIDENCE_WINDOW, Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
-from acegraph.state.values.decision import (
-    CounterDeltas,
-    DecisionRecord,
-    Label,
-    Recorded,
-    add_deltas,
-)
+from acegraph.state.values.decision import DecisionRecord, Label, Recorded, add_deltas
+from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import JUDGE
 
 MAX_CONTENT: Final = 1_000
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
+logger = logging.getLogger(__name__)
+
+
+class BulletDetails(TypedDict, total=False):
+    """What else is stored with a new bullet; `Bullet` says what it means."""
+
+    proof: Literal["proven", "unproven"]
+    evidence: Mapping[str, object]
+    origin: Mapping[str, object]
+    related: tuple[str, ...]
+    weight: float | None
 
 
 class BulletPlaybook(PlaybookCache):
-    """`BulletPlaybook()` lives in memory; `BulletPlaybook("sqlite:///ace.db")` and
-    `BulletPlaybook("postgresql://...")` last.
-    """
+    """A playbook in memory, or at a URL like `sqlite:///ace.db` or `postgresql://...`."""
 
     def __enter__(self) -> "BulletPlaybook":
         return self
@@ -66,12 +66,9 @@ class BulletPlaybook(PlaybookCache):
         confidence: float = 0.5,
         status: Status = "active",
         reason: str = "added",
-        **details: Any,
+        **details: Unpack[BulletDetails],
     ) -> str:
-        """Add a bullet and give its id. Its condition is read from the text unless given.
-
-        Further `details` are `proof`, `evidence`, `origin`, `related` and `weight` of `Bullet`.
-        """
+        """Add a bullet and give its id. Without a `condition` it is read from the text."""
         content = clean_text(content)
         if not content or len(content) > MAX_CONTENT:
             raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
@@ -98,9 +95,9 @@ class BulletPlaybook(PlaybookCache):
         return bullet.id
 
     def get_bullet(self, bullet_id: str) -> Bullet:
-        """One bullet by its id, whatever became of it."""
+        """One bullet by its id, whatever its status."""
         with self._fresh():
-            bullet = self._bullets.get(self._number(bullet_id))
+            bullet = self._bullets.get(_number(bullet_id))
             if bullet is None:
                 raise UnknownBullet(
                     f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
@@ -111,39 +108,37 @@ class BulletPlaybook(PlaybookCache):
     def get_bullets_for_node(
         self, node: str, source: str | None = None, *, status: Status | None = "active"
     ) -> list[Bullet]:
-        """The node's bullets in order of creation: active ones, of one source if asked."""
+        """The node's bullets with a status, oldest first; of one `source` if it is set."""
         with self._fresh():
             return [
                 b
-                for b in self._bullets.shelf(node).bullets
+                for b in self._bullets.of_node(node).bullets
                 if b.status != "removed"
                 and (source is None or b.source == source)
                 and (status is None or b.status == status)
             ]
 
     def view(self, node: str) -> View:
-        """A node's bullets as arrays, and the moment at which they are what they are."""
+        """A node's bullets as arrays, as they are now."""
         with self._fresh():
-            return View.of(self._bullets.shelf(node), self._clock)
+            return View.of(self._bullets.of_node(node), self._clock)
 
     def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
-        """A view's unit vectors; those wanted are read from the database where memory lacks
-        them.
-        """
+        """The unit vectors of a view; wanted ones that memory lacks are read from the database."""
         with self._lock:
             lacking = view.bullets(view.lacking(model, wanted))
             if lacking:
-                self._check_model(model, self._vectors.bound_model())
+                self._check_model(model)
             for start in range(0, len(lacking), _VECTORS):
                 some = lacking[start : start + _VECTORS]
-                known = self._vectors.read(model, [b.content for b in some])
-                found = ((b.number, known[b.content]) for b in some if b.content in known)
-                view.shelf.put_vectors(model, found)
-            return view.shelf.matrix(model)
+                stored = self._vectors.read(model, [b.content for b in some])
+                vectors = ((b.number, stored[b.content]) for b in some if b.content in stored)
+                view.node_bullets.put_vectors(model, vectors)
+            return view.node_bullets.matrix(model)
 
     @retried
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
-        """Count one outcome by hand: helpful or harmful, and selected, by one."""
+        """Count one outcome by hand: add one to helpful or harmful, and one to selected."""
         with self.writing() as writer:
             number = self.get_bullet(bullet_id).number
             deltas = {number: (int(is_helpful), int(not is_helpful), 1)}
@@ -152,68 +147,67 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
-        """Activate, retire or hold back a bullet; what it was is kept in the history."""
+        """Make a bullet a candidate, active or retired; the history keeps what it was."""
         if status not in ("candidate", "active", "retired"):
             raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
         with self.writing() as writer:
             before = self.get_bullet(bullet_id)
-            # It was fitted beside bullets that may be gone: who comes back starts without.
+            # The weight was fitted beside bullets that may be gone.
             weight = before.weight if before.status == status else None
             bullet = replace(before, status=status, weight=weight)
             self.rewrite(writer, [bullet])
             self.log(writer, bullet, status, reason, source)
+            version = writer.version
+        logger.info("%s: %s -> %s, version %d", bullet_id, before.status, status, version)
 
     @retried
     def set_weights(self, weights: Mapping[str, float | None]) -> None:
         """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
         with self.writing() as writer:
-            known = {i: self.get_bullet(i) for i in weights}
             changed = [
-                replace(b, weight=stored_float(weights[i]))
-                for i, b in known.items()
-                if b.weight != weights[i]
+                replace(bullet, weight=stored_float(weight))
+                for bullet_id, weight in weights.items()
+                if (bullet := self.get_bullet(bullet_id)).weight != weight
             ]
             self.rewrite(writer, changed)
 
     def history(self) -> list[dict[str, Any]]:
         """Every change to the bullets, oldest first."""
         columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
+        query = sa.select(*columns).order_by(tables.history.c.version)
         with self.database.reading() as connection:
-            rows = connection.execute(
-                sa.select(*columns).order_by(tables.history.c.version)
-            ).mappings()
+            rows = connection.execute(query).mappings()
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of one embedding model, for those of the bullets that have one.
+        """The vectors of one embedding model, for those of the bullets that have one.
 
-        Refused where the bullets have those of another model: see `rebind_vectors`.
+        Refused if the bullets have vectors of another model: see `rebind_vectors`.
         """
-        self._check_model(model, self._vectors.bound_model())
+        self._check_model(model)
         contents = {i: self.get_bullet(i).content for i in bullet_ids}
-        known = self._vectors.read(model, contents.values())
-        return {i: known[text] for i, text in contents.items() if text in known}
+        stored = self._vectors.read(model, contents.values())
+        return {i: stored[text] for i, text in contents.items() if text in stored}
 
     @retried
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of bullets; those of two models are never mixed."""
+        """Store vectors of bullets; vectors of two models are never mixed."""
         if vectors:
             with self.writing():
-                self._check_model(model, self._vectors.bound_model())
-                self._vectors.store(
-                    model, {self.get_bullet(i).content: v for i, v in vectors.items()}
-                )
+                self._check_model(model)
+                contents = {self.get_bullet(i).content: v for i, v in vectors.items()}
+                self._vectors.store(model, contents)
                 if self._vectors.bound_model() is None:
                     self._vectors.bind(model)
-                self._bullets.put_vectors(model, {self._number(i): v for i, v in vectors.items()})
+                self._bullets.put_vectors(model, {_number(i): v for i, v in vectors.items()})
 
     def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
-        """The stored vectors of any texts, for those that have one."""
+        """The stored vectors of texts, for those that have one."""
         return self._vectors.read(model, texts)
 
     @retried
     def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of any texts, so that none is bought twice."""
+        """Store vectors of texts, so that a model is asked once for each text."""
         if vectors:
             with self.writing():
                 self._vectors.store(model, vectors)
@@ -225,11 +219,12 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def rebind_vectors(self, model: str) -> None:
-        """Let the bullets have the vectors of another model from now on."""
+        """Use the vectors of another model for the bullets from now on."""
         with self.writing():
             self._vectors.bind(model)
 
-    def _check_model(self, model: str, bound: str | None) -> None:
+    def _check_model(self, model: str) -> None:
+        bound = self._vectors.bound_model()
         if bound not in (None, model):
             how = f"run: acegraph reembed --model {model} --playbook {self.url}"
             if self.database.in_memory:
@@ -241,115 +236,108 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        """Store a decision and its outcome, and move the counters of its bullets, once per id."""
+        """Store a decision and its label, and add to the counters of its bullets, once per id."""
         record = redacted(record)
         with self.writing() as writer:
             for shown in record.shown:
                 if shown.bullet_number not in self._bullets:
-                    self.get_bullet(f"b{shown.bullet_number}")  # says what it looked for
-            recorded = self._ledger.record(writer, record, label)
+                    self.get_bullet(f"b{shown.bullet_number}")  # raises UnknownBullet
+            recorded = ledger.record_decision(writer, record, label)
             self.add_to_counters(recorded.deltas)
             if label and recorded.label_changed and label.source != JUDGE:
-                if not recorded.new_case:  # it may be of another node
+                if not recorded.new_case:  # the case may be of another node
                     self._cases.clear()
                 elif record.counted:
                     self._add_case(record, label)
         return recorded
 
     def _add_case(self, record: DecisionRecord, label: Label) -> None:
-        """Take a new labelled case into the table in memory, or the table is read anew."""
+        """Add a new labelled case to the table in memory, or drop the table if it is not newest."""
         table = self._cases.get(record.node)
         known_at = as_utc(label.known_at) if label.known_at else now()
         if table is not None and known_at < table.known_at:
             self._cases.pop(record.node)
         elif table is not None:
-            given = (record.id, record.fields, label.value, record.text, record.digest)
-            table.add(Case(*given, known_at))
+            content = (record.id, record.fields, label.value, record.text, record.digest)
+            table.add(Case(*content, known_at))
 
     @retried
     def label(self, decision_id: str, label: Label) -> Recorded:
-        """Say, or correct, the right answer of a stored decision."""
-        found = self.label_many({decision_id: label}).get(decision_id)
-        if found is None:
-            self.decision(decision_id)  # says whether it was pruned or never there
-            raise UnknownDecision(f"no decision {decision_id!r} in this playbook")
-        return found
+        """Give, or correct, the label of a stored decision."""
+        results = self.label_many({decision_id: label})
+        if decision_id not in results:
+            self.decision(decision_id)  # raises, unless another process has just stored it
+            return self.label(decision_id, label)
+        return results[decision_id]
 
     @retried
     def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
-        """Say, or correct, many right answers in one step; unknown decisions are left out."""
+        """Give, or correct, many labels in one write; unknown decisions are left out."""
         with self.writing() as writer:
-            found = self._ledger.label(writer, labels)
-            deltas: CounterDeltas = {}
-            for recorded in found.values():
-                deltas = add_deltas(deltas, recorded.deltas)
+            results = ledger.add_labels(writer, labels)
+            for recorded in results.values():
                 if recorded.label_changed:
                     self._cases.pop(recorded.node, None)
-            self.add_to_counters(deltas)
-        return found
+            self.add_to_counters(reduce(add_deltas, (r.deltas for r in results.values()), {}))
+        return results
 
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
-        """Take a label back with all it moved; an earlier one may stand again instead."""
+        """Take back the labels of a decision and what they counted; `instead` takes their place."""
         with self.writing() as writer:
-            recorded = self._ledger.withdraw(writer, decision_id, by, instead)
+            recorded = ledger.withdraw_label(writer, decision_id, by, instead)
             self.add_to_counters(recorded.deltas)
             self._cases.pop(recorded.node, None)
         return recorded
 
     @retried
-    def conclude(self, decision_id: str, lesson: Mapping[str, Any]) -> None:
-        """Note what was learned from a decision, so that it is not learned from twice."""
+    def conclude(self, decision_id: str, lesson: Mapping[str, object]) -> None:
+        """Store what was learned from a decision, so that it is not learned from twice."""
         with self.writing() as writer:
-            self._ledger.conclude(writer, decision_id, lesson)
+            ledger.store_lesson(writer, decision_id, lesson)
 
     @retried
     def right_decision_number(self, decision_id: str, node: str) -> int:
-        """The how-many-eth right decision of its node this is; the same whenever it is asked."""
+        """The number of a right decision among those of its node; it never changes."""
         with self.writing() as writer:
-            return self._ledger.right_decision_number(writer, decision_id, node)
+            return ledger.number_right_decision(writer, decision_id, node)
 
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
     ) -> int:
-        """Take labelled history in as evidence, known since now or `at`; gives how many cases were
-        new.
-        """
+        """Store labelled history as evidence, known since `at` or now; gives how many are new."""
         return self._remember(list(past), node, Label("APPROVE", source, at or now()))
 
     @retried
     def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
         with self.writing() as writer:
-            added = self._ledger.remember(writer, past, node, label)
+            added = ledger.remember_cases(writer, past, node, label)
             self._cases.pop(node, None)
         return added
 
     def decision(self, decision_id: str) -> dict[str, Any]:
-        """A stored decision: what was asked, shown and said, and its label."""
-        return self._ledger.decision(decision_id)
+        """A stored decision with its transaction, the bullets shown, its label and its lesson."""
+        return stored_decision(self.database, decision_id)
 
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
-        """What was learned from a decision, where the learning branch has run."""
+        """What was learned from a decision; None if the learning branch has not run."""
         with self.writing() as writer:
-            return self._ledger.lesson(writer, decision_id)
+            return ledger.read_lesson(writer, decision_id)
 
     def cases(self, node: str) -> CaseTable:
-        """The newest labelled cases of a node, the evidence on which bullets are tested.
-
-        A snapshot: what others record meanwhile does not change it.
-        """
+        """A snapshot of the newest labelled cases of a node, on which bullets are tested."""
         with self._fresh():
             table = self._cases.get(node)
             if table is None or len(table) > 2 * EVIDENCE_WINDOW:
                 with self.database.snapshot() as connection:
                     if self._writer is None:  # bullets and cases are of one moment
                         self._refresh(connection)
-                    table = CaseTable(self._ledger.labelled(connection, node, EVIDENCE_WINDOW))
+                    table = CaseTable(labelled_cases(connection, node, EVIDENCE_WINDOW))
                 self._cases[node] = table
             return table.snapshot()
 
     def fork(self) -> "BulletPlaybook":
-        """An independent copy in memory, to try something on without touching this one."""
+        """An independent copy in memory; changes to it do not touch this playbook."""
         from acegraph.state.database.copy import copy_ledger
 
         with self._lock:
@@ -359,3 +347,9 @@ class BulletPlaybook(PlaybookCache):
         copy_ledger(self.database, copy.database)
         copy.invalidate()
         return copy
+
+
+def _number(bullet_id: str) -> int:
+    """The number in the id of a bullet; -1 for a text that is no such id."""
+    digits = bullet_id.removeprefix("b")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1

@@ -1,13 +1,13 @@
 """The conditions of many bullets as arrays: all of them are tested on one transaction at once.
 
-The mirror image of cases.py, where one condition is tested on many cases. Each comparison becomes
-an interval of numbers; words and flags are numbered per field, so that a test for equality is an
-interval of one. The answers are those of `Condition.holds`.
+`values/cases.py` does the opposite: there one condition is tested on many cases. Each comparison
+becomes an interval of numbers; words and flags are numbered per field, so that a test for equality
+is an interval with one number. The answers are those of `Condition.holds`.
 """
 
 import math
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,20 +19,18 @@ from acegraph.state.values.transaction import Scalar
 HOLDS: Final = 1
 FAILS: Final = 0
 CANNOT_SAY: Final = -1
-
-
 Answers = NDArray[np.int8]
 """Per row HOLDS, FAILS or CANNOT_SAY; a row without a condition cannot say."""
+_Bools = NDArray[np.bool_]
 
-
-# What is compared, per field: its number, the code of its word or flag, whether it is known.
+# The slots of a field: its number, the code of its word or flag, whether it is known.
 _NUMBER, _WORD, _KNOWN, _SLOTS = 0, 1, 2, 3
 _ALWAYS: Final = 0  # the slot that every unused comparison of a row looks at
 _UNSEEN: Final = -1.0  # the code of a word that no condition names
 
 
 class RuleTable:
-    """One row for each bullet; a row is written once."""
+    """The conditions, one row for each bullet; a row is written once."""
 
     def __init__(self) -> None:
         self._first_slot: dict[str, int] = {}
@@ -45,7 +43,7 @@ class RuleTable:
         self.has_any = False
 
     def put(self, row: int, condition: Condition | None) -> None:
-        """Write one row."""
+        """Write the condition of one row."""
         self._reserve(row + 1)
         self.is_rule[row] = condition is not None
         self.has_any |= condition is not None
@@ -55,7 +53,7 @@ class RuleTable:
             self._negated[i, row] = comparison.op == "is not"
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
-        """What the conditions of the first so many rows say of a transaction."""
+        """What the conditions of the first `rows` rows say of a transaction."""
         if not self.has_any:
             return np.full(rows, CANNOT_SAY, np.int8)
         answers = np.full(rows, HOLDS, np.int8)
@@ -75,29 +73,27 @@ class RuleTable:
         return answers
 
     def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
-        """The rows whose conditions test the same, in whatever order or words."""
-        wanted = [(*self._interval(c), c.op == "is not") for c in condition.comparisons]
-        columns: tuple[NDArray[Any], ...] = (self._slot, self._low, self._high, self._negated)
-        only_wanted = np.ones(rows, bool)  # every comparison of the row is among those wanted
-        present = [np.zeros(rows, bool) for _ in wanted]
+        """The rows whose conditions test the same, in any order."""
+        tests = [(*self._interval(c), c.op == "is not") for c in condition.comparisons]
+        is_among_tests = np.ones(rows, bool)  # every comparison of the row is one of the tests
+        is_present = [np.zeros(rows, bool) for _ in tests]
         for i in range(MAX_COMPARISONS):
-            is_wanted = self._slot[i, :rows] == _ALWAYS
-            for one, found in zip(wanted, present, strict=True):
-                equal = np.logical_and.reduce(
-                    [column[i, :rows] == value for column, value in zip(columns, one, strict=True)]
-                )
-                found |= equal
-                is_wanted = is_wanted | equal
-            only_wanted &= is_wanted
-        return np.flatnonzero(np.logical_and.reduce(present) & only_wanted)
+            is_one = self._slot[i, :rows] == _ALWAYS
+            for (slot, low, high, negated), present in zip(tests, is_present, strict=True):
+                equal = (self._slot[i, :rows] == slot) & (self._negated[i, :rows] == negated)
+                equal &= (self._low[i, :rows] == low) & (self._high[i, :rows] == high)
+                present |= equal
+                is_one |= equal
+            is_among_tests &= is_one
+        return np.flatnonzero(np.logical_and.reduce(is_present) & is_among_tests)
 
     def _interval(self, comparison: Comparison) -> tuple[int, float, float]:
         """The slot that a comparison looks at, and the values between which it holds."""
         first = self._first_slot.setdefault(comparison.field, 1 + _SLOTS * len(self._first_slot))
         op, value = comparison.op, comparison.value
         if op in ("is missing", "is known"):
-            known = float(op == "is known")
-            return first + _KNOWN, known, known
+            is_known = float(op == "is known")
+            return first + _KNOWN, is_known, is_known
         if isinstance(value, bool | str):
             key = (comparison.field, isinstance(value, bool), value)
             code = self._codes.setdefault(key, float(len(self._codes)))
@@ -111,32 +107,28 @@ class RuleTable:
         }
         return first + _NUMBER, *bounds.get(op, (number, number))
 
-    def _values_of(self, fields: Mapping[str, Scalar]) -> tuple[Any, Any, Any]:
-        """Per slot what a transaction has there, whether the field is absent, whether it is None.
-
-        Not a number lies in no interval.
-        """
-        known = list(self._first_slot.items())  # others may add to it meanwhile
-        size = 1 + _SLOTS * len(known)
-        values, is_absent, is_none = (
-            np.full(size, np.nan),
-            np.ones(size, bool),
-            np.zeros(size, bool),
-        )
+    def _values_of(
+        self, fields: Mapping[str, Scalar]
+    ) -> tuple[NDArray[np.float64], _Bools, _Bools]:
+        """Per slot the value (NaN for none), whether the field is absent, whether it is None."""
+        first_slots = list(self._first_slot.items())  # another thread may add to it
+        size = 1 + _SLOTS * len(first_slots)
+        values = np.full(size, np.nan)
+        is_absent, is_none = np.ones(size, bool), np.zeros(size, bool)
         values[_ALWAYS], is_absent[_ALWAYS] = 0.0, False
-        for name, first in known:
-            found = fields.get(name)
-            values[first + _KNOWN], is_absent[first + _KNOWN] = float(found is not None), False
+        for name, first in first_slots:
+            value = fields.get(name)
+            values[first + _KNOWN], is_absent[first + _KNOWN] = float(value is not None), False
             if name not in fields:
                 continue
             is_absent[first : first + _KNOWN] = False
-            if found is None:
+            if value is None:
                 is_none[first : first + _KNOWN] = True
-            elif isinstance(found, bool | str):
-                key = (name, isinstance(found, bool), found)
+            elif isinstance(value, bool | str):
+                key = (name, isinstance(value, bool), value)
                 values[first + _WORD] = self._codes.get(key, _UNSEEN)
             else:
-                values[first + _NUMBER] = float(found)
+                values[first + _NUMBER] = float(value)
         return values, is_absent, is_none
 
     def _reserve(self, rows: int) -> None:

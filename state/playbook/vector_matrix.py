@@ -1,4 +1,4 @@
-"""The unit vectors of a node's bullets as one block in memory, for selection to compute on."""
+"""The unit vectors of a node's bullets as one array in memory, for selection to compute on."""
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +9,7 @@ Vector = NDArray[np.float32]
 
 
 def unit(vectors: Vector) -> Vector:
-    """The vectors at length 1; a zero vector stays what it is.
+    """The vectors scaled to length 1; a zero vector stays zero.
 
     >>> unit(np.array([[3.0, 4.0], [0.0, 0.0]], np.float32)).round(3).tolist()
     [[0.6000000238418579, 0.800000011920929], [0.0, 0.0]]
@@ -27,12 +27,12 @@ class VectorMatrix:
         self.is_known = np.zeros(0, bool)
 
     def put(self, row: int, vector: Vector, expected: int = 0) -> None:
-        """Write one row; `expected` rows are made room for at once."""
+        """Write one row; room for `expected` rows is made at once."""
         self.reserve(max(row + 1, expected))
         self.rows[row] = unit(vector)
         self.is_known[row] = True
 
     def reserve(self, rows: int) -> None:
-        """Have room for so many rows."""
+        """Make room for so many rows."""
         self.rows = grown(self.rows, rows)
         self.is_known = grown(self.is_known, rows)

@@ -1,12 +1,12 @@
-"""Vectors of texts, kept per embedding model: those of two models are never compared.
+"""Vectors of texts, stored by embedding model: vectors of two models are never compared.
 
-They lie in the database under the model and a hash of the text, so that no text is bought twice.
+The database keeps them by model and hash of the text, so that a model is asked once for each text.
 """
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
 from importlib import import_module
-from typing import Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 import sqlalchemy as sa
@@ -19,6 +19,9 @@ from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector
 from acegraph.state.values.memos import facts_text
 from acegraph.state.values.transaction import Transaction
+
+if TYPE_CHECKING:
+    from sqlalchemy.dialects import postgresql, sqlite
 
 _of_model = embeddings.c.model == sa.bindparam("model")
 _ONE_VECTOR: Final = Statement(
@@ -36,48 +39,44 @@ class VectorStore:
         self._database = database
 
     def read(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
-        """The vectors of those of the texts that have one."""
+        """The vectors of those texts that have one."""
         names = {text_hash(text): text for text in texts}
         if len(names) == 1:  # a transaction: every decision asks
             ((name, text),) = names.items()
             stored = self._database.fetch(_ONE_VECTOR, model, name)
             return {text: np.frombuffer(stored[0][0], dtype="<f4")} if stored else {}
-        found: dict[str, Vector] = {}
+        vectors: dict[str, Vector] = {}
         with self._database.reading() as connection:
             for some in chunks(list(names)):
                 rows = connection.execute(_VECTORS, {"model": model, "names": some})
-                found |= {names[name]: np.frombuffer(v, dtype="<f4") for name, v in rows}
-        return found
+                vectors |= {names[name]: np.frombuffer(v, dtype="<f4") for name, v in rows}
+        return vectors
 
     def store(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors of one model, by text; all of them have the same size."""
+        """Store vectors of one model, by text; all vectors of a model have the same size."""
         rows = []
         for text, vector in vectors.items():
             name, data = text_hash(text), np.asarray(vector, dtype="<f4").tobytes()
-            kept = {"model": model, "text_hash": name, "vector": data}
-            rows.append({**kept, "hash": vector_hash(model, name, data)})
+            hashed = vector_hash(model, name, data)
+            rows.append({"model": model, "text_hash": name, "vector": data, "hash": hashed})
         with self._database.writing() as writer:
-            one = writer.connection.scalar(
-                sa.select(sa.func.length(embeddings.c.vector))
-                .where(embeddings.c.model == model)
-                .limit(1)
-            )
-            sizes = {len(vector) for vector in vectors.values()} | ({one // 4} if one else set())
+            length = sa.select(sa.func.length(embeddings.c.vector))
+            stored = writer.connection.scalar(length.where(embeddings.c.model == model).limit(1))
+            sizes = {len(vector) for vector in vectors.values()}
+            sizes |= {stored // 4} if stored else set()
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
             insert = _insert(writer, embeddings)
             writer.connection.execute(insert.on_conflict_do_nothing(), rows)
 
     def bound_model(self) -> str | None:
-        """The model whose vectors the bullets of this playbook have."""
+        """The model whose vectors the bullets of this playbook have, if any."""
         with self._database.reading() as connection:
-            found: str | None = connection.scalar(
-                sa.select(meta.c.value).where(meta.c.key == MODEL_KEY)
-            )
-        return found
+            model = connection.scalar(sa.select(meta.c.value).where(meta.c.key == MODEL_KEY))
+        return None if model is None else str(model)
 
     def bind(self, model: str) -> None:
-        """Say whose vectors the bullets have from now on."""
+        """Store that the bullets have the vectors of this model from now on."""
         with self._database.writing() as writer:
             insert = _insert(writer, meta)
             writer.connection.execute(
@@ -86,17 +85,18 @@ class VectorStore:
             )
 
 
-def _insert(writer: LedgerWriter, table: sa.Table) -> Any:
-    """An insert that may say what to do on a conflict: SQLAlchemy has one for each database."""
+def _insert(writer: LedgerWriter, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
+    """An insert that can resolve conflicts; each kind of database has its own in SQLAlchemy."""
     dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
-    return dialect.insert(table)
+    insert: sqlite.Insert | postgresql.Insert = dialect.insert(table)
+    return insert
 
 
 def forget_vectors(writer: LedgerWriter) -> None:
-    """Drop the vectors of texts that the ledger does not hold any more: they follow from them.
+    """Delete the vectors of texts that the ledger no longer holds: a vector tells of its text.
 
-    By what is left, not by what went: a transaction that was redacted or never decided has no text
-    there by which its vector could be found.
+    Every vector without a text in the ledger goes: a transaction that was redacted or never decided
+    left no text by which its vector could be found.
     """
     stored = set(writer.connection.scalars(sa.select(embeddings.c.text_hash)))
     if stored:
@@ -106,7 +106,7 @@ def forget_vectors(writer: LedgerWriter) -> None:
 
 
 def _texts(writer: LedgerWriter) -> Iterator[str]:
-    """Every text whose vector may be asked for again."""
+    """Every text whose vector may be needed again."""
     for table in (bullets, history):
         yield from writer.connection.scalars(sa.select(table.c.content))
     for text, fields in writer.connection.execute(sa.select(cases.c.text, cases.c.fields)):

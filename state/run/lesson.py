@@ -1,16 +1,17 @@
-"""A lesson: one judged decision on its way to the reflector and the curator."""
+"""A lesson: one judged decision from which the reflector and the curator can learn."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
+from acegraph.state.values.label_sources import GIVEN_LABEL
 from acegraph.state.values.transaction import Transaction
 from acegraph.state.values.verdict import Verdict, other, parse_verdict
 
 
 @dataclass(frozen=True)
 class Lesson:
-    """A decision whose right answer is known, now or when its label came."""
+    """A decision whose right answer is known, from the run itself or from a later label."""
 
     decision_id: str
     transaction: Transaction
@@ -18,21 +19,21 @@ class Lesson:
     correct: Verdict
     reasons: Sequence[str]
     settings: RunSettings
-    """Those of the run that decided."""
-    label_source: str = "label"
-    """Who says what would have been right."""
+    """The settings of the run that decided."""
+    label_source: str = GIVEN_LABEL
+    """Who gave the label (values/label_sources.py)."""
 
     @classmethod
     def of(cls, state: AceState) -> "Lesson":
-        """The lesson of a run whose decision was judged."""
+        """The lesson of a run after its decision was judged."""
         correct = parse_verdict(state["correct_answer"])
         return cls(
             decision_id=state["case"]["id"],
             transaction=Transaction(state["case"]["text"], state["case"]["given_fields"]),
-            # The agent's own decision: what the run answers may be a person's by now.
+            # The decision of the agent: the run's answer may be that of a person.
             decision=correct if state["is_correct"] else other(correct),
             correct=correct,
             reasons=state["reasons"],
             settings=state["settings"],
-            label_source=state["label_source"] or "label",
+            label_source=state["label_source"] or GIVEN_LABEL,
         )

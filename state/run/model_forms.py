@@ -1,25 +1,29 @@
-"""The forms a model fills in: a decision, a verdict, a reflection. They know nothing of prompts.
+"""The forms that a model fills in: a decision, a verdict, a reflection.
 
-Reasons stand before conclusions, so that a model which writes in order thinks before it decides.
+The reasons come before the conclusion, because a model writes in this order. The prompts are in
+prompt.py beside each node.
 """
 
-from typing import Any, Literal
+from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
+from pydantic.config import JsonDict
 
 
-def _without_unsupported(schema: dict[str, Any]) -> None:
-    """Servers that enforce a schema refuse these keywords; we check them ourselves on reading."""
-    for field in schema.get("properties", {}).values():
+def _drop_unsupported_keywords(schema: JsonDict) -> None:
+    """Some servers refuse these keywords of a schema; `Form` checks them when it reads."""
+    fields = schema.get("properties")
+    for field in fields.values() if isinstance(fields, dict) else ():
         for keyword in ("default", "maxLength", "minLength"):
-            field.pop(keyword, None)
+            if isinstance(field, dict):
+                field.pop(keyword, None)
 
 
 class Form(BaseModel):
-    """What every form shares: unknown keys are ignored, numbers must be finite."""
+    """The base of all forms: unknown keys are ignored, numbers must be finite."""
 
     model_config = ConfigDict(
-        extra="ignore", allow_inf_nan=False, json_schema_extra=_without_unsupported
+        extra="ignore", allow_inf_nan=False, json_schema_extra=_drop_unsupported_keywords
     )
 
 

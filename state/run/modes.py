@@ -1,4 +1,4 @@
-"""The three modes as data, and how a run's settings follow from mode and context."""
+"""The three modes as data, and how the settings of a run follow from its mode and context."""
 
 from dataclasses import dataclass
 from typing import Final, cast
@@ -25,9 +25,9 @@ MODES: Final[dict[Mode, ModePlan]] = {
 
 
 def settle_settings(context: AceContext) -> RunSettings:
-    """Everything the nodes need to know of a run, with no question left open.
+    """All settings that the nodes need; the mode decides what the context leaves open.
 
-    Vanilla stays vanilla: it neither selects nor learns, whatever else is set.
+    The mode `vanilla` neither selects nor learns, whatever the context says.
     """
     plan = MODES[context.mode]
     learns = plan.learns if context.learn is None else context.learn

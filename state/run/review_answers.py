@@ -1,4 +1,4 @@
-"""The form of a person's answer to a review, and the rule that nobody approves their own bullet."""
+"""How a person answers a review. The questions are in judge/review.py and curator/approval.py."""
 
 import re
 from collections.abc import Callable
@@ -8,44 +8,39 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from acegraph.state.errors import InvalidAnswer
 from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.label_sources import ANALYST
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
-ANALYST: Final = "analyst:"
-"""How the source of a label begins when a person gave it."""
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
-_WORDS: Final[dict[str, Verdict]] = {
-    "approve": APPROVE,
-    "approved": APPROVE,
-    "decline": DECLINE,
-    "declined": DECLINE,
-}
+_VERDICTS: Final[dict[str, Verdict]] = {"approve": APPROVE, "decline": DECLINE}
 
 
-def _name(given: str) -> str:
-    """A name in plain letters: look-alikes would be two people who are one."""
-    name = " ".join(given.split())
+def _name(text: str) -> str:
+    """A name in plain letters: with look-alike letters one person could have two names."""
+    name = " ".join(text.split())
     if not _NAME.fullmatch(name):
         raise ValueError("a name has 1 to 100 plain letters, digits, spaces or ._@+-")
     return name
 
 
-def _said(given: str) -> str:
-    text = clean_text(given)
-    if not text:
+def _reason(text: str) -> str:
+    reason = clean_text(text)
+    if not reason:
         raise ValueError("say why")
-    return text
+    return reason
 
 
-def _verdict(given: object) -> Verdict:
-    """The word itself: a file's yes is a fraud, a person's may be an approval."""
-    verdict = _WORDS.get(given.strip().lower()) if isinstance(given, str) else None
+def _verdict(word: object) -> Verdict:
+    """Only APPROVE or DECLINE: `yes` means fraud in a data set, but a person may mean approval."""
+    stem = word.strip().lower().removesuffix("d") if isinstance(word, str) else ""  # "approved"
+    verdict = _VERDICTS.get(stem)
     if verdict is None:
-        raise ValueError(f"APPROVE or DECLINE wanted, not {given!r:.40}")
+        raise ValueError(f"APPROVE or DECLINE wanted, not {word!r:.40}")
     return verdict
 
 
-_Why = Annotated[str, Field(max_length=1_000), AfterValidator(_said)]
+_Why = Annotated[str, Field(max_length=1_000), AfterValidator(_reason)]
 
 
 class _Answer(BaseModel):
@@ -56,19 +51,19 @@ class _Answer(BaseModel):
 
     @property
     def source(self) -> str:
-        """How the answer is signed in the ledger."""
+        """The source that the ledger notes for the answer."""
         return ANALYST + self.who
 
 
 class VerdictAnswer(_Answer):
-    """What a person says of a transaction; it becomes its label."""
+    """A person's verdict on a transaction; it becomes the label of the transaction."""
 
     verdict: Annotated[Verdict, BeforeValidator(_verdict)] = Field(description="APPROVE or DECLINE")
     why: _Why = Field(description="the reason, for the answer of the run; the ledger keeps none")
 
 
 class ApprovalAnswer(_Answer):
-    """Whether a person lets a bullet act."""
+    """A person's decision whether a bullet may act."""
 
     approve: bool = Field(description="true: it may act; false: it is retired")
     why: _Why = Field(description="the reason; it is kept in the history")
@@ -78,31 +73,31 @@ AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
 
 
 def read_answer(
-    form: type[AnyAnswer], given: object, check: Callable[[AnyAnswer], None] = lambda answer: None
+    form: type[AnyAnswer], raw: object, check: Callable[[AnyAnswer], None] = lambda answer: None
 ) -> AnyAnswer:
-    """The answer, if it has the form and passes the check; else `InvalidAnswer` says what not."""
-    if not isinstance(given, dict):
+    """Read an answer; `InvalidAnswer` says why it lacks the form or fails the check."""
+    if not isinstance(raw, dict):
         wanted = ", ".join(form.model_fields)
-        raise InvalidAnswer(f"an answer is a mapping of {wanted}, not {type(given).__name__}")
+        raise InvalidAnswer(f"an answer is a mapping of {wanted}, not {type(raw).__name__}")
     try:
-        answer = form.model_validate(given)
+        answer = form.model_validate(raw)
     except ValidationError as error:
-        first = error.errors(include_url=False, include_input=False)[0]
-        name = ".".join(str(part) for part in first["loc"])
-        said = first["msg"].removeprefix("Value error, ")
-        raise InvalidAnswer(f"{name}: {said}") from None
+        fault = error.errors(include_url=False, include_input=False)[0]
+        name = ".".join(str(part) for part in fault["loc"])
+        message = fault["msg"].removeprefix("Value error, ")
+        raise InvalidAnswer(f"{name}: {message}") from None
     check(answer)
     return answer
 
 
 def check_four_eyes(bullet: Bullet, who: str) -> None:
-    """Refuse whoever had a part in the proposal: its author, or the giver of its label."""
+    """Refuse a reviewer who wrote the bullet, or gave the label that it was learned from."""
     for role in ("author", "label_source"):
-        given = str(bullet.origin.get(role) or "")
-        if _same(given, who) or _same(given.removeprefix(ANALYST), who):
+        name = str(bullet.origin.get(role) or "")
+        if _is_same_name(name, who) or _is_same_name(name.removeprefix(ANALYST), who):
             part = "wrote it" if role == "author" else "gave the label it was learned from"
             raise InvalidAnswer(f"{who} {part} and cannot approve {bullet.id}: ask somebody else")
 
 
-def _same(one: str, other: str) -> bool:
-    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
+def _is_same_name(left: str, right: str) -> bool:
+    return " ".join(left.split()).casefold() == " ".join(right.split()).casefold()

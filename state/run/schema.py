@@ -1,9 +1,10 @@
-"""What flows through the graph: input, state and output of a run, all JSON-native and typed.
+"""The input, state and output of a run: what flows through the graph, typed and JSON-native.
 
-No client, playbook or embedder is ever in here: those come in through the factory.
+Clients, playbooks and embedders are never part of it: graph/build.py gives them to the nodes.
 """
 
-from typing import Annotated, Any, Literal, NotRequired
+from collections.abc import Mapping
+from typing import Annotated, Literal, NotRequired
 
 from langgraph.channels import EphemeralValue
 from pydantic import Field
@@ -15,26 +16,26 @@ from acegraph.state.values.condition import ConditionData
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
 
-GivenTransaction = str | dict[str, Any]
+GivenTransaction = str | Mapping[str, object]
 UsageByNode = dict[str, dict[str, dict[str, int]]]
-"""Node, then model, then `calls`, `input_tokens` and `output_tokens`."""
+"""By node and model: `calls`, `input_tokens` and `output_tokens`."""
 
 
 class CaseData(TypedDict):
-    """The transaction of a run, as the first node took it in."""
+    """The transaction of a run, as the first node read it."""
 
     id: str
     text: str
     given_fields: Fields
     """The fields that the caller gave."""
     fields: Fields
-    """The fields that the reader read."""
+    """The fields that the nodes use; nodes/text/reader.py reads them."""
     digest: str
     ground_truth: Verdict | None
 
 
 class ChallengerDecision(TypedDict):
-    """What another version of the playbook decided on the same transaction; it counts nothing."""
+    """The decision of another playbook version on the same transaction; it counts nothing."""
 
     version: int
     decision: Verdict | None
@@ -44,7 +45,7 @@ class ChallengerDecision(TypedDict):
 
 
 class RunSettings(TypedDict):
-    """The settings of a run with no question left open: those of `AceContext`, by mode."""
+    """The settings of `AceContext` after the mode has decided what they leave open (modes.py)."""
 
     mode: Mode
     node: str
@@ -71,14 +72,14 @@ class RunSettings(TypedDict):
     selects: bool
     """Whether the mode shows bullets to the agent."""
     review: NotRequired[bool]
-    """Whether the graph stops for a person."""
+    """Whether the graph stops to ask a person."""
     let_through: NotRequired[bool]
-    """Whether this would-be decline goes ahead, to be looked at."""
+    """Whether this decline was let through for review (explored)."""
     shadow: NotRequired[ChallengerDecision]
 
 
 class ShownBullet(TypedDict):
-    """A bullet that the agent sees, with its score by component."""
+    """A bullet that was shown to the agent, with its score by component."""
 
     id: str
     content: str
@@ -88,14 +89,14 @@ class ShownBullet(TypedDict):
 
 
 class HeldBackRule(TypedDict):
-    """A rule that holds, and that stage 2 held back for its record."""
+    """A rule that holds for the transaction, but that stage 2 held back for its success rate."""
 
     id: str
     verdict: Verdict | None
 
 
 class Reflection(TypedDict):
-    """One proposed heuristic."""
+    """A heuristic that the reflector proposes."""
 
     new_bullet: str
     problem_types: list[str]
@@ -103,31 +104,31 @@ class Reflection(TypedDict):
     condition: NotRequired[ConditionData | None]
     author: NotRequired[str]
     prompt: NotRequired[str]
-    """Version of the prompt that a language model was told."""
+    """The version of the reflector's prompt, if a language model was asked."""
 
 
 class CurationData(TypedDict):
-    """What the curator did with a reflection, and why."""
+    """What the curator did with a reflection, and for what reason."""
 
     action: str
     reason: str
     bullet_id: str | None
-    evidence: dict[str, Any]
+    evidence: dict[str, object]
     retired: list[str]
 
 
 class HumanVerdictData(TypedDict):
-    """What a person said of a transaction."""
+    """A person's verdict on a transaction."""
 
     who: str
     verdict: Verdict
     why: str
     agent: Verdict | None
-    """What the agent had decided."""
+    """The decision of the agent."""
 
 
 class ApprovalData(TypedDict):
-    """What a person said of the bullet that was learned."""
+    """A person's answer to the question whether the learned bullet may act."""
 
     approve: bool
     who: NotRequired[str]
@@ -162,42 +163,41 @@ class AceOutput(TypedDict, total=False):
     bullets_used: list[str]
     """Ids of the bullets that had a part in the decision."""
     undecided: str | None
-    """Why there is no decision, or no verdict on it."""
+    """The reason why there is no decision, or no verdict on it."""
     verdict: str
-    """right, wrong, pending (nobody knows yet) or undecided."""
+    """right, wrong, pending (not known yet) or undecided."""
     is_correct: bool | None
     confidence: float | None
     new_bullet: str | None
     """Id of the bullet learned from this decision."""
     usage: UsageByNode
-    """What language models cost."""
+    """Calls and tokens of the language models."""
     review: HumanVerdictData | None
-    """What a person said of it. The decision above is then theirs, and `verdict` says whether the
-    agent's own had been right."""
+    """A person's verdict, if one was given. `decision` is then that of the person; `verdict` says
+    whether the agent was right."""
 
 
 class AceState(TypedDict, total=False):
-    """Everything a run knows. The first node writes every key, so nothing is inherited."""
+    """Everything a run knows. The first node writes every key: no value of an earlier run stays."""
 
     # The three inputs live for one step only: the first node copies them into `case`. A later run
-    # on the same thread that leaves one out therefore never sees the earlier run's value.
-    transaction: Annotated[GivenTransaction, EphemeralValue(Any)]
-    ground_truth: Annotated[str | None, EphemeralValue(Any)]
-    decision_id: Annotated[str | None, EphemeralValue(Any)]
+    # on the same thread that leaves one out therefore never sees the value of the earlier run.
+    transaction: Annotated[GivenTransaction, EphemeralValue(object)]
+    ground_truth: Annotated[str | None, EphemeralValue(str)]
+    decision_id: Annotated[str | None, EphemeralValue(str)]
 
     case: CaseData
     settings: RunSettings
-    """A resumed run finds its settings here: LangGraph does not checkpoint the context."""
+    """The settings of the run: a resumed run needs them, and LangGraph stores no context."""
     bullets: list[ShownBullet]
     """The bullets shown to the agent, best first."""
     held_back: list[HeldBackRule]
-    """Rules that hold but were held back for their record: not shown, still tested by the
-    outcome."""
+    """Rules that hold but were held back by stage 2: not shown, but tested by the outcome."""
     funnel: dict[str, int]
-    """How many bullets were left after each stage of selection."""
+    """How many bullets were left after each stage of the selection."""
     playbook_version: int
     playbook_position: int
-    """How far the ledger had come when the bullets were chosen; with it the choice is replayed."""
+    """The ledger's position when the bullets were selected; a replay selects at this position."""
     warnings: list[str]
     decision: str
     risk_score: float | None
@@ -210,15 +210,15 @@ class AceState(TypedDict, total=False):
     judge_reasoning: str
     correct_answer: Verdict | None
     label_source: str | None
-    """Who says what would have been right: `label`, `judge`, ..."""
+    """Who gave the label `correct_answer` (values/label_sources.py)."""
     learning: bool
-    """Whether the run goes on into reflector and curator."""
+    """Whether the run continues with the reflector and the curator."""
     reflection: Reflection | None
     curation: CurationData | None
     new_bullet: str | None
     usage: UsageByNode
     review: HumanVerdictData | None
-    """A person's verdict on the transaction, where one was asked for and given."""
+    """A person's verdict on the transaction, if one was asked for and given."""
     approval: ApprovalData | None
 
 

@@ -1,4 +1,4 @@
 """Plain values without a database: transactions, verdicts, conditions, bullets, decisions.
 
-What belongs to one run of the graph is in `run`; what is stored is in `ledger` and `playbook`.
+What belongs to one run of the graph is in `run`; stored values are in `ledger` and `playbook`.
 """

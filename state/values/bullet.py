@@ -1,6 +1,6 @@
-"""A bullet: one learned heuristic, readable text with a record of how it did.
+"""A bullet: one learned heuristic as readable text, with the record of its outcomes.
 
-It knows nothing of the database it lives in or of who wrote it.
+It knows nothing of the database that stores it; the collection of bullets is in `playbook`.
 """
 
 from collections.abc import Mapping
@@ -12,7 +12,7 @@ from acegraph.state.values.verdict import Verdict
 
 Source = Literal["offline", "online"]
 Status = Literal["candidate", "active", "retired", "removed"]
-"""`removed`: rolled back to a version from before it was added; its record stays."""
+"""`removed`: a rollback went to a version from before the bullet; its record stays."""
 
 
 def number_of(bullet_id: str) -> int:
@@ -40,32 +40,32 @@ class Bullet:
     created_at: str = ""
     status: Status = "active"
     proof: Literal["proven", "unproven"] = "unproven"
-    """`proven`: a backtest on labelled history let it in. `unproven`: nothing could be checked."""
+    """`proven`: it passed a backtest on labelled cases. `unproven`: nothing could be checked."""
     condition: Condition | None = None
-    """What it says as data; None for prose, which only a language model can use."""
+    """The content as data; None for prose, which only a language model can use."""
     weight: float | None = None
     """What it adds to the log-odds of fraud when it fires, fitted on the labelled cases."""
     evidence: Mapping[str, Any] = field(default_factory=dict)
-    """The backtest with which it came in: fires, right, precision and its interval, gain."""
-    origin: Mapping[str, Any] = field(default_factory=dict)
-    """Where it came from: the decision, its label, what wrote it."""
+    """The backtest that let it in: fires, right, precision and its interval, gain."""
+    origin: Mapping[str, object] = field(default_factory=dict)
+    """Where it came from: the decision, the label and its source, the author."""
     related: tuple[str, ...] = ()
-    """Ids of bullets it contradicts or revises."""
+    """Ids of the bullets that it contradicts or revises."""
 
     @property
     def verdict(self) -> Verdict | None:
-        """The answer it argues for, where that is known."""
+        """The answer that it argues for; None for prose."""
         return self.condition.verdict if self.condition else None
 
     @property
     def number(self) -> int:
-        """The order of creation; ties between bullets go to the smaller one."""
+        """The place in the order of creation; of two equal bullets the smaller number wins."""
         return int(self.id.lstrip("b") or 0) if self.id[1:].isdigit() else 0
 
     def counted(self, helpful: int, harmful: int, selected: int) -> "Bullet":
-        """The bullet with so much more on its record.
+        """A copy of the bullet with these numbers added to its counters.
 
-        Written out: it runs for every shown bullet of every decision, and `replace` is slow.
+        Not `dataclasses.replace`: that is slow, and this runs for every shown bullet.
         """
         copy = object.__new__(Bullet)
         copy.__dict__.update(self.__dict__)
@@ -75,7 +75,7 @@ class Bullet:
         return copy
 
     def get_success_rate(self) -> float:
-        """Helpful / (helpful + harmful); 0.5 while there is no outcome.
+        """Helpful / (helpful + harmful); 0.5 before the first outcome.
 
         >>> Bullet("b1", "text", "node", helpful_count=3, harmful_count=1).get_success_rate()
         0.75

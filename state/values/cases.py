@@ -1,13 +1,12 @@
-"""Labelled past cases as columns, so that a condition is tested on all of them at once.
+"""Labelled past cases as columns, so that a condition can be tested on all of them at once.
 
-A table grows in place, one case at a time; a snapshot of it never changes. It knows nothing of
-conditions, bullets or databases.
+A table grows in place, one case at a time; a snapshot never changes. See also condition.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
-from typing import Any, Final
+from typing import Final, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,10 +15,10 @@ from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
 EVIDENCE_WINDOW: Final = 5_000
-"""How many of the newest labelled cases count as evidence: enough to prove, few enough to
-forget."""
+"""How many of the newest labelled cases count as evidence; older ones are forgotten."""
 _MISSING = -1
 _START = 16
+_Element = TypeVar("_Element", bound=np.generic)
 
 
 @dataclass(frozen=True)
@@ -31,31 +30,31 @@ class Case:
     label: Verdict
     text: str = ""
     digest: str = ""
-    """Of the transaction, so that the same case is recognised when it is decided later."""
+    """The transaction's digest: with it a later decision on the same case is recognised."""
     known_at: str = field(default="", compare=False)
-    """Since when the label is known, where it comes from the ledger."""
+    """When the label became known; empty unless the case comes from the ledger."""
 
 
 @dataclass(frozen=True)
 class Column:
-    """One field over all cases: numbers (NaN is none), words and flags as codes (-1 is none)."""
+    """One field over all cases: numbers (or NaN), and words and flags as codes (or -1)."""
 
     numbers: NDArray[np.float64]
     codes: NDArray[np.int32]
     values: tuple[str | bool, ...]
-    """Words and flags by code; `counts` says which of them occur."""
+    """The word or flag of each code; `counts` says which of them occur in this column."""
 
     @property
     def is_numeric(self) -> bool:
-        """Whether most of its values are numbers."""
+        """Whether most values of the field are numbers."""
         return int((~np.isnan(self.numbers)).sum()) > int((self.codes != _MISSING).sum())
 
     def known(self) -> NDArray[np.bool_]:
-        """Where the field has a value."""
+        """For each case, whether the field has a value."""
         return np.asarray(~np.isnan(self.numbers) | (self.codes != _MISSING))
 
     def counts(self) -> dict[str | bool, int]:
-        """The words and flags that occur, in order of appearance, and how often."""
+        """How often each word or flag occurs, in order of first appearance."""
         codes, first, counts = np.unique(
             self.codes[self.codes != _MISSING], return_index=True, return_counts=True
         )
@@ -64,22 +63,22 @@ class Column:
         return {self.values[code]: count for code, count in pairs}
 
     def equals(self, value: Scalar) -> NDArray[np.bool_]:
-        """Where the field has this value."""
+        """For each case, whether the field has this value."""
         if isinstance(value, bool | str):
-            for code, known in enumerate(self.values):
-                if known == value and isinstance(known, bool) == isinstance(value, bool):
+            for code, coded in enumerate(self.values):
+                if coded == value and isinstance(coded, bool) == isinstance(value, bool):
                     return np.asarray(self.codes == code)
             return np.zeros(len(self.codes), dtype=bool)
         return np.asarray(self.numbers == float("nan" if value is None else value))
 
 
-class _Growing:
-    """A column under construction. What is once written never changes, so that views stay true."""
+class _GrowingColumn:
+    """A column that grows. A written value never changes, so that views stay true."""
 
     def __init__(self, rows: int) -> None:
         self.numbers = np.full(max(rows, _START), np.nan)
         self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
-        self.known: dict[tuple[bool, str | bool], int] = {}
+        self.code_by_value: dict[tuple[bool, str | bool], int] = {}
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.numbers):
@@ -89,7 +88,7 @@ class _Growing:
     def put(self, row: int, value: str | bool | int | float) -> None:
         if isinstance(value, bool | str):
             key = (isinstance(value, bool), value)
-            self.codes[row] = self.known.setdefault(key, len(self.known))
+            self.codes[row] = self.code_by_value.setdefault(key, len(self.code_by_value))
         else:
             self.numbers[row] = float(value)
 
@@ -97,11 +96,11 @@ class _Growing:
         return bool((self.codes[rows] != _MISSING).any() or (~np.isnan(self.numbers[rows])).any())
 
     def view(self, start: int, end: int) -> Column:
-        values = tuple(value for _, value in list(self.known))
+        values = tuple(value for _, value in list(self.code_by_value))
         return Column(self.numbers[start:end], self.codes[start:end], values)
 
 
-def _grown(array: NDArray[Any], size: int, fill: float) -> NDArray[Any]:
+def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element]:
     grown = np.full(size, fill, dtype=array.dtype)
     grown[: len(array)] = array
     return grown
@@ -112,7 +111,7 @@ class CaseTable:
 
     def __init__(self, cases: Iterable[Case] = ()) -> None:
         self._cases: list[Case] = []
-        self._columns: dict[str, _Growing] = {}
+        self._columns: dict[str, _GrowingColumn] = {}
         self._fraud = np.zeros(_START, dtype=bool)
         self._start = self._size = 0
         for case in cases:
@@ -125,7 +124,7 @@ class CaseTable:
         return islice(self._cases, self._start, self._size)
 
     def add(self, case: Case) -> None:
-        """Append one case; constant time on average."""
+        """Append one case, in constant time on average."""
         row, size = self._size, self._size + 1
         if size > len(self._fraud):
             self._fraud = _grown(self._fraud, 2 * size, False)
@@ -134,7 +133,7 @@ class CaseTable:
         for name, value in case.fields.items():
             if value is not None:
                 if name not in self._columns:
-                    self._columns[name] = _Growing(size)
+                    self._columns[name] = _GrowingColumn(size)
                 self._columns[name].put(row, value)
         self._fraud[row] = case.label == DECLINE
         self._cases.append(case)
@@ -142,18 +141,18 @@ class CaseTable:
 
     @property
     def known_at(self) -> str:
-        """Since when its newest case is known."""
+        """When the label of the newest case became known."""
         return self._cases[self._size - 1].known_at if self._size else ""
 
     def row_of(self, case_id: str) -> int | None:
-        """The row of a case; the newest are looked at first."""
+        """The row of a case, or None; the newest rows are searched first."""
         for row in range(self._size - 1, self._start - 1, -1):
             if self._cases[row].id == case_id:
                 return row - self._start
         return None
 
     def snapshot(self) -> "CaseTable":
-        """The table as it is now; it shares the data and does not grow."""
+        """The table as it is now: a copy that shares the data and does not grow."""
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
         copy._start, copy._columns = self._start, dict(self._columns)
@@ -172,11 +171,11 @@ class CaseTable:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """Every field that at least one case has."""
+        """The fields that at least one case has."""
         rows = slice(self._start, self._size)
         return tuple(name for name, column in self._columns.items() if column.occurs(rows))
 
     def column(self, name: str) -> Column | None:
-        """One field over all cases, or None where no case has it."""
+        """One field over all cases, or None if no case has it."""
         column = self._columns.get(name)
         return column.view(self._start, self._size) if column is not None else None

@@ -1,15 +1,16 @@
 """A condition: up to three comparisons over a transaction's fields and the verdict that follows.
 
-Plain data, not code: it can be stored, said as a sentence, read back, and replayed over thousands
-of past cases at once. It knows nothing of where the fields come from.
+It is plain data, not code: it can be stored, written as a sentence, read back, and tested on
+thousands of past cases at once. It does not know where the fields come from.
 """
 
 import json
 import math
+import operator
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,13 +22,12 @@ from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 MAX_COMPARISONS: Final = 3
-_ORDER: Final = ("<=", ">=", "<", ">")
-_TESTS: Final = ("is", "is not", "is missing", "is known")
-
-
+_ORDER: Final = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
+_EQUALITY: Final = ("is", "is not")
+_PRESENCE: Final = ("is missing", "is known")
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
-# A comma parts thousands: "3,5" is no number here, and must not be read as 35.
+# A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
 _NUMBER = re.compile(
     r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )
@@ -46,7 +46,7 @@ class ComparisonData(TypedDict):
 
 
 class ConditionData(TypedDict):
-    """A condition as it is stored: all of its comparisons hold, and the verdict follows."""
+    """A condition as it is stored: if all comparisons hold, the verdict follows."""
 
     verdict: Verdict
     all: list[ComparisonData]
@@ -63,44 +63,44 @@ class Comparison:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str) or not self.field:
             raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
-        if self.op not in _ORDER and self.op not in _TESTS:
+        if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE):
             raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
         if self.op in _ORDER and (
             isinstance(self.value, bool) or not isinstance(self.value, int | float)
         ):
             raise InvalidCondition(f"{self.field} {self.op} wants a number, found {self.value!r}")
-        if self.op in ("is", "is not") and not isinstance(self.value, str | bool | int | float):
+        if self.op in _EQUALITY and not isinstance(self.value, str | bool | int | float):
             raise InvalidCondition(f"{self.field} {self.op} wants a value")
-        if self.op in ("is missing", "is known") and self.value is not None:
+        if self.op in _PRESENCE and self.value is not None:
             raise InvalidCondition(f"{self.field} {self.op} takes no value")
         if isinstance(self.value, int | float) and not _is_finite(self.value):
             raise InvalidCondition(f"{self.field} {self.op} wants a finite number")
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
-        """True or False, or None where the transaction does not say.
+        """Whether the test holds; None if the transaction lacks the field.
 
         >>> Comparison("amount", ">=", 100).holds({"amount": 250})
         True
         >>> Comparison("amount", ">=", 100).holds({"hour": 3}) is None
         True
         """
-        found = fields.get(self.field)
+        value = fields.get(self.field)
         if self.op == "is missing":
-            return found is None
+            return value is None
         if self.op == "is known":
-            return found is not None
+            return value is not None
         if self.field not in fields:
             return None
-        if found is None:
+        if value is None:
             return False
-        if self.op in ("is", "is not"):
-            return _same(found, self.value) == (self.op == "is")
-        if isinstance(found, bool | str) or not isinstance(self.value, int | float):
+        if self.op in _EQUALITY:
+            return _is_equal(value, self.value) == (self.op == "is")
+        if isinstance(value, bool | str) or not isinstance(self.value, int | float):
             return False
-        return bool(_ordered(float(found), self.op, float(self.value)))
+        return bool(_ORDER[self.op](float(value), float(self.value)))
 
     def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
-        """The same test on every case of a table; a case that does not say counts as False."""
+        """For each case of a table, whether the test holds; False if the case lacks the field."""
         column = table.column(self.field)
         if column is None:
             return np.full(len(table), self.op == "is missing")
@@ -113,14 +113,14 @@ class Comparison:
         if self.op == "is not":
             return column.known() & ~column.equals(self.value)
         assert isinstance(self.value, int | float)
-        return np.asarray(_ordered(column.numbers, self.op, float(self.value)), dtype=bool)
+        return np.asarray(_ORDER[self.op](column.numbers, float(self.value)), dtype=bool)
 
     def render(self) -> str:
         """The comparison as a phrase that `Condition.parse` reads back."""
         name = self.field if _is_bare(self.field) else json.dumps(self.field, ensure_ascii=False)
-        if self.op in ("is missing", "is known"):
+        if self.op in _PRESENCE:
             return f"{name} {self.op}"
-        return f"{name} {self.op} {_render_value(self.value)}"
+        return f"{name} {self.op} {json.dumps(self.value, ensure_ascii=False)}"
 
 
 @dataclass(frozen=True)
@@ -132,40 +132,39 @@ class Condition:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.comparisons) <= MAX_COMPARISONS:
-            found = len(self.comparisons)
             raise InvalidCondition(
-                f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {found}"
+                f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {len(self.comparisons)}"
             )
 
     @property
     def fields(self) -> tuple[str, ...]:
-        """The fields it looks at, each once, in order."""
+        """The fields that it tests, each once, in order."""
         return tuple(dict.fromkeys(c.field for c in self.comparisons))
 
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
-        """True, False, or None where it cannot be evaluated on these fields."""
+        """Whether all comparisons hold; None if the fields do not tell."""
         answers = [c.holds(fields) for c in self.comparisons]
         if False in answers:
             return False
         return None if None in answers else True
 
     def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
-        """On which cases of the table it fires."""
+        """For each case of a table, whether the condition fires."""
         fired = self.comparisons[0].holds_over(table)
         for comparison in self.comparisons[1:]:
             fired = fired & comparison.holds_over(table)
         return fired
 
     def same_as(self, other: "Condition") -> bool:
-        """Equal whatever the order of the comparisons."""
+        """Whether both are equal, whatever the order of their comparisons."""
         return self.verdict == other.verdict and self.tests() == other.tests()
 
     def tests(self) -> set[tuple[str, str, bool, Scalar]]:
-        """The comparisons without their order; true and 1 are kept apart."""
+        """The comparisons as a set, in which true and 1 differ."""
         return {(c.field, c.op, isinstance(c.value, bool), c.value) for c in self.comparisons}
 
     def render(self) -> str:
-        """The canonical sentence.
+        """The condition as its canonical sentence.
 
         >>> Condition((Comparison("amount", ">=", 1000),), "DECLINE").render()
         'DECLINE when amount >= 1000'
@@ -174,20 +173,11 @@ class Condition:
 
     @classmethod
     def parse(cls, text: str) -> "Condition":
-        """Read the sentence back; `InvalidCondition` for anything else, which is prose.
+        """Read a sentence that `render` wrote, or one like it; else raise `InvalidCondition`.
 
         >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
         'DECLINE when amount > 1000 and account_age_days < 60'
         """
-        try:
-            return cls._parse(text)
-        except InvalidCondition:
-            raise
-        except ValueError as error:  # a bad escape, or a number of thousands of digits
-            raise InvalidCondition(f"not a condition: {error}") from None
-
-    @classmethod
-    def _parse(cls, text: str) -> "Condition":
         opening = _OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
@@ -203,34 +193,37 @@ class Condition:
             rest = rest[joint.end() :]
 
     def to_json(self) -> ConditionData:
-        """The form in which it is stored."""
+        """The condition as it is stored."""
         return {
             "verdict": self.verdict,
             "all": [{"field": c.field, "op": c.op, "value": c.value} for c in self.comparisons],
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> "Condition":
-        """Read the stored form, or a model's proposal of one."""
+    def from_json(cls, data: Mapping[str, object]) -> "Condition":
+        """Read a stored condition, or one that a model proposes."""
         try:
-            parts = tuple(Comparison(c["field"], c["op"], c.get("value")) for c in data["all"])
+            listed = data["all"]
+            if not isinstance(listed, list | tuple):
+                raise TypeError("'all' is not a list")
+            parts = tuple(Comparison(c["field"], c["op"], c.get("value")) for c in listed)
             return cls(parts, parse_verdict(data["verdict"]))
         except (KeyError, TypeError, AttributeError) as error:
             raise InvalidCondition(f"not a condition: {data!r}") from error
 
 
 def parse_condition(text: str) -> Condition | None:
-    """The condition that a bullet's text states, or None where it is prose."""
+    """The condition that a bullet's text states, or None if the text is prose."""
     try:
         return Condition.parse(text)
     except InvalidCondition:
         return None
 
 
-def _same(found: Scalar, wanted: Scalar) -> bool:
-    if isinstance(found, bool | str) or isinstance(wanted, bool | str):
-        return found == wanted and isinstance(found, bool) == isinstance(wanted, bool)
-    return float(found or 0) == float(wanted or 0)
+def _is_equal(left: Scalar, right: Scalar) -> bool:
+    if isinstance(left, bool | str) or isinstance(right, bool | str):
+        return left == right and isinstance(left, bool) == isinstance(right, bool)
+    return float(left or 0) == float(right or 0)
 
 
 def _is_finite(value: float) -> bool:
@@ -240,26 +233,8 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _ordered(left: Any, op: str, right: float) -> Any:
-    match op:
-        case ">=":
-            return left >= right
-        case ">":
-            return left > right
-        case "<=":
-            return left <= right
-        case _:
-            return left < right
-
-
 def _is_bare(name: str) -> bool:
     return bool(_BARE_FIELD.fullmatch(name)) and name.lower() not in {"and", "is", "not"}
-
-
-def _render_value(value: Scalar) -> str:
-    if isinstance(value, bool):
-        return str(value).lower()
-    return json.dumps(value, ensure_ascii=False)
 
 
 def _read_comparison(text: str) -> tuple[Comparison, str]:
@@ -267,8 +242,8 @@ def _read_comparison(text: str) -> tuple[Comparison, str]:
     op, rest = _take(rest, (_OPERATOR,), "a comparison")
     op = " ".join(op.lower().split())
     op = _ALIASES.get(op, op)
-    field = json.loads(name) if name.startswith('"') else name
-    if op in ("is missing", "is known"):
+    field = str(_read_value(name)) if name.startswith('"') else name
+    if op in _PRESENCE:
         return Comparison(field, op), rest
     word, rest = _take(rest, (_QUOTED, _NUMBER, _FLAG), "a value")
     return Comparison(field, op, _read_value(word)), rest
@@ -276,17 +251,18 @@ def _read_comparison(text: str) -> tuple[Comparison, str]:
 
 def _take(text: str, patterns: tuple[re.Pattern[str], ...], wanted: str) -> tuple[str, str]:
     for pattern in patterns:
-        found = pattern.match(text)
-        if found:
-            return found[0], text[found.end() :].strip()
+        if match := pattern.match(text):
+            return match[0], text[match.end() :].strip()
     raise InvalidCondition(f"not a condition: {wanted} wanted at {text[:40]!r}")
 
 
 def _read_value(word: str) -> Scalar:
-    if word.startswith('"'):
-        value = json.loads(word)
-        return str(value)
     if word.lower() in ("true", "false"):
         return word.lower() == "true"
     plain = word.replace(",", "")
-    return int(plain) if plain.lstrip("-").isdigit() else float(plain)
+    try:
+        if word.startswith('"'):
+            return str(json.loads(word))
+        return int(plain) if plain.lstrip("-").isdigit() else float(plain)
+    except ValueError as error:  # a bad escape, or a number of thousands of digits
+        raise InvalidCondition(f"not a condition: {error}") from None

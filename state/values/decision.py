@@ -1,28 +1,23 @@
-"""What goes into the ledger and what comes out of it: a decision, its label, what they move."""
+"""A decision, its label and the counters that they change. The ledger stores them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
+from acegraph.state.values.label_sources import GIVEN_LABEL
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
 
 LET_THROUGH: Final = '"let_through":true'
-"""How the stored settings say that a would-be decline was let through."""
-
-
+"""The text by which stored settings say that a decline was let through for review."""
 CounterDeltas = Mapping[int, tuple[int, int, int]]
-"""What is added per bullet number: helpful, harmful, selected."""
-
-
-BY_ITSELF: Final = ("curator", "offline", "online")
-"""Who signs what no person did: the curator, or the source of a bullet that was learned."""
+"""By bullet number, what is added to the counters: helpful, harmful, selected."""
 PURGED: Final = "purged: "
-"""How the reason of a change begins that a purge made."""
+"""The reason of a change begins with this if a purge made the change."""
 
 
 class Clock(NamedTuple):
-    """How far the ledger has come."""
+    """How far the ledger has come: its newest row, and the playbook's version."""
 
     position: int
     version: int
@@ -30,20 +25,20 @@ class Clock(NamedTuple):
 
 @dataclass(frozen=True)
 class Shown:
-    """One bullet that was shown for a decision."""
+    """One bullet that was shown to the agent for a decision, or held back."""
 
     bullet_number: int
     credited: bool
-    """Whether the outcome counts for it: it had a part, or the caller credits all selected ones."""
+    """Whether the outcome counts for the bullet; the setting `credit` decides which ones."""
     verdict: Verdict | None
-    """What it argued for; None credits it with the decision's own outcome."""
+    """The answer it argued for; None credits it with the outcome of the decision."""
     selected: bool = True
-    """False for a rule that held and was not shown: it is tested by the outcome, and no more."""
+    """False for a rule that was held back: only the outcome tests it."""
 
 
 @dataclass(frozen=True)
 class DecisionRecord:
-    """One decision with all that is needed to judge and replay it."""
+    """One decision with everything that is needed to judge and replay it."""
 
     id: str
     node: str
@@ -56,18 +51,19 @@ class DecisionRecord:
     settings: Mapping[str, Any] = field(default_factory=dict)
     playbook_version: int = 0
     seen: int = 0
-    """How far the ledger had come when its bullets were selected."""
+    """The ledger's position when the bullets were selected."""
     shown: tuple[Shown, ...] = ()
     counted: bool = True
-    """False for a frozen or vanilla run: stored, but no counter moves and nothing is evidence."""
+    """False for a frozen or vanilla run: the decision is stored, but changes no counter and is no
+    evidence."""
 
 
 @dataclass(frozen=True)
 class Label:
-    """What the right answer is, who says so, and since when it is known."""
+    """The right answer to a case, its source (label_sources.py), and when it became known."""
 
     value: Verdict
-    source: str = "label"
+    source: str = GIVEN_LABEL
     known_at: str = ""
 
 
@@ -76,28 +72,28 @@ class Recorded:
     """What the ledger did with a decision or a label."""
 
     decision: Verdict | None
-    """The decision that stands: the first one given under this id."""
+    """The decision that is valid: the first one given under this id."""
     node: str
     is_new_decision: bool
-    """Whether the decision is new; False for one delivered again."""
+    """False for a decision that was delivered again."""
     counted: bool = False
     new_case: bool = False
-    """Whether the transaction was unknown before: neither decided nor remembered."""
+    """Whether the ledger did not know the transaction before."""
     label: Label | None = None
-    """The label that stands, where one is known."""
+    """The label that is valid now, if there is one."""
     label_changed: bool = False
     lesson: Mapping[str, Any] | None = None
-    """What was learned from it already, where the learning branch has run."""
+    """What the curator did with the decision, if the run has learned from it already."""
     deltas: CounterDeltas = field(default_factory=dict)
-    """The counters that this has to move, and did not yet."""
+    """The counter changes that the caller still has to apply."""
     missing: bool = False
-    """Whether the label was no label: no chargeback came, and the payment had been declined."""
+    """Whether the label was ignored: no chargeback came, but the payment had been declined."""
 
 
 def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int, int, int]]:
-    """Both together; what cancels out is left out."""
+    """The sums of two sets of counter changes, without those that cancel out."""
     total = dict(left)
-    for number, (h, f, s) in right.items():
+    for number, (helpful, harmful, selected) in right.items():
         before = total.get(number, (0, 0, 0))
-        total[number] = (before[0] + h, before[1] + f, before[2] + s)
-    return {number: moves for number, moves in total.items() if any(moves)}
+        total[number] = (before[0] + helpful, before[1] + harmful, before[2] + selected)
+    return {number: deltas for number, deltas in total.items() if any(deltas)}

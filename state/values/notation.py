@@ -1,20 +1,20 @@
-"""How people write numbers and absent values, and how we write values in sentences."""
+"""How people write numbers and absent values, and how values are written in sentences."""
 
 import re
 from collections.abc import Mapping
-from typing import Any, Final
+from typing import Final
 
 _ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
 _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
-# Not "na": in capitals it is the code of Namibia.
+# "na" is not in the list: in capitals it is the code of Namibia.
 _NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
 
 
 def written_number(text: str) -> float | None:
-    """The number that a person wrote, with a currency sign or without.
+    """The number that a text states, with or without a currency sign; None if it states none.
 
     >>> [written_number(t) for t in ("1,234.50", "1.234,56", "1 234,5", "€9.50", "12,50", "1,2,3")]
     [1234.5, 1234.56, 1234.5, 9.5, 12.5, None]
@@ -30,21 +30,20 @@ def written_number(text: str) -> float | None:
 
 
 def is_nothing(word: str) -> bool:
-    """Whether a word stands for a value that is not there."""
+    """Whether a word says that there is no value."""
     return word.strip().lower() in _NOTHING
 
 
-def has_value(fields: Mapping[str, Any], name: str, value: object) -> bool:
-    """Whether a field has a value, as a person would write it.
+def has_value(fields: Mapping[str, object], name: str, value: object) -> bool:
+    """Whether a field has this value, compared as a person would write both.
 
     >>> has_value({"card": 4711.0}, "card", "4711"), has_value({}, "card", "4711")
     (True, False)
     """
-    found = fields.get(name)
-    return found is not None and written(found) == written(value)
+    stored = fields.get(name)
+    return stored is not None and written(stored) == written(value)
 
 
 def written(value: object) -> str:
-    """A value as a person would write it."""
-    whole = isinstance(value, float) and value.is_integer()
-    return str(int(value)) if whole else str(value)  # type: ignore[call-overload]
+    """A value as a person would write it: a whole number without a decimal point."""
+    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

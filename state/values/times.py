@@ -1,4 +1,4 @@
-"""Times as every table writes them: UTC, ISO 8601."""
+"""Times as all tables write them: UTC, ISO 8601."""
 
 from datetime import UTC, date, datetime
 
@@ -6,12 +6,12 @@ from acegraph.state.errors import InvalidInput
 
 
 def now() -> str:
-    """The time as every table writes it: UTC, ISO 8601."""
+    """The present time as all tables write it."""
     return datetime.now(UTC).isoformat(timespec="microseconds")
 
 
 def as_utc(time: str | date) -> str:
-    """A time given by a person, as the tables write it; without a zone it is UTC.
+    """A given time as all tables write it; a time without a zone is taken as UTC.
 
     >>> as_utc("2026-03-01T12:00:00+02:00")
     '2026-03-01T10:00:00.000000+00:00'
@@ -31,8 +31,8 @@ def as_utc(time: str | date) -> str:
 
 
 def as_past(time: str | date) -> str:
-    """The same for a time that must have come."""
-    found = as_utc(time)
-    if found > now():
+    """A given time as all tables write it; a time in the future is refused."""
+    utc = as_utc(time)
+    if utc > now():
         raise InvalidInput(f"{time} has not come yet")
-    return found
+    return utc

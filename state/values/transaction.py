@@ -1,6 +1,6 @@
-"""A transaction as it enters: text, or a mapping of fields; cleaned once, here, and never again.
+"""A transaction that is to be decided: text, or a mapping of fields, cleaned once, here.
 
-It knows nothing of what the words mean: that is the reader's work (nodes/reader.py).
+It does not know what a text means: fields are read from a text in nodes/text/reader.py.
 """
 
 import hashlib
@@ -12,7 +12,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
-from typing import Any
 
 import numpy as np
 
@@ -20,26 +19,27 @@ from acegraph.state.errors import InvalidTransaction
 
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
-
-
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
 _MAX_EXACT = 2**53
 _MAX_BITS = 1024
+_BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
+"""Fillers and separators that look like a space or like nothing, but do not count as blank."""
+_SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
 @dataclass(frozen=True)
 class Transaction:
-    """What is to be decided: its text for a language model, its fields where it came with some."""
+    """A transaction: its text for a language model, and the fields that the caller gave."""
 
     text: str
     fields: Fields
-    """Flat and JSON-native; empty for a transaction that is only text."""
+    """Flat and JSON-native; empty for a transaction that was given as text."""
 
     @classmethod
     def of(cls, given: object) -> "Transaction":
-        """Clean and check what a caller gave.
+        """Clean and check a transaction that a caller gave.
 
         >>> Transaction.of({"amount": 12.5, "card": {"age_days": 3}}).text
         'amount: 12.5; card.age_days: 3'
@@ -53,18 +53,18 @@ class Transaction:
             if not any(value is not None for value in fields.values()):
                 raise InvalidTransaction("the transaction has no field with a value")
             return cls(_checked_text(render_fields(fields)), fields)
-        found = "nothing" if given is None else type(given).__name__
-        raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {found}")
+        kind = "nothing" if given is None else type(given).__name__
+        raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {kind}")
 
     def digest(self) -> str:
-        """The same for the same transaction, whatever the order of its fields."""
+        """A hash of the transaction that does not depend on the order of its fields."""
         body = json.dumps([self.text if not self.fields else "", self.fields], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
 
 
 def clean_text(text: str) -> str:
-    """NFC text of characters that are seen: no NUL, controls, lone surrogates, and nothing that
-    hides or reorders text (bidi marks, zero-width, tag characters, variation selectors).
+    """A text in NFC with visible characters only: no controls, no lone surrogates, and none that
+    hide or reorder text (bidi marks, zero-width, tag characters, variation selectors).
 
     >>> clean_text("caf" + "e" + chr(0x301) + chr(0) + " o" + chr(0x200B) + "k" + chr(0xE0041))
     'café ok'
@@ -72,23 +72,14 @@ def clean_text(text: str) -> str:
     if text.isascii() and text.isprintable():
         return text.strip()
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    seen = "".join(c for c in _BLANK.sub(" ", whole) if c in "\n\t" or not _is_unseen(c))
-    return unicodedata.normalize("NFC", seen).strip()
-
-
-_BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
-"""Fillers and separators that look like a space, or like nothing, and count as none."""
-_SELECTORS = ("\ufe00", "\ufe0f", "\U000e0100", "\U000e01ef")
-
-
-def _is_unseen(c: str) -> bool:
-    low, high, low_more, high_more = _SELECTORS
-    is_selector = low <= c <= high or low_more <= c <= high_more or "\u180b" <= c <= "\u180f"
-    return is_selector or unicodedata.category(c) in ("Cc", "Cf", "Cs")
+    spaced = _SELECTOR.sub("", _BLANK.sub(" ", whole))
+    hidden = ("Cc", "Cf", "Cs")
+    visible = "".join(c for c in spaced if c in "\n\t" or unicodedata.category(c) not in hidden)
+    return unicodedata.normalize("NFC", visible).strip()
 
 
 def render_fields(fields: Mapping[str, Scalar]) -> str:
-    """A mapping as a line of text for a language model.
+    """Fields as a line of text for a language model.
 
     >>> render_fields({"amount": 20.0, "vpn": True, "memo": None})
     'amount: 20.0; vpn: true; memo: missing'
@@ -112,12 +103,14 @@ def _checked_text(text: str) -> str:
     return text
 
 
-def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iterator[Any]:
+def _flatten(
+    fields: Mapping[object, object], prefix: str = "", depth: int = 1
+) -> Iterator[tuple[str, Scalar]]:
     if depth > MAX_DEPTH:
         raise InvalidTransaction(f"field {prefix.rstrip('.')!r} is nested deeper than {MAX_DEPTH}")
-    if len(given) > MAX_FIELDS:
-        raise InvalidTransaction(f"{len(given):,} fields; at most {MAX_FIELDS} are accepted")
-    for key, value in given.items():
+    if len(fields) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
+    for key, value in fields.items():
         name = prefix + (clean_text(str(key)) or "unnamed")
         if isinstance(value, Mapping):
             yield from _flatten(value, name + ".", depth + 1)
@@ -130,7 +123,7 @@ def _flatten(given: Mapping[Any, Any], prefix: str = "", depth: int = 1) -> Iter
 
 
 def _scalar(name: str, value: object) -> Scalar:
-    if isinstance(value, np.datetime64):  # by nanoseconds numpy gives a bare number
+    if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number
         value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):
         value = value.item()
@@ -139,7 +132,7 @@ def _scalar(name: str, value: object) -> Scalar:
     if isinstance(value, int):
         if value.bit_length() > _MAX_BITS:
             raise InvalidTransaction(f"field {name!r} holds a number of {value.bit_length()} bits")
-        # Beyond what a float holds exactly a whole number is a name, not a quantity.
+        # A whole number that a float cannot hold exactly is a name, not a quantity.
         return value if abs(value) <= _MAX_EXACT else str(value)
     if isinstance(value, float | Decimal):
         number = float(value)

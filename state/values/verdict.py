@@ -1,4 +1,4 @@
-"""The two answers, and the words people use for them. It knows nothing else."""
+"""The two answers, and the words that people use for them. Who gave one is in label_sources.py."""
 
 from typing import Final, Literal
 
@@ -8,16 +8,7 @@ Verdict = Literal["APPROVE", "DECLINE"]
 APPROVE: Final = "APPROVE"
 DECLINE: Final = "DECLINE"
 UNDECIDED: Final = "UNDECIDED"
-"""What is said where there is no verdict."""
-JUDGE: Final = "judge"
-"""The source of an outcome that is a model's opinion: weaker than a label, never in a backtest."""
-
-
-NO_CHARGEBACK: Final = "no_chargeback"
-"""The source of a label that is the absence of a complaint: no proof where a payment was declined.
-"""
-
-
+"""The decision of a run that came to no verdict."""
 _APPROVE_WORDS = frozenset(
     "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
     "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
@@ -40,15 +31,6 @@ def parse_verdict(word: object) -> Verdict:
     if text in _DECLINE_WORDS:
         return DECLINE
     raise InvalidInput(f"unknown label {word!r}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted")
-
-
-def is_absence(source: str) -> bool:
-    """Whether a label's source is that nothing was heard.
-
-    >>> is_absence("No chargeback"), is_absence("chargeback")
-    (True, False)
-    """
-    return "_".join(source.lower().replace("-", " ").replace("_", " ").split()) == NO_CHARGEBACK
 
 
 def other(verdict: Verdict) -> Verdict:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from test_learning import balanced, demo
+from demo_runs import balanced, demo
 
 
 def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:

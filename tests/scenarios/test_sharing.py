@@ -14,7 +14,7 @@ from ledger_cases import NODE, record
 from acegraph.graph import purge
 from acegraph.nodes import Curator, HybridSelector
 from acegraph.state import BulletPlaybook, Case, Label, erase, prune
-from acegraph.state.values.verdict import JUDGE
+from acegraph.state.values.label_sources import JUDGE
 
 
 @pytest.fixture
@@ -217,6 +217,6 @@ def test_looking_for_missing_vectors_makes_no_room_for_them() -> None:
     model = HybridSelector().embedding.name
     playbook.add_bullet("New devices deserve a look", NODE)
     view = playbook.view(NODE)
-    before = view.shelf.known(model)
+    before = view.node_bullets.has_vector(model)
     assert view.lacking(model, view.is_active).tolist() == [1]
-    assert view.shelf.known(model) is before
+    assert view.node_bullets.has_vector(model) is before

@@ -10,10 +10,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import typer
 from project_paths import ROOT
 
 from acegraph.graph import generate_transactions
-from acegraph.graph.cli.main import main
+from acegraph.graph.cli.main import app, main
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
@@ -326,32 +327,6 @@ def test_help_teaches(tmp_path: Path) -> None:
         assert "Usage" in run(tmp_path, *words).stdout
 
 
-@pytest.fixture
-def undated(tmp_path: Path) -> Path:
-    """A folder with a labelled file in which no field is a date."""
-    (tmp_path / "cases.json").write_text(
-        json.dumps([e.item() for e in generate_transactions(100, seed=1)])
-    )
-    return tmp_path
-
-
-def test_a_proof_that_a_file_cannot_give_is_refused_at_once(undated: Path) -> None:
-    words = ["prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
-    done = run(undated, *words, "--only", "noise,delay", code=2)
-    assert "one field with a date (ISO 8601) in every row" in done.stderr
-    assert "--time" not in done.stderr  # prove has no such option
-    assert done.stdout == ""
-
-
-def test_without_being_named_it_is_left_out_and_that_is_said_first(undated: Path) -> None:
-    words = [str(ACEGRAPH), "prove", "cases.json", "--train", "40", "--test", "40", "--seeds", "1"]
-    with subprocess.Popen(words, cwd=undated, stdout=subprocess.PIPE, text=True) as proving:
-        assert proving.stdout is not None
-        first = proving.stdout.readline()
-        proving.kill()  # the others take minutes
-    assert first.startswith("delay is left out: it wants one field with a date")
-
-
 def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -> None:
     words = ["compare", "cases.json", "--playbook", "sqlite:///typo.db"]
     done = run(trained, *words, code=2)
@@ -361,9 +336,20 @@ def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -
     assert "challenger  version 1" in run(trained, *words).stdout
 
 
-def test_the_figures_of_compare_are_named_in_the_readme(compared: Any) -> None:
-    readme = (ROOT / "README.md").read_text()
-    assert [name for name in compared if f"`{name}`" not in readme] == []
+def test_the_figures_of_compare_are_named_in_its_documentation(compared: Any) -> None:
+    page = (ROOT / "docs" / "cli.md").read_text()
+    assert [name for name in compared if f"`{name}`" not in page] == []
+
+
+def test_options_in_groups_are_options_of_the_command() -> None:
+    command: Any = typer.main.get_command(app)
+    words = {word for option in command.commands["compare"].params for word in option.opts}
+    files = {"file", "--train-file", "--test-file", "--label", "--text", "--positive"}
+    splits = {"--train", "--test", "--seeds", "--split", "--time"}
+    versions = {"--challenger", "--playbook", "--costs"}
+    changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit"}
+    output = {"--baselines", "--concurrency", "--picture", "--pictures", "--json"}
+    assert words == files | splits | versions | changes | output
 
 
 def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph import TrainingPipeline, load_dataset
 from acegraph.graph.data.files import as_items
-from acegraph.graph.experiments.baselines import run_challengers
+from acegraph.graph.experiments.baselines import run_baselines
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.state import BulletPlaybook, InvalidDataset, Transaction
 
@@ -110,7 +110,7 @@ def test_rivals_with_nothing_to_go_by_are_no_error() -> None:
         }
         for i in range(40)
     ]
-    runs = run_challengers(items[:30], items[30:])
+    runs = run_baselines(items[:30], items[30:])
     assert all(0.2 <= balanced_accuracy(run) <= 0.8 for run in runs.values())
 
 

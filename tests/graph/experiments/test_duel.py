@@ -10,7 +10,8 @@ from typer.testing import CliRunner
 
 from acegraph.graph import Run, TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.duel import Costs, Duel, duel, live_duel
+from acegraph.graph.experiments.duel import Duel, duel, duel_costs, live_duel
+from acegraph.graph.metrics.costs import CostMatrix
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -78,7 +79,7 @@ def test_the_cost_difference_is_the_sum_over_the_cases() -> None:
     champion = Run(truths, ["APPROVE", "DECLINE", "DECLINE", "APPROVE"], [None] * 4)
     challenger = Run(truths, ["DECLINE", "APPROVE", "APPROVE", "UNDECIDED"], [None] * 4)
     stakes = np.array([100.0, 10.0, 30.0, 1.0])
-    found = Duel(2, 1, champion, challenger, stakes, Costs(false_decline=0.5, missed_fraud=1))
+    found = Duel(2, 1, champion, challenger, stakes, CostMatrix(missed_fraud=1, false_decline=0.5))
     # Saved: the missed 100 and half of 30; lost: the missed 10. The undecided case costs neither.
     estimate = found.cost_difference()
     assert estimate.mean == pytest.approx(-100 - 15 + 10)
@@ -86,12 +87,20 @@ def test_the_cost_difference_is_the_sum_over_the_cases() -> None:
 
 
 def test_costs_can_be_the_amounts() -> None:
-    found = duel(two_versions(), 1, CASES, agent=follow, costs=Costs(1, 1, amount="amount"))
+    found = duel(two_versions(), 1, CASES, agent=follow, amount="amount")
     missed = sum(10 * n for n in range(40) if 10 * n >= 100 and n % 24 < 12)
     false = sum(10 * n for n in range(40) if 10 * n < 100 and n % 24 >= 12)
     assert found.cost_difference().mean == pytest.approx(-missed - false)
     with pytest.raises(InvalidSettings, match="price"):
-        duel(two_versions(), 1, CASES, agent=follow, costs=Costs(amount="price"))
+        duel(two_versions(), 1, CASES, agent=follow, amount="price")
+
+
+def test_a_duel_has_costs_of_its_own() -> None:
+    assert duel_costs() == CostMatrix(missed_fraud=5, false_decline=1)
+    assert duel_costs("missed_fraud=3") == CostMatrix(missed_fraud=3, false_decline=1)
+    assert duel_costs(amount="amount") == CostMatrix(missed_fraud=1, false_decline=1)
+    with pytest.raises(InvalidSettings, match="costs are of missed_fraud, false_decline, not of"):
+        duel_costs("caught_fraud=1")
 
 
 def test_an_unknown_version_is_refused() -> None:

@@ -4,7 +4,7 @@ import json
 from difflib import SequenceMatcher
 
 import pytest
-from data.build_pairs import build
+from build_pairs import build
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from project_paths import DATA

@@ -97,18 +97,18 @@ def test_what_is_no_plain_rule_may_not_act(content: str, why: str) -> None:
     ],
 )
 def test_a_bullet_says_nothing_that_tells_who_it_came_from(content: str) -> None:
-    assert reason(content, source=ANNA, label="DECLINE")
+    assert reason(content, transaction=ANNA, label="DECLINE")
 
 
 def test_the_kind_of_merchant_is_no_identifier() -> None:
     table = history(30)
     said = 'DECLINE when merchant_category is "gift_cards"'
-    assert "distinct" in reason(said, source=ANNA, label="DECLINE", table=table)  # honest, all
+    assert "distinct" in reason(said, transaction=ANNA, label="DECLINE", table=table)  # honest, all
     assert not reason('DECLINE when merchant_category is "jewelry"', table=table)
 
 
 def test_a_condition_is_over_fields_that_exist() -> None:
-    assert "no known transaction" in reason("DECLINE when moon_phase >= 3", source=ANNA)
+    assert "no known transaction" in reason("DECLINE when moon_phase >= 3", transaction=ANNA)
     assert not reason("DECLINE when moon_phase >= 3")  # nothing is known of any transaction
 
 
@@ -186,7 +186,7 @@ def test_the_waiting_room_is_bounded() -> None:
 
 def test_no_reason_repeats_what_it_was_refused_for() -> None:
     for said in ("Decline Lucky Star purchases at night", "Decline customer C-778 at night"):
-        assert not {"lucky", "c-778"} & set(reason(said, source=ANNA).lower().split())
+        assert not {"lucky", "c-778"} & set(reason(said, transaction=ANNA).lower().split())
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 import numpy as np
 
 from acegraph.graph import TrainingPipeline
-from acegraph.graph.experiments.proofs import flipping_stream
 from acegraph.nodes.evidence.drift import change_point, since_change
 from acegraph.state import Bullet, Case, CaseTable, Condition
 
@@ -43,7 +42,11 @@ def test_a_table_since_a_row_is_the_rest_of_it() -> None:
 
 def test_online_learning_follows_a_flip_and_retires_the_old_rule() -> None:
     pipeline = TrainingPipeline()
-    items = flipping_stream(500, 3)
+    rng = np.random.default_rng(41)
+    items = []
+    for case in table_of(500, 250, seed=3):
+        noise = {"kind": str(rng.choice(["shop", "fuel", "web"])), "noise": float(rng.normal())}
+        items.append({"id": case.id, "query": {**case.fields, **noise}, "answer": case.label})
     before = pipeline.train_online(items[:250]).run
     old = {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
     after = pipeline.train_online(items[250:]).run

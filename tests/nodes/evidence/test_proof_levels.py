@@ -34,7 +34,14 @@ def found_over(table: CaseTable, level: str) -> list[tuple[str, ...]]:
     assert first is not None
     log_odds = log_odds + 3.0 * first.condition.holds_over(table)
     rules = [
-        induce(c.fields, c.label, table, log_odds, known=frozenset(["size"]), gate=gate_of(level))
+        induce(
+            c.fields,
+            c.label,
+            table,
+            log_odds,
+            known_fields=frozenset(["size"]),
+            gate=gate_of(level),
+        )
         for c in list(table)[:30]
     ]
     return [rule.condition.fields for rule in rules if rule]

@@ -172,10 +172,10 @@ def test_a_wrong_decision_costs_no_more_among_others(server: OpenAIServer) -> No
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("ReflectionForm", _lesson)
     TrainingPipeline(concurrency=4).train_online(_stream(8))
-    bought = [text for r in server.embeddings for text in r.body["input"]]
+    fetched = [text for r in server.embeddings for text in r.body["input"]]
     assert len(server.chats) == 2 * 8
     assert len(server.embeddings) <= 2 * 8
-    assert len(bought) == len(set(bought))
+    assert len(fetched) == len(set(fetched))
 
 
 def test_many_who_lack_the_same_vectors_buy_them_once(
@@ -188,8 +188,8 @@ def test_many_who_lack_the_same_vectors_buy_them_once(
     graph = create_ace_graph(playbook=playbook).compile()
     given = [{"transaction": {**SUSPICIOUS, "amount": 1000 + i % 3}} for i in range(9)]
     asyncio.run(graph.abatch([{**g, "ground_truth": "DECLINE"} for g in given]))
-    bought = [text for r in server.embeddings for text in r.body["input"]]
-    assert len(bought) == len(set(bought)) == 2 + 3
+    fetched = [text for r in server.embeddings for text in r.body["input"]]
+    assert len(fetched) == len(set(fetched)) == 2 + 3
 
 
 def _embedded(body: Body) -> Response | None:
@@ -218,12 +218,12 @@ def test_who_waits_for_vectors_in_vain_is_told(
         assert state["warnings"][0].startswith("selection without embeddings: ")
 
 
-class _Shop(Embeddings):
-    """Sells vectors once it is open."""
+class _SlowEmbeddings(Embeddings):
+    """Gives vectors only after it is opened."""
 
     def __init__(self) -> None:
         self.asked, self.opened = asyncio.Event(), asyncio.Event()
-        self.sold: list[str] = []
+        self.embedded: list[str] = []
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         raise NotImplementedError
@@ -234,31 +234,31 @@ class _Shop(Embeddings):
     async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
         self.asked.set()
         await self.opened.wait()
-        self.sold += texts
+        self.embedded += texts
         return [[1.0] for _ in texts]
 
 
-async def test_who_no_longer_waits_for_vectors_does_not_disturb_their_buyer() -> None:
-    shop = _Shop()
-    model = EmbeddingModel("shop", shop)
-    buyer = asyncio.create_task(model.vectors([PROSE], AWAITING))
-    await shop.asked.wait()
+async def test_a_caller_that_stops_waiting_does_not_disturb_the_one_that_fetches() -> None:
+    slow = _SlowEmbeddings()
+    model = EmbeddingModel("slow", slow)
+    fetcher = asyncio.create_task(model.vectors([PROSE], AWAITING))
+    await slow.asked.wait()
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(model.vectors([PROSE], AWAITING), 0.01)
-    shop.opened.set()
-    assert len(await buyer) == 1
+    slow.opened.set()
+    assert len(await fetcher) == 1
 
 
-async def test_who_waits_for_a_buyer_that_leaves_buys_for_himself() -> None:
-    shop = _Shop()
-    model = EmbeddingModel("shop", shop).remembering()
-    buyer = asyncio.create_task(model.vectors([PROSE, RULE], AWAITING))
-    await shop.asked.wait()
+async def test_a_caller_fetches_for_itself_if_the_one_that_fetches_is_cancelled() -> None:
+    slow = _SlowEmbeddings()
+    model = EmbeddingModel("slow", slow).remembering()
+    fetcher = asyncio.create_task(model.vectors([PROSE, RULE], AWAITING))
+    await slow.asked.wait()
     waiters = [asyncio.create_task(model.vectors([RULE, PROSE], AWAITING)) for _ in range(3)]
-    buyer.cancel()
-    shop.opened.set()
+    fetcher.cancel()
+    slow.opened.set()
     assert [len(found) for found in await asyncio.gather(*waiters)] == [2, 2, 2]
-    assert sorted(shop.sold) == sorted([PROSE, RULE])
+    assert sorted(slow.embedded) == sorted([PROSE, RULE])
 
 
 async def test_a_pipeline_may_be_run_inside_an_event_loop(server: OpenAIServer) -> None:

@@ -1,4 +1,4 @@
-"""Vectors are bought once, kept by model and text, and never mixed."""
+"""Vectors are fetched once, kept by model and text, and never mixed."""
 
 import json
 from dataclasses import replace
@@ -29,11 +29,11 @@ GIVEN = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
 NEAR = {"transaction": PROSE, "ground_truth": "DECLINE"}
 
 
-def _bought(server: OpenAIServer) -> list[str]:
+def _fetched(server: OpenAIServer) -> list[str]:
     return [text for r in server.embeddings for text in r.body["input"]]
 
 
-def test_a_text_is_bought_once_for_all_processes(server: OpenAIServer, tmp_path: Path) -> None:
+def test_a_text_is_fetched_once_for_all_processes(server: OpenAIServer, tmp_path: Path) -> None:
     server.on("DecisionForm", filled(**DENIAL))
     url = f"sqlite:///{tmp_path / 'ace.db'}"
     with BulletPlaybook(url) as playbook:
@@ -44,7 +44,7 @@ def test_a_text_is_bought_once_for_all_processes(server: OpenAIServer, tmp_path:
         graph = create_ace_graph(playbook=playbook)
         run_once(graph, GIVEN)
         run_once(graph, GIVEN, node="another_node")
-    assert len(_bought(server)) == 2
+    assert len(_fetched(server)) == 2
 
 
 def test_the_copies_that_a_comparison_makes_buy_no_text_again(server: OpenAIServer) -> None:
@@ -54,10 +54,10 @@ def test_the_copies_that_a_comparison_makes_buy_no_text_again(server: OpenAIServ
     pipeline = TrainingPipeline()
     pipeline.train_offline(cases)
     pipeline.compare(cases)
-    assert len(_bought(server)) == len(set(_bought(server))) == 1 + 3
+    assert len(_fetched(server)) == len(set(_fetched(server))) == 1 + 3
 
 
-def test_texts_of_one_selection_are_bought_in_one_batch(
+def test_texts_of_one_selection_are_fetched_in_one_batch(
     server: OpenAIServer, playbook: BulletPlaybook
 ) -> None:
     for text in (RULE, PROSE, "a third one"):

@@ -298,7 +298,7 @@ def test_vectors_of_another_dimension_are_not_kept(
     assert warned == [False, True, False]
 
 
-def test_a_bullet_is_born_even_if_its_vector_cannot_be_bought(
+def test_a_bullet_is_born_even_if_its_vector_cannot_be_fetched(
     server: OpenAIServer, playbook: BulletPlaybook, run: Run
 ) -> None:
     server.on("DecisionForm", filled(**APPROVAL))

@@ -71,15 +71,15 @@ def test_a_wrong_decision_costs_two_chats_and_two_embeddings(
     assert born.origin["author"] == SCHEMAS
 
 
-def test_a_vector_is_bought_once(server: OpenAIServer, playbook: BulletPlaybook, run: Run) -> None:
+def test_a_vector_is_fetched_once(server: OpenAIServer, playbook: BulletPlaybook, run: Run) -> None:
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("ReflectionForm", filled(**LESSON))
     graph = create_ace_graph(playbook=playbook)
     for _ in range(2):
         run(graph, {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
-    bought = [text for r in server.embeddings for text in r.body["input"]]
-    assert bought[0] == LESSON["new_bullet"]
-    assert len(bought) == 2
+    fetched = [text for r in server.embeddings for text in r.body["input"]]
+    assert fetched[0] == LESSON["new_bullet"]
+    assert len(fetched) == 2
     run(graph, {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
     assert len(server.embeddings) == 2
 

@@ -143,8 +143,8 @@ def test_a_run_that_gave_up_for_lack_of_time_is_replayed(
 ) -> None:
     monkeypatch.setenv("ACE_DEADLINE", "0.3")
     server.on_all(waiting_for(failed(429, "slow down"), "0.2"))
-    for tape in (recording, replaying):
-        with tape(tmp_path / "run.jsonl"), pytest.raises(ModelUnavailable, match="429"):
+    for use in (recording, replaying):
+        with use(tmp_path / "run.jsonl"), pytest.raises(ModelUnavailable, match="429"):
             SimpleFraudAgent().decide(SUSPICIOUS)
     assert len(server.chats) == 2
 

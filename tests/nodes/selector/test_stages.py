@@ -128,7 +128,7 @@ def crowd(
     rng = np.random.default_rng(seed)
     query = rng.standard_normal(dimensions).astype(np.float32)
     spread = rng.choice([0.3, 1.0, 3.0])
-    vectors, shelf = {}, NodeBullets()
+    vectors, node_bullets = {}, NodeBullets()
     records = rng.integers(0, rng.choice([1, 3, 40]), (size, 2), endpoint=True)
     for number in range(1, size + 1):
         vector = query / np.linalg.norm(query) + spread * rng.standard_normal(dimensions) / np.sqrt(
@@ -141,7 +141,7 @@ def crowd(
             vector = vectors[f"b{rng.integers(1, number)}"]
         vectors[f"b{number}"] = vector.astype(np.float32)
         helpful, harmful = records[number - 1].tolist()
-        shelf.put(
+        node_bullets.put(
             Bullet(
                 f"b{number}",
                 "text",
@@ -153,8 +153,8 @@ def crowd(
                 condition=rule(rng.integers(1, len(CONDITIONS))) if rng.random() < 0.2 else None,
             )
         )
-    shelf.put_vectors("m", [(int(i[1:]), v) for i, v in vectors.items()])
-    return shelf, vectors, query
+    node_bullets.put_vectors("m", [(int(i[1:]), v) for i, v in vectors.items()])
+    return node_bullets, vectors, query
 
 
 @settings(max_examples=25, deadline=None)
@@ -168,16 +168,16 @@ def crowd(
 def test_pruning_changes_no_choice(
     seed: int, size: int, dimensions: int, thompson: float, weight: float
 ) -> None:
-    shelf, vectors, query = crowd(seed, size, dimensions)
+    node_bullets, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
-    pool = Pool.of(View.of(shelf, Clock(0, 0)), None, selector.quality_threshold, 5)
+    pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
     asked = Query.of(pool, FIELDS, lambda: np.random.default_rng(seed))
-    matrix = shelf.matrix("m")
+    matrix = node_bullets.matrix("m")
     assert matrix is not None
     (found,) = choose([asked], unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight))
     wanted = plain_selection(
-        [b for b in shelf.bullets if b.status == "active"],
+        [b for b in node_bullets.bullets if b.status == "active"],
         vectors,
         query,
         FIELDS,

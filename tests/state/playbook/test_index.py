@@ -121,10 +121,10 @@ def test_a_matrix_grows_without_copying_each_time() -> None:
 
 
 def test_a_bullet_out_of_order_is_not_taken_in_place() -> None:
-    shelf = NodeBullets()
-    assert shelf.put(Bullet("b2", "two", NODE))
-    assert not shelf.put(Bullet("b1", "one", NODE))
-    assert not shelf.put(Bullet("b2", "another text", NODE))
+    node_bullets = NodeBullets()
+    assert node_bullets.put(Bullet("b2", "two", NODE))
+    assert not node_bullets.put(Bullet("b1", "one", NODE))
+    assert not node_bullets.put(Bullet("b2", "another text", NODE))
 
 
 def test_what_rounding_leaves_open_is_settled_in_double_precision() -> None:

@@ -1,18 +1,18 @@
-"""Builds pairs.jsonl, the labelled pairs on which the curator is judged, from pair_lines.txt.
+"""Build pairs.jsonl, the labelled pairs on which the curator is judged, from pair_lines.txt.
 
-`python tests/data/build_pairs.py` writes the file anew; it is the same every time. Lines take turns
-between the half that wordings may be tuned on and the half held out, so that no sentence is in
-both. Kinds: duplicate, paraphrase, contradiction (another verdict, direction or field), threshold,
-unrelated.
+`python tests/support/build_pairs.py` writes the file again; it is the same every time. Lines take
+turns between the half on which wordings may be tuned and the half held out, so that no sentence is
+in both. Kinds: duplicate, paraphrase, contradiction (another verdict, direction or field),
+threshold, unrelated.
 """
 
 import json
 import random
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
-HERE = Path(__file__).parent
+from project_paths import DATA
+
 SLOT = re.compile(r"\{([^}]*)\}")
 CONDITIONS = [
     'DECLINE when amount >= 1000 and account_age_days < 60',
@@ -122,7 +122,7 @@ def of_condition(text: str, rng: random.Random) -> Iterator[tuple[str, str, str]
 def build() -> list[dict[str, str]]:
     """All pairs, each with its half."""
     rng = random.Random(20261115)
-    text = (HERE / "pair_lines.txt").read_text()
+    text = (DATA / "pair_lines.txt").read_text()
     lines = [line for line in text.splitlines() if line and not line.startswith("#")]
     found = []
     for make, bases in ((of_line, lines), (of_condition, CONDITIONS)):
@@ -142,7 +142,7 @@ def build() -> list[dict[str, str]]:
 def main() -> None:
     """Write the file."""
     lines = [json.dumps(pair, ensure_ascii=False) for pair in build()]
-    (HERE / "pairs.jsonl").write_text("\n".join(lines) + "\n")
+    (DATA / "pairs.jsonl").write_text("\n".join(lines) + "\n")
 
 
 if __name__ == "__main__":

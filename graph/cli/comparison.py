@@ -1,0 +1,260 @@
+"""`acegraph compare` and `challenge`: modes, baselines and versions side by side.
+
+The options of `compare` come in groups; a group turns its options into what an experiment takes.
+"""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    Columns,
+    Concurrency,
+    PlaybookUrl,
+    ShuffleLabels,
+    err,
+    lasting,
+    print_experiment,
+    print_json,
+    progress_bar,
+    refuse_others,
+    say,
+    takes_groups,
+)
+from acegraph.state import InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.graph.data.splits import Split
+    from acegraph.graph.experiments.duel import DuelFigures
+    from acegraph.graph.experiments.experiment import Experiment, Plan
+
+
+@dataclass(frozen=True)
+class ComparedFiles:
+    """Options of `compare`: the labelled files."""
+
+    file: Annotated[Path | None, typer.Argument(help="One labelled file, split.")] = None
+    train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None
+    test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None
+
+
+@dataclass(frozen=True)
+class SplitOptions:
+    """Options of `compare`: how one file is split into training and test rows."""
+
+    train: Annotated[
+        int | None, typer.Option(min=2, help="Training rows per seed. Not given: 40 % of the file.")
+    ] = None
+    test: Annotated[
+        int | None, typer.Option(min=2, help="Test rows per seed. Not given: what is left.")
+    ] = None
+    seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1
+    split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random"
+    time: Annotated[str | None, typer.Option(help="Column of the time; else found.")] = None
+
+    def splits(self, files: ComparedFiles, columns: Columns) -> "list[Split]":
+        """The split of each seed; two files are one split."""
+        from acegraph.graph.data.splits import Split, random_splits, temporal_splits
+
+        sizes = (self.train, self.test, self.seeds)
+        match files.file, files.train_file, files.test_file:
+            case Path() as file, None, None:
+                items = columns.load(file)
+                if self.split == "random":
+                    return list(random_splits(items, *sizes))
+                if self.split == "temporal":
+                    return list(temporal_splits(items, *sizes, self.time))
+                raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
+            case None, Path() as past, Path() as stream:
+                if self.split != "random" or sizes != (None, None, 1):
+                    raise InvalidSettings(
+                        "--train-file and --test-file are the split: leave out --train, --test, "
+                        "--seeds and --split"
+                    )
+                return [Split(columns.load(past), columns.load(stream))]
+            case _:
+                raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
+
+
+@dataclass(frozen=True)
+class ExperimentOptions:
+    """Options of `compare`: what is changed, what is measured, what mistakes cost."""
+
+    delay_days: Annotated[
+        float | None, typer.Option(min=0, help="Also decide with labels that come so much later.")
+    ] = None
+    label_noise: Annotated[
+        float, typer.Option(min=0, max=0.5, help="Share of training labels to turn round.")
+    ] = 0.0
+    shuffle_labels: ShuffleLabels = False
+    gate: Annotated[str, typer.Option(help="off, lenient, standard or strict.")] = "standard"
+    credit: Annotated[
+        str,
+        typer.Option(help="part: bullets that fired; selected: all shown."),
+    ] = "part"
+    costs: Annotated[
+        str,
+        typer.Option(
+            help="What mistakes cost, in shares of the amount: missed_fraud=1, false_decline=0.1 "
+            "unless given; with --challenger in prices per case: missed_fraud=5, false_decline=1."
+        ),
+    ] = ""
+    baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True
+    concurrency: Concurrency = 1
+
+    def plan(self, time: str | None) -> "Plan":
+        """The plan of the experiment; an unknown gate or cost is refused."""
+        from acegraph.graph.experiments.experiment import Plan
+        from acegraph.graph.metrics.costs import CostMatrix
+        from acegraph.nodes.evidence.proof_levels import gate_of
+
+        gate_of(self.gate)  # refuses what is not a GateLevel
+        costs = CostMatrix.parse(self.costs)
+        return Plan(self.gate, self.label_noise, self.shuffle_labels, self.delay_days, time, costs)  # type: ignore[arg-type]
+
+
+@dataclass(frozen=True)
+class PictureOptions:
+    """Options of `compare`: where pictures are written."""
+
+    picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None
+    pictures: Annotated[
+        Path | None,
+        typer.Option(help="Write all pictures into this folder."),
+    ] = None
+
+    def check(self) -> None:
+        """Refuse, before any work is done, pictures that cannot be drawn or written."""
+        from acegraph.graph.experiments.pictures import check_picture
+
+        for path in (self.picture, self.pictures / "all.png" if self.pictures else None):
+            if path:
+                check_picture(path)
+
+    def draw(self, experiment: "Experiment") -> None:
+        """Write the pictures that were asked for."""
+        from acegraph.graph.experiments.pictures import draw_all, draw_learning_curves
+
+        if self.picture:
+            draw_learning_curves(experiment.modes, self.picture)
+        if self.pictures:
+            draw_all(experiment, self.pictures)
+        for path in filter(None, (self.picture, self.pictures)):
+            err.print(f"Pictures: {path}", highlight=False)
+
+
+@takes_groups
+def compare(
+    *,
+    command: typer.Context,
+    files: ComparedFiles,
+    columns: Columns,
+    splitting: SplitOptions,
+    challenger: Annotated[
+        int | None,
+        typer.Option(help="Compare this version of --playbook with today's instead."),
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    options: ExperimentOptions,
+    drawing: PictureOptions,
+    as_json: AsJson = False,
+) -> None:
+    """Compare all modes, and plain learners, on your own labelled data.
+
+    Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
+    """
+    if challenger is not None:
+        applies = ("file", "label", "text", "positive", "challenger", "costs", "playbook")
+        refuse_others(command, "--challenger", (*applies, "as_json"))
+        shared = {"costs": options.costs, "playbook": playbook, "as_json": as_json}
+        challenge(version=challenger, file=files.file, **vars(columns), **shared)
+        return
+    others = [name for name in command.params if name != "playbook"]
+    refuse_others(command, "compare without --challenger", others)
+    from acegraph.graph.experiments.baselines import check_baselines
+    from acegraph.graph.experiments.experiment import run_experiment
+    from acegraph.nodes.models.providers import chat_model
+    from acegraph.state import AceContext
+
+    if splitting.time and splitting.split != "temporal" and options.delay_days is None:
+        raise InvalidSettings("--time goes with --split temporal or --delay-days")
+    agent = chat_model("agent", None)
+    drawing.check()
+    if options.baselines:
+        check_baselines()
+    plan = options.plan(splitting.time)
+    context = AceContext().with_changes(credit=options.credit)
+    splits = splitting.splits(files, columns)
+    with progress_bar() as progress:
+        experiment = run_experiment(
+            splits,
+            context=context,
+            progress=progress,
+            baselines=options.baselines,
+            plan=plan,
+            concurrency=options.concurrency,
+        )
+    if as_json:
+        print_json(experiment.to_json())
+    else:
+        print_experiment(experiment, agent.name if agent else None)
+    drawing.draw(experiment)
+
+
+@takes_groups
+def challenge(
+    version: Annotated[int, typer.Argument(help="The version that challenges today's.")],
+    file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled cases; without, what it said in shadow.", show_default=False),
+    ] = None,
+    *,
+    columns: Columns,
+    amount: Annotated[str | None, typer.Option(help="Field that mistakes cost in full.")] = None,
+    costs: Annotated[
+        str, typer.Option(help="Price of a mistake, as missed_fraud=5, false_decline=1")
+    ] = "",
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Compare a version of the playbook with today's on the same labelled cases.
+
+    Without a file: with what it decided in shadow on the live stream (AceContext(challenger=...)).
+    """
+    from acegraph.graph.experiments.duel import duel, duel_costs, live_duel
+
+    matrix = duel_costs(costs, amount)
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+        if file is None:
+            result = live_duel(book, version, costs=matrix, amount=amount)
+        else:
+            items, report = columns.load(file), progress(None)
+            result = duel(book, version, items, costs=matrix, amount=amount, progress=report)
+    if as_json:
+        print_json(result.to_json())
+    else:
+        _say_duel(result.to_json())
+
+
+def _say_duel(figures: "DuelFigures") -> None:
+    from acegraph.graph.metrics.paired import p_words
+
+    for role, side in (("champion", figures["champion"]), ("challenger", figures["challenger"])):
+        name = "in force" if side["version"] is None else f"version {side['version']}"
+        share = "none decided" if side["accuracy"] is None else f"{side['accuracy']:.3f} right"
+        say(f"{role:<11} {name:<12} {share}, {side['undecided_rate']:.3f} undecided")
+    paired, cost, costs = figures["paired"], figures["cost_difference"], figures["costs"]
+    say(
+        f"{figures['cases']} cases: the challenger alone was right on {paired['gained']}, the "
+        f"champion alone on {paired['lost']} (McNemar's exact test, {p_words(paired['p_value'])})"
+    )
+    unit = f"times {costs['amount']}" if costs["amount"] else "each"
+    say(
+        f"cost, challenger minus champion: {cost['mean']:+.2f}, 95 % interval {cost['low']:+.2f} "
+        f"to {cost['high']:+.2f} (a false decline {costs['false_decline']:g}, a missed fraud "
+        f"{costs['missed_fraud']:g}, {unit})"
+    )

@@ -1,0 +1,16 @@
+"""What an agent decides on one transaction, be it a model, the embedded analyst or a custom one."""
+
+from dataclasses import dataclass
+
+from acegraph.state import Verdict
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of the agent with what led to it."""
+
+    decision: Verdict
+    risk_score: float | None = None
+    reasons: tuple[str, ...] = ()
+    bullets_used: tuple[str, ...] | None = ()
+    """Ids of the bullets that had a part in the decision; None where that is unknown."""

@@ -1,0 +1,123 @@
+"""The proof of a proposal: its backtest on the labelled cases, and the reason to refuse it.
+
+How much proof is enough is the `gate` (nodes/evidence/proof_levels.py). The safety checks that need
+no backtest are in screening.py.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from acegraph.nodes.curator.identity import is_entity
+from acegraph.nodes.curator.screening import Proposal
+from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
+from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.proof_levels import Gate
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
+
+_MIN_FIRES: Final = 3
+_SAME_CASES: Final = 0.95
+_LARGE_SHARE: Final = 0.1
+_LARGE_FACTOR: Final = 1.5
+"""A customer or merchant is large with more than this share, and this multiple of the average."""
+
+
+def prove(
+    proposal: Proposal, bullets: Sequence[Bullet], gate: Gate | None, *, is_screened: bool
+) -> tuple[Backtest | None, str]:
+    """The backtest of a proposal beside the bullets of its node, and the reason to refuse it.
+
+    A screened rule must also stand without its largest customer or merchant: what one of them
+    teaches alone must not bind all others.
+    """
+    condition = proposal.condition
+    if condition is None or gate is None:
+        return None, ""
+    if not can_prove(proposal.table):
+        return None, _never_right(condition, proposal.table)
+    active = [b for b in bullets if b.status == "active"]
+    table = since_change(proposal.table, bullets)
+    tested, refusal = _test(condition, table, active, gate, proposal.decision)
+    if not refusal and is_screened:
+        rest = _without_largest(condition, table, proposal.transaction_fields)
+        if rest is not None and (doubt := _test(condition, rest, active, gate)[1]):
+            refusal = f"does not stand without its largest customer or merchant: {doubt}"
+    return tested, refusal
+
+
+def in_words(tested: Backtest | None) -> str:
+    """What a backtest says for a bullet that is let in."""
+    if tested is None:
+        return "unproven: no labelled history to test it on, or nothing that can be tested"
+    return (
+        f"right on {tested.right} of {tested.fires} labelled cases "
+        f"(precision {tested.precision:.2f}, 95 % interval {tested.precision_low:.2f} to "
+        f"{tested.precision_high:.2f}), gain {tested.gain:.1f} standard errors"
+    )
+
+
+def _test(
+    condition: Condition, table: CaseTable, active: Sequence[Bullet], gate: Gate, case: str = ""
+) -> tuple[Backtest | None, str]:
+    """One backtest, if one is possible, without the `case` that the rule was drawn from."""
+    if not can_prove(table):
+        return None, ""
+    refusal = ""
+    tested = backtest(condition, table, log_odds_over(table, active), table.row_of(case))
+    if tested.fires < _MIN_FIRES:
+        refusal = f"fires on {tested.fires} of {tested.cases} labelled cases; too few to tell"
+    elif tested.p_chance > gate.max_chance:
+        refusal = (
+            f"right on {tested.right} of {tested.fires} labelled cases: chance does as well "
+            f"(p = {tested.p_chance:.2f})"
+        )
+    elif tested.gain < gate.proposed_gain:
+        refusal = "adds nothing to what the playbook already says"
+    elif rival := _same_cases(condition, table, active):
+        refusal = f"fires on the same cases as {rival.id}"
+    return tested, refusal
+
+
+def _never_right(condition: Condition, table: CaseTable) -> str:
+    """The reason to refuse a rule that is always wrong on cases that cannot prove a right one."""
+    fired = condition.holds_over(table)
+    wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
+    fires, right = int(fired.sum()), int((fired & wanted).sum())
+    return f"right on none of {fires} labelled cases" if fires >= _MIN_FIRES and not right else ""
+
+
+def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> Bullet | None:
+    """An active bullet of the same verdict that fires on almost the same cases."""
+    fired = condition.holds_over(table)
+    for bullet in active:
+        if bullet.condition and bullet.verdict == condition.verdict:
+            other = bullet.condition.holds_over(table)
+            both, either = int((fired & other).sum()), int((fired | other).sum())
+            if either and both / either >= _SAME_CASES:
+                return bullet
+    return None
+
+
+def _without_largest(condition: Condition, table: CaseTable, fields: Fields) -> CaseTable | None:
+    """The cases without the large supporters of a rule, and without those in its own `fields`.
+
+    None if that excludes no case: no customer or merchant is known, or none is large.
+    """
+    supports = condition.holds_over(table) & (table.fraud == (condition.verdict == DECLINE))
+    excluded: dict[str, set[Scalar]] = {}
+    for name in (name for name in table.field_names if is_entity(name, table)):
+        entities = [c.fields.get(name) for c, s in zip(table, supports, strict=True) if s]
+        counts = Counter(entity for entity in entities if entity is not None)
+        if len(counts) > 1:
+            average = counts.total() / len(counts)
+            least = max(1.0, _LARGE_SHARE * counts.total(), _LARGE_FACTOR * average)
+            large: set[Scalar] = {entity for entity, n in counts.items() if n > least}
+            excluded[name] = large | ({fields[name]} if name in fields else set())
+    if not any(excluded.values()):
+        return None
+    return CaseTable(
+        case
+        for case in table
+        if not any(case.fields.get(name) in values for name, values in excluded.items())
+    )

@@ -1,0 +1,146 @@
+"""The tables of the documentation: complete, and with the defaults and keys that the code has."""
+
+import json
+import re
+import shlex
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pages import DOCS, README, commands, keys_in, options_of, table
+from project_paths import ROOT
+from typer.testing import CliRunner
+
+from acegraph.graph.cli.main import app
+from acegraph.nodes import Curator
+from acegraph.nodes.evidence.proof_levels import GATES
+from acegraph.nodes.evidence.scorecard import SCORECARD
+from acegraph.nodes.selector.scoring import RELAXATION
+from acegraph.state import AceContext
+from acegraph.state.values.cases import EVIDENCE_WINDOW
+
+BY_NAME = {page.name: page for page in DOCS}
+CLI = BY_NAME["docs/cli.md"]
+LEARNING = BY_NAME["docs/learning.md"]
+QUICKSTART = BY_NAME["docs/quickstart.md"]
+
+
+def test_every_command_has_its_section() -> None:
+    assert set(CLI.sections("acegraph ")) == set(commands())
+
+
+@pytest.mark.parametrize("name", commands())
+def test_a_section_has_every_option_with_its_default(name: str) -> None:
+    section, options = CLI.sections("acegraph ")[name], options_of(commands()[name])
+    rows = table(section, "option")
+    assert set(re.findall(r"--[\w-]+", " ".join(cell for cell, *_ in rows))) == set(options)
+    for cell, meaning, default in rows:
+        if "(#common-options)" not in meaning:
+            for option in re.findall(r"`(--[\w-]+)", cell):
+                check_default(options[option].default, default)
+
+
+def check_default(default: object, said: str) -> None:
+    if isinstance(default, bool):
+        assert said == ("on" if default else "off")
+    elif said.startswith("`"):
+        assert str(default) == said.strip("`")
+    else:  # said in words, or none
+        assert default in (None, ""), (default, said)
+
+
+def test_the_common_options_are_what_the_commands_say() -> None:
+    known = [options_of(command) for command in commands().values()]
+    for cell, _, said in table(CLI.text.split("## Common options")[1], "option"):
+        name = re.findall(r"--[\w-]+", cell)[0]
+        defaults = {str(options[name].default) for options in known if name in options}
+        if name not in ("--label", "--text"):  # None stands for these names
+            assert {said.strip("`")} == defaults - {"None"} or said in ("", "off"), name
+
+
+def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
+    sections = CLI.sections("acegraph ")
+    for line in (
+        "train cards.csv --label is_fraud --json",
+        """decide '{"amount": 40, "hour": 15}' --id order-1 --json""",
+        "feedback order-1 DECLINE --json",
+        "labels --json",
+        "review --json",
+        "challenge 1 cards.csv --label is_fraud --json",
+        "read cards.csv --label is_fraud --json",
+        "doctor --json",
+        "verify --json",
+        "replay order-1 --json",
+        "playbook list --json",
+        "playbook history --json",
+        "playbook diff 0 --json",
+        "erase --decision order-1 --json",
+        "playbook purge --source feedback --json",
+        "playbook rollback 0 --json",
+    ):
+        words = shlex.split(line)
+        name = " ".join(words[:2]) if words[0] == "playbook" else words[0]
+        assert keys_in(sections[name]) == set(printed_object(words)), line
+    words = shlex.split("compare cards.csv --label is_fraud --no-baselines --json")
+    compared = printed_object(words)
+    assert keys_in(sections["compare"]) == set(compared)
+    assert keys_in(sections["compare"], "figure") >= set(compared["modes"]["vanilla"])
+    labels = printed_object(["feedback", "--file", "chargebacks.csv", "--json"])
+    assert keys_in(sections["feedback"], "key of a file") == set(labels)
+
+
+def printed_object(words: Sequence[str]) -> Mapping[str, Any]:
+    done = CliRunner().invoke(app, list(words))
+    assert done.exit_code == 0, (words, done.output, done.exception)
+    printed = json.loads(done.stdout)
+    return printed[0] if isinstance(printed, list) else printed
+
+
+def test_every_setting_is_listed_with_its_default() -> None:
+    rows = table(LEARNING.text, "setting")
+    listed = {
+        name: said
+        for cells in rows
+        for name, said in zip(
+            re.findall(r"`(\w+)`", cells[0]),
+            re.findall(r"`([^`]+)`", cells[-1]) or [""] * 9,
+            strict=False,
+        )
+    }
+    assert listed.keys() == AceContext.model_fields.keys()
+    settings = AceContext().model_dump()
+    for name, said in listed.items():
+        assert said == ("" if isinstance(settings[name], dict | list) else text_of(settings[name]))
+
+
+def text_of(value: object) -> str:
+    return "" if value is None else str(value)
+
+
+def test_every_extra_is_listed() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert keys_in(QUICKSTART.text, "extra") == set(project["optional-dependencies"])
+
+
+def test_the_levels_of_proof_are_those_of_the_code() -> None:
+    rows = table(LEARNING.text, "level")
+    assert [row[0].strip("`") for row in rows] == list(GATES)
+    for name, *figures in rows:
+        gate = GATES[name.strip("`")]
+        wanted = list(vars(gate).values())[:6] if gate else []
+        assert [float(figure) for figure in figures if figure] == wanted
+
+
+def test_the_figures_in_sentences_are_those_of_the_code() -> None:
+    window, words = f"{EVIDENCE_WINDOW:,}", " ".join(LEARNING.text.split())
+    assert f"Only the newest {window} labelled cases are evidence" in README.text
+    for sentence in (
+        f"Only the newest {window} labelled cases are evidence",
+        f"It has {len(SCORECARD)} lines",
+        f"A playbook holds {Curator().capacity} active bullets",
+        f"more than {Curator().similarity_threshold} alike",
+        f">= {RELAXATION} of it",
+    ):
+        assert sentence in words

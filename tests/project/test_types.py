@@ -1,0 +1,71 @@
+"""The state is typed: a key that it does not have is an error of the type checker."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from project_paths import ROOMS, ROOT
+
+NODE = """
+from acegraph.state.run.schema import AceState, Update
+
+def node(state: AceState) -> Update:
+    return UPDATE
+"""
+UPDATES = {
+    "right": '{"decision": "APPROVE", "risk_score": 0.1}',
+    "misspelt": '{"decison": "APPROVE"}',
+    "mistyped": '{"risk_score": "high"}',
+    "misread": '{"warnings": [state["case"]["txet"]]}',
+}
+# Other people's packages have no say in whether our keys exist, and take half a minute to read.
+CONFIG = """
+[mypy]
+strict = true
+[mypy-langgraph.*,langchain_core.*,pydantic.*,numpy.*,sqlalchemy.*]
+follow_imports = skip
+"""
+
+
+@pytest.fixture(scope="module")
+def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """What mypy says of a node that returns each of the updates."""
+    folder: Path = tmp_path_factory.mktemp("types")
+    package = folder / "path" / "acegraph"
+    package.mkdir(parents=True)
+    for room in ROOMS:
+        (package / room).symlink_to(ROOT / room)
+    (folder / "mypy.ini").write_text(CONFIG)
+    for name, update in UPDATES.items():
+        (folder / f"{name}.py").write_text(NODE.replace("UPDATE", update))
+    files = [f"{name}.py" for name in UPDATES]
+    done = subprocess.run(
+        [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", *files],
+        cwd=folder,
+        env={"MYPYPATH": str(folder / "path"), "PATH": "/usr/bin:/bin"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert not done.stderr, done.stderr
+    return {
+        name: "\n".join(line for line in done.stdout.splitlines() if line.startswith(f"{name}.py"))
+        for name in UPDATES
+    }
+
+
+def test_a_key_of_the_state_passes(complaints: dict[str, str]) -> None:
+    assert complaints["right"] == ""
+
+
+def test_a_misspelt_key_is_a_type_error(complaints: dict[str, str]) -> None:
+    assert 'Extra key "decison" for TypedDict "AceState"' in complaints["misspelt"]
+
+
+def test_a_value_of_another_type_is_a_type_error(complaints: dict[str, str]) -> None:
+    assert "Incompatible types" in complaints["mistyped"]
+
+
+def test_a_misspelt_key_inside_the_state_is_a_type_error(complaints: dict[str, str]) -> None:
+    assert 'TypedDict "CaseData" has no key "txet"' in complaints["misread"]
