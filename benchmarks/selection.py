@@ -81,7 +81,7 @@ def measure(size: int) -> dict[str, float]:
 
 
 def measure_rules(size: int, vectors: Any, query: Any) -> dict[str, float]:
-    """The figures for bullets with conditions of three comparisons, of which one in twenty holds."""
+    """The figures for bullets with a condition of three comparisons; one in twenty holds."""
     playbook = playbook_of(bullets_of(size, size, rules=True), vectors)
     matrix = playbook.view(NODE).node_bullets.matrix(Embedded.model)
     assert matrix is not None
