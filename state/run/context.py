@@ -22,54 +22,82 @@ class Weights(TypedDict):
 class AceContext(BaseModel):
     """The settings of a run."""
 
-    model_config = ConfigDict(
-        frozen=True, extra="forbid", allow_inf_nan=False, use_attribute_docstrings=True
-    )
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    mode: Mode = "offline_online"
-    """`vanilla` shows no bullets, `offline_online` all, `online` only online bullets."""
-    node: str = Field("fraud_detection", min_length=1)
-    """The agent node whose bullets are used."""
-    n_bullets: int = Field(5, ge=0, le=50)
-    """How many bullets the agent sees at most."""
-    source: Literal["offline", "online"] | None = None
-    """The source of the bullets that are used; empty: the mode decides."""
-    learn: bool | None = None
-    """Whether counters change and mistakes are learned from; empty: the mode decides."""
-    learn_as: Literal["offline", "online"] = "online"
-    """The source written on bullets that this run learns."""
-    learn_every: int = Field(0, ge=0)
-    """Also learn from every k-th right decision; 0: from none."""
-    credit: Literal["part", "selected"] = "part"
-    """Whether an outcome counts for the bullets that had a part in it, or for all selected ones."""
-    quality_threshold: float = Field(0.3, ge=0, le=1)
-    """Minimum success rate (stage 2)."""
-    semantic_threshold: float | None = Field(None, ge=-1, le=1)
-    """Minimum cosine (stage 3); empty: that of the embedding model."""
-    diversity_weight: float = Field(0.15, ge=0)
-    """Weight of the diversity bonus (stage 5)."""
-    weights: Weights = Weights(quality=0.3, semantic=0.4, thompson=0.3)
-    """What success rate, cosine and Thompson draw weigh in the score (stage 4)."""
-    agent_model: str | None = None
-    """Chat model of the agent; empty: the default."""
-    judge_model: str | None = None
-    """Chat model of the judge; empty: the default."""
-    reflector_model: str | None = None
-    """Chat model of the reflector; empty: the default."""
-    embedding_model: str | None = None
-    """Embedding model; empty: the default."""
-    seed: int = Field(0, ge=0)
-    """Seed of the Thompson draws."""
-    redact: list[str] = Field(default_factory=list)
-    """Fields whose values are replaced before anything is stored or learned."""
-    challenger: int | None = Field(None, ge=0)
-    """A version of the playbook that also decides, in shadow; its decision counts nothing."""
-    explore: float = Field(0.0, ge=0, le=1)
-    """The share of would-be declines that is let through for review."""
-    review_from: float = Field(0.4, ge=0, le=1)
-    """With review: the lowest risk at which a person is asked; without a decision always."""
-    review_to: float = Field(0.6, ge=0, le=1)
-    """With review: the highest risk at which a person is asked."""
+    mode: Mode = Field(
+        "offline_online",
+        description="`vanilla` shows no bullets, `offline_online` all, `online` online ones.",
+    )
+    node: str = Field(
+        "fraud_detection", min_length=1, description="The agent node whose bullets are used."
+    )
+    n_bullets: int = Field(5, ge=0, le=50, description="How many bullets the agent sees at most.")
+    source: Literal["offline", "online"] | None = Field(
+        None, description="The source of the bullets that are used; empty: the mode decides."
+    )
+    learn: bool | None = Field(
+        None,
+        description="Whether to count outcomes and learn from mistakes; empty: the mode decides.",
+    )
+    learn_as: Literal["offline", "online"] = Field(
+        "online", description="The source written on bullets that this run learns."
+    )
+    learn_every: int = Field(
+        0, ge=0, description="Also learn from every k-th right decision; 0: from none."
+    )
+    credit: Literal["part", "selected"] = Field(
+        "part",
+        description="Credit the bullets that had a part in the decision, or all selected ones.",
+    )
+    quality_threshold: float = Field(0.3, ge=0, le=1, description="Minimum success rate (stage 2).")
+    semantic_threshold: float | None = Field(
+        None,
+        ge=-1,
+        le=1,
+        description="Minimum cosine (stage 3); empty: that of the embedding model.",
+    )
+    diversity_weight: float = Field(
+        0.15, ge=0, description="Weight of the diversity bonus (stage 5)."
+    )
+    weights: Weights = Field(
+        Weights(quality=0.3, semantic=0.4, thompson=0.3),
+        description="What success rate, cosine and Thompson draw weigh in the score (stage 4).",
+    )
+    agent_model: str | None = Field(
+        None, description="Chat model of the agent; empty: the default."
+    )
+    judge_model: str | None = Field(
+        None, description="Chat model of the judge; empty: the default."
+    )
+    reflector_model: str | None = Field(
+        None, description="Chat model of the reflector; empty: the default."
+    )
+    embedding_model: str | None = Field(None, description="Embedding model; empty: the default.")
+    seed: int = Field(0, ge=0, description="Seed of the Thompson draws.")
+    redact: list[str] = Field(
+        default_factory=list,
+        description="Fields whose values are replaced before anything is stored or learned.",
+    )
+    challenger: int | None = Field(
+        None,
+        ge=0,
+        description="A version of the playbook that decides in shadow; it counts nothing.",
+    )
+    explore: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="The share of would-be declines that is let through for review.",
+    )
+    review_from: float = Field(
+        0.4,
+        ge=0,
+        le=1,
+        description="With review: a person is asked from this risk on, and where undecided.",
+    )
+    review_to: float = Field(
+        0.6, ge=0, le=1, description="With review: the highest risk at which a person is asked."
+    )
 
     if not TYPE_CHECKING:  # type checkers see the generated signature
 
