@@ -7,8 +7,10 @@ sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with
 import os
 
 from acegraph.graph.build import create_ace_graph
+from acegraph.graph.server.checkpoints import shut_server_folder
 from acegraph.state import BulletPlaybook
 
+shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
 graph = create_ace_graph(playbook=_playbook).compile(name="ace")
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")

@@ -3,7 +3,6 @@
 It imports the state room, never the graph. Each name is imported on first use.
 """
 
-import logging
 from typing import TYPE_CHECKING
 
 from acegraph.state.lazy import later
@@ -39,7 +38,6 @@ _HOMES = {
     "state.run.schema": "Reflection",
 }
 __getattr__ = later(__name__, _HOMES)
-logging.getLogger(__name__).addHandler(logging.NullHandler())  # silent unless the host listens
 
 __all__ = [
     "Backtest",

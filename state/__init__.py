@@ -4,6 +4,7 @@ It imports nothing of `nodes` and `graph`. Names that take time to load (the dat
 LangGraph) are imported when they are first used.
 """
 
+import logging
 from typing import TYPE_CHECKING
 
 from acegraph.state.errors import (
@@ -74,6 +75,8 @@ _HOMES = {
     "state.run.schema": "AceInput AceOutput AceState",
 }
 __getattr__ = later(__name__, _HOMES)
+# Silent unless the host listens; every room imports this one.
+logging.getLogger("acegraph").addHandler(logging.NullHandler())
 
 __all__ = ["APPROVE", "DECLINE", "Verdict", "other", "parse_verdict"]
 __all__ += ["Fields", "Scalar", "Transaction", "as_utc", "clean_text"]

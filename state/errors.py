@@ -21,6 +21,21 @@ AceError
     └── BudgetSpent           the model was not asked: the budget of the run is spent
 """
 
+_QUOTED = 60
+
+
+def quoted(value: object) -> str:
+    """A value as an error message may repeat it: not more than 60 characters of it.
+
+    >>> quoted("maybe"), len(quoted("x" * 100_000))
+    ("'maybe'", 65)
+    """
+    try:
+        text = repr(value)
+    except ValueError:  # a whole number of thousands of digits
+        return f"a {type(value).__name__}"
+    return text if len(text) <= _QUOTED + 2 else f"{text[: _QUOTED + 1]}...{text[-1]}"
+
 
 class AceError(Exception):
     """The base of all errors; a message says what was wanted, what was found, what to do."""

@@ -16,7 +16,6 @@ from acegraph.graph.cli.console import (
     Concurrency,
     PlaybookUrl,
     ShuffleLabels,
-    err,
     lasting,
     print_experiment,
     print_json,
@@ -24,6 +23,7 @@ from acegraph.graph.cli.console import (
     refuse_others,
     say,
     takes_groups,
+    warn,
 )
 from acegraph.state import InvalidSettings
 
@@ -131,9 +131,8 @@ class PictureOptions:
         """Refuse, before any work is done, pictures that cannot be drawn or written."""
         from acegraph.graph.experiments.pictures import check_picture
 
-        for path in (self.picture, self.pictures / "all.png" if self.pictures else None):
-            if path:
-                check_picture(path)
+        for path in filter(None, (self.picture, self.pictures and self.pictures / "all.png")):
+            check_picture(path)
 
     def draw(self, experiment: "Experiment") -> None:
         """Write the pictures that were asked for."""
@@ -144,7 +143,7 @@ class PictureOptions:
         if self.pictures:
             draw_all(experiment, self.pictures)
         for path in filter(None, (self.picture, self.pictures)):
-            err.print(f"Pictures: {path}", highlight=False)
+            warn(f"Pictures: {path}")
 
 
 @takes_groups
@@ -155,8 +154,7 @@ def compare(
     columns: Columns,
     splitting: SplitOptions,
     challenger: Annotated[
-        int | None,
-        typer.Option(help="Compare this version of --playbook with today's instead."),
+        int | None, typer.Option(help="Compare this version of --playbook with today's instead.")
     ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     options: ExperimentOptions,
@@ -172,9 +170,21 @@ def compare(
         refuse_others(command, "--challenger", (*applies, "as_json"))
         shared = {"costs": options.costs, "playbook": playbook, "as_json": as_json}
         challenge(version=challenger, file=files.file, **vars(columns), **shared)
-        return
-    others = [name for name in command.params if name != "playbook"]
-    refuse_others(command, "compare without --challenger", others)
+    else:
+        others = [name for name in command.params if name != "playbook"]
+        refuse_others(command, "compare without --challenger", others)
+        _compare_modes(files, columns, splitting, options, drawing, as_json=as_json)
+
+
+def _compare_modes(
+    files: ComparedFiles,
+    columns: Columns,
+    splitting: SplitOptions,
+    options: ExperimentOptions,
+    drawing: PictureOptions,
+    *,
+    as_json: bool,
+) -> None:
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.nodes.models.providers import chat_model

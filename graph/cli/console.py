@@ -9,6 +9,7 @@ from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
+from unicodedata import category
 
 import typer
 from rich import progress
@@ -18,6 +19,7 @@ from rich.text import Text
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
+from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Item
@@ -28,12 +30,9 @@ if TYPE_CHECKING:
 
 DEFAULT_URL: Final = "sqlite:///ace.db"
 _ROWS_TRIED: Final = 200
-"""How many rows of a file are tried before it is said that nothing can be read from it."""
+"""Rows of a file that are tried before it is reported that nothing can be read from it."""
 _PAGE: Final = 100
-"""Characters in a line of a table, at least: in fewer, rich would cut figures off."""
-_UNSEEN: Final = re.compile(
-    r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]"
-)
+"""The least width of a table in characters; in a narrower one rich would cut figures off."""
 
 out = Console()
 err = Console(stderr=True)
@@ -49,6 +48,14 @@ Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
 ]
+Redact = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--redact",
+        envvar="ACE_REDACT",
+        help="A field whose value is never stored; may be given several times.",
+    ),
+]
 ShuffleLabels = Annotated[
     bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
 ]
@@ -56,7 +63,7 @@ ShuffleLabels = Annotated[
 
 @dataclass(frozen=True)
 class Columns:
-    """Options: which columns of a labelled file hold what."""
+    """Options of several commands: which columns of a labelled file hold what."""
 
     label: Annotated[
         str | None, typer.Option(help="Column or key of the right answer (else: answer).")
@@ -76,13 +83,11 @@ class Columns:
         """The labelled cases of a file; a file that nothing can be read from is reported."""
         from acegraph.graph.data.files import load_dataset
 
-        query = self.text or (None if self.label else "query")
-        items = load_dataset(
-            file, query=query, answer=self.label or "answer", positive=self.positive
-        )
+        answer, query = self.label or "answer", self.text or (None if self.label else "query")
+        items = load_dataset(file, query=query, answer=answer, positive=self.positive)
         first = [Transaction.of(item["query"]) for item in items[:_ROWS_TRIED]]
         if not any(map(read_fields, first)):
-            err.print(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
+            warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
         return items
 
 
@@ -92,16 +97,16 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     Typer reads a signature in which the fields of each group stand in the place of the group. The
     command gets the groups.
     """
-    parameters = inspect.signature(command, eval_str=True).parameters
-    types: dict[str, type] = {name: option.annotation for name, option in parameters.items()}
-    groups = {name: group for name, group in types.items() if is_dataclass(group)}
-    options = [
-        option.replace(kind=inspect.Parameter.KEYWORD_ONLY)
-        for name, parameter in parameters.items()
-        for option in (
-            inspect.signature(groups[name]).parameters.values() if name in groups else [parameter]
-        )
-    ]
+    parameters = inspect.signature(command, eval_str=True).parameters.values()
+    groups: dict[str, type] = {
+        parameter.name: parameter.annotation
+        for parameter in parameters
+        if isinstance(parameter.annotation, type) and is_dataclass(parameter.annotation)
+    }
+    options: list[inspect.Parameter] = []
+    for parameter in parameters:
+        group = groups.get(parameter.name)
+        options += inspect.signature(group).parameters.values() if group else [parameter]
 
     @wraps(command)
     def run(**values: object) -> None:
@@ -109,8 +114,23 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
             values[name] = group(**{field.name: values.pop(field.name) for field in fields(group)})
         command(**values)
 
-    run.__dict__["__signature__"] = inspect.Signature(options)
+    by_name = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
+    run.__dict__["__signature__"] = inspect.Signature(by_name)
     return run
+
+
+def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
+    """Say which names to redact are no field of any row: most likely they are misspelt."""
+    from acegraph.state.ledger.redaction import unmatched
+
+    left = list(redact)
+    for item in items:
+        if not left:
+            return
+        transaction = Transaction.of(item["query"])
+        left = unmatched(left, read_fields(transaction), transaction.text)
+    if left:
+        warn(f"redact: no row has a field called {', '.join(left)}")
 
 
 def refuse_others(context: typer.Context, beside: str, applies: Sequence[str]) -> None:
@@ -164,8 +184,11 @@ def existing(url: str) -> str:
 def place_of(url: str) -> str:
     """The URL, if a playbook can be there; else it is refused."""
     file = file_of(url)
+    if file is not None and shown_url(url) != url:
+        raise InvalidSettings(f"a playbook in a file has no password or option, as {DEFAULT_URL}")
     if file is None and (url.startswith("sqlite:") or "://" not in url):
-        hint = f"; did you mean sqlite:///{url}?" if url and ":" not in url else ""
+        is_path = re.fullmatch(r"[\w./-]+", url)  # anything else may hold a password
+        hint = f"; did you mean sqlite:///{url}?" if is_path else ""
         raise InvalidSettings(f"a command needs a playbook in a file, as {DEFAULT_URL}{hint}")
     if file is not None and not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for the playbook {url}")
@@ -210,14 +233,27 @@ def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
         yield of_seed
 
 
-def visible(text: str) -> str:
+def visible(text: str, keep: str = "\n\t") -> str:
     """A text that cannot steer a terminal: invisible characters are written out, as in JSON."""
-    return _UNSEEN.sub(lambda match: f"\\u{ord(match[0]):04x}", text)
+    if text.isprintable():
+        return text
+    is_seen = {c: c.isprintable() or c in keep or category(c) == "Zs" for c in set(text)}
+    return "".join(c if is_seen[c] else json.dumps(c)[1:-1] for c in text)
+
+
+def one_line(text: str) -> str:
+    """A visible text on one line: a value with a line break cannot pass for a line of ours."""
+    return visible(text, keep="\t")
 
 
 def say(text: str) -> None:
     """Print one line for people, without any markup: transactions may hold brackets."""
-    typer.echo(visible(text))
+    typer.echo(one_line(text))
+
+
+def warn(text: str) -> None:
+    """Print one line on standard error."""
+    typer.echo(one_line(text), err=True)
 
 
 def say_curation(curation: "Curation") -> None:

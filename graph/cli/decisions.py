@@ -2,7 +2,7 @@
 
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final, cast
 
 import typer
 
@@ -10,6 +10,7 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
+    Redact,
     lasting,
     parse_transaction,
     print_json,
@@ -18,10 +19,13 @@ from acegraph.graph.cli.console import (
     say_curation,
 )
 from acegraph.state import InvalidSettings, Transaction, parse_verdict
+from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.state import Mode
+    from acegraph.state import AceOutput, Mode
 
+_UNDECIDED: Final = 3
+"""The exit code of `decide` where there is no decision."""
 _FEW: Final = 5
 """Unknown decision ids that are named; the others are only counted."""
 
@@ -39,14 +43,15 @@ def decide(
         str, typer.Option(help="vanilla, offline_online or online.")
     ] = "offline_online",
     learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
+    redact: Redact = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
-    """Decide on one transaction with the bullets of a playbook."""
+    """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided."""
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
-    context = AceContext(mode=_mode(mode), learn=learn and None)
+    context = AceContext(mode=_mode(mode), learn=learn and None, redact=redact or [])
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
@@ -56,16 +61,24 @@ def decide(
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if as_json:
         print_json(dict(result))
-        return
+    else:
+        _say_decision(cast("AceOutput", result))
+        if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
+            say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
+    if result["decision"] == UNDECIDED:
+        raise typer.Exit(_UNDECIDED)
+
+
+def _say_decision(result: "AceOutput") -> None:
     risk = result["risk_score"]
     say(result["decision"] + (f"  risk {risk:.2f}" if risk is not None else ""))
     for reason in result["reasons"]:
         say(f"  - {reason}")
     if result["undecided"]:
         say(f"  undecided: {result['undecided']}")
+    for warning in result["warnings"]:
+        say(f"  warning: {warning}")
     say(f"verdict: {result['verdict']}   decision id: {result['decision_id']}")
-    if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
-        say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
 
 
 def feedback(

@@ -1,4 +1,4 @@
-"""`acegraph read`, `doctor` and `graph`: what is read, what is set up, what the graph is."""
+"""`acegraph read`, `schema`, `doctor`, `graph`: what is read, expected, set up and drawn."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -57,6 +57,41 @@ def doctor(
             say(f"{finding.level:8} {finding.name:18} {finding.text}")
     if any(finding.level == "problem" for finding in findings):
         raise typer.Exit(1)
+
+
+def schema(
+    as_schema: Annotated[
+        bool, typer.Option("--json-schema", help="Print a JSON Schema to check payments with.")
+    ] = False,
+    as_pydantic: Annotated[
+        bool, typer.Option("--pydantic", help="Print the source of a pydantic model.")
+    ] = False,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Show the fields that a playbook expects: kind, usual values, and the bullets that use them.
+
+    A payment without a required field may stay undecided. Check payments with the exported schema.
+    """
+    from acegraph.graph.cli.tables import schema_table
+    from acegraph.graph.operations.schema import expected_fields, json_schema, pydantic_source
+    from acegraph.state import AceContext
+
+    node = AceContext().node
+    with lasting(playbook, must_exist=True) as book:
+        if as_schema:
+            print_json(json_schema(book, node))
+        elif as_pydantic:
+            typer.echo(pydantic_source(book, node), nl=False)
+        elif fields := expected_fields(book, node):
+            if as_json:
+                print_json([asdict(field) for field in fields])
+            else:
+                print_table(schema_table(fields))
+        elif as_json:
+            print_json([])
+        else:
+            say("too few labelled cases yet: the playbook does not know which fields are usual")
 
 
 @takes_groups

@@ -1,5 +1,6 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,6 +12,7 @@ from acegraph.graph.cli.console import (
     Columns,
     Concurrency,
     PlaybookUrl,
+    Redact,
     ShuffleLabels,
     lasting,
     print_experiment,
@@ -20,11 +22,11 @@ from acegraph.graph.cli.console import (
     progress_bar,
     say,
     takes_groups,
+    warn_of_misspelt,
 )
+from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from acegraph.graph.training.pipeline import TrainingReport
     from acegraph.state import Bullet
 
@@ -41,16 +43,20 @@ def train(
     max_tokens: Annotated[
         int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
     ] = None,
+    redact: Redact = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
     from acegraph.graph.training.pipeline import TrainingPipeline
+    from acegraph.state import AceContext
 
     items = columns.load(file)
+    warn_of_misspelt(redact or (), items)
     with lasting(playbook) as book, progress_bar() as progress:
         pipeline = TrainingPipeline(
             book,
+            context=AceContext(redact=redact or []),
             progress=progress(None),
             concurrency=concurrency,
             max_calls=max_calls,
@@ -59,15 +65,16 @@ def train(
         try:
             report = pipeline.train_online(items) if online else pipeline.train_offline(items)
         except KeyboardInterrupt:
-            say(
-                f"interrupted; what was learned so far is kept in {playbook}; run it again to go on"
-            )
+            kept = f"what was learned so far is kept in {shown_url(playbook)}"
+            say(f"interrupted; {kept}; run it again to go on")
             raise
         bullets = book.get_bullets_for_node(pipeline.context.node)
     if as_json:
         print_json(report.to_json())
     else:
         _say_training(report, bullets, playbook)
+    if report.failed:
+        raise typer.Exit(1)
 
 
 def _say_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playbook: str) -> None:
@@ -75,8 +82,10 @@ def _say_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playboo
 
     say(
         f"{report.cases} case(s), {report.mistakes} mistake(s), {report.bullets_added} bullet(s) "
-        f"added, {report.bullets_active} active in {playbook}"
+        f"added, {report.bullets_active} active in {shown_url(playbook)}"
     )
+    if report.failure:
+        say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:
         say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
     print_usage()
@@ -87,6 +96,8 @@ def _say_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playboo
             "Nothing was learned: this playbook learned from all of these cases before, and does "
             "so once. Another --playbook starts anew."
         )
+    elif report.failed:
+        say("Nothing was learned: the models failed.")
     else:
         say("Nothing was learned: no rule did better than chance explains.")
 

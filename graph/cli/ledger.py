@@ -13,10 +13,11 @@ from acegraph.graph.cli.console import (
     existing,
     field_and_value,
     lasting,
+    place_of,
     print_json,
     say,
 )
-from acegraph.state import InvalidInput
+from acegraph.state.database.places import shown_url
 
 
 def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -30,9 +31,9 @@ def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None
     elif findings:
         for finding in findings:
             say(finding)
-        say(f"{len(findings)} finding(s) in {playbook}")
+        say(f"{len(findings)} finding(s) in {shown_url(playbook)}")
     else:
-        say(f"clean: every row and every counter of {playbook} is as the ledger says")
+        say(f"clean: every row and every counter of {shown_url(playbook)} is as the ledger says")
     if findings:
         raise typer.Exit(1)
 
@@ -74,7 +75,7 @@ def prune(
     before = as_past(decisions_before)
     with lasting(playbook, must_exist=True) as book:
         count = remove(book, before)
-    say(f"{count} decision(s) removed from {playbook}; the bullets keep their counters")
+    say(f"{count} decision(s) removed from {shown_url(playbook)}; the bullets keep their counters")
 
 
 def backup(
@@ -91,7 +92,7 @@ def backup(
         back_up(book, file)
     findings = _damage(f"sqlite:///{file}")
     more = f", and {len(findings) - 1} more: see 'acegraph verify'" if len(findings) > 1 else ""
-    say(f"{playbook} written to {file}: {findings[0] + more if findings else 'clean'}")
+    say(f"{shown_url(playbook)} written to {file}: {findings[0] + more if findings else 'clean'}")
     if findings:
         raise typer.Exit(1)
 
@@ -101,14 +102,10 @@ def restore(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Bring a backup into a new, empty database: SQLite or PostgreSQL."""
-    from acegraph.state.database.copy import copy_ledger
-    from acegraph.state.database.open import open_database
+    from acegraph.state.maintenance.backup import restore as bring_back
 
-    if not file.is_file():
-        raise InvalidInput(f"{file}: no such file")
-    with closing(open_database(f"sqlite:///{file}")) as source, lasting(playbook) as book:
-        copy_ledger(source, book.database)
-    say(f"{file} restored into {playbook}")
+    bring_back(file, place_of(playbook))
+    say(f"{file} restored into {shown_url(playbook)}")
 
 
 def _damage(url: str) -> list[str]:
@@ -139,8 +136,11 @@ def erase(
     with lasting(playbook, must_exist=True) as book:
         erased = remove(book, decision or (), field_and_value(entity) if entity else None)
     if as_json:
-        print_json({"cases": erased.cases, "texts": erased.texts})
+        print_json({"cases": erased.cases, "texts": erased.texts, "left": erased.left})
         return
-    say(f"{len(erased.cases)} transaction(s) erased from {playbook}; counters and labels stay")
+    count, place = len(erased.cases), shown_url(playbook)
+    say(f"{count} transaction(s) erased from {place}; counters and labels stay")
     if erased.texts:
-        say(f"{erased.texts} bullet(s), lesson(s) or entries of the history repeated them: cleaned")
+        say(f"{erased.texts} other row(s) repeated something of them: cleaned")
+    if erased.left:
+        say(f"{erased.left} id(s) of decisions or source(s) of labels hold the value, and stay")

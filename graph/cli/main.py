@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook, review
-from acegraph.graph.cli.console import err, say, visible
+from acegraph.graph.cli.console import err, one_line, say
 from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -23,7 +23,14 @@ app = typer.Typer(
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
     "Decide": (decisions.decide, decisions.feedback, decisions.labels, review.review),
     "Learn and measure": (learning.demo, learning.train, comparison.compare, comparison.challenge),
-    "Look": (inspection.read, inspection.graph, inspection.doctor, ledger.verify, ledger.replay),
+    "Look": (
+        inspection.read,
+        inspection.schema,
+        inspection.graph,
+        inspection.doctor,
+        ledger.verify,
+        ledger.replay,
+    ),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
 for panel, commands in COMMANDS.items():
@@ -50,7 +57,7 @@ def main() -> None:
         sys.exit(app(standalone_mode=False) or 0)
     except (AceError, OSError, UnicodeEncodeError, _UsageError) as error:
         if message := _in_words(error):  # empty where the help was printed instead
-            message = visible(f"acegraph: {message}")
+            message = one_line(f"acegraph: {message}")
             err.print(message, markup=False, highlight=False, soft_wrap=True)
         sys.exit(2 if isinstance(error, (InvalidInput, OSError, ValueError, _UsageError)) else 1)
     except typer.Abort:

@@ -18,6 +18,7 @@ from acegraph.graph.cli.console import (
     say,
 )
 from acegraph.state import InvalidSettings, Status
+from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook, Difference
@@ -29,12 +30,17 @@ def reembed(
     ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
-    """Give the bullets of a playbook the vectors of another embedding model."""
-    from acegraph.graph.operations.reembed import reembed as give_vectors
+    """Fetch the vectors of all bullets anew, from the same embedding model or another one."""
+    from acegraph.graph.operations.reembed import replace_vectors
 
     with lasting(playbook, must_exist=True) as book:
-        count = give_vectors(book, model)
-        say(f"{count} bullet(s) in {playbook} have vectors of {book.embedding_model} now")
+        done = replace_vectors(book, model)
+        say(f"{done.bullets} bullet(s) in {book.url} have vectors of {book.embedding_model} now")
+        if done.replaced:
+            say(
+                f"{done.fetched} vector(s) of {done.dimensions} dimensions were fetched; the "
+                f"{done.replaced} stored before are gone; restart what uses this playbook now"
+            )
 
 
 BulletId = Annotated[str, typer.Argument(help="For example b7.")]
@@ -60,12 +66,12 @@ def list_bullets(
     if as_json:
         print_json({"version": version, "bullets": [bullet_json(b) for b in bullets]})
     elif bullets:
-        print_table(bullet_table(bullets, f"{playbook}, version {version}"))
+        print_table(bullet_table(bullets, f"{shown_url(playbook)}, version {version}"))
     else:
         hint = "yet; 'acegraph train FILE' learns some"
         if version:
             hint = "in use; 'acegraph playbook history' tells what became of them"
-        say(f"no bullets in {playbook} {hint}")
+        say(f"no bullets in {shown_url(playbook)} {hint}")
 
 
 @playbook_app.command("show")
@@ -164,9 +170,9 @@ def show_history(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -
     if as_json:
         print_json(entries)
     elif entries:
-        print_table(history_table(entries, playbook))
+        print_table(history_table(entries, shown_url(playbook)))
     else:
-        say(f"{playbook} has not changed yet")
+        say(f"{shown_url(playbook)} has not changed yet")
 
 
 @playbook_app.command("diff")
@@ -222,7 +228,11 @@ def purge_suspect(
         typer.Option(help="Of labels (chargeback, feedback, ...) or an imported file's name."),
     ] = None,
     entity: Annotated[
-        str | None, typer.Option(help="FIELD=VALUE: the labels of one customer or merchant.")
+        list[str] | None,
+        typer.Option(help="FIELD=VALUE: the labels of one customer or merchant. Repeatable."),
+    ] = None,
+    author: Annotated[
+        str | None, typer.Option(help="The bullets that this model wrote; labels stay.")
     ] = None,
     since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
     until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
@@ -231,14 +241,22 @@ def purge_suspect(
 ) -> None:
     """Take back labels, what they moved and the bullets from them; fit the rest again.
 
-    By source, entity, time, or several of them together.
+    By source, entities, time, or several of them together; or by the author of bullets.
     """
     from acegraph.graph.operations.purge import purge
 
-    pair = field_and_value(entity) if entity else None
+    pairs = [field_and_value(one) for one in entity or ()]
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         before = book.version
-        purged = purge(book, source, entity=pair, since=since, until=until, progress=progress(None))
+        purged = purge(
+            book,
+            source,
+            entities=pairs,
+            author=author,
+            since=since,
+            until=until,
+            progress=progress(None),
+        )
     if as_json:
         print_json(asdict(purged))
         return

@@ -23,10 +23,11 @@ from acegraph.graph.metrics.paired import accuracy_gained, mcnemar, p_words
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.state import Bullet, Difference
+from acegraph.state import Bullet, Difference, clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.operations.schema import ExpectedField
 
 _MODES: Final = {
     "vanilla": ("vanilla", "65-70"),
@@ -47,10 +48,15 @@ _BASELINES: Final = {
 }
 
 
+def _cell(text: str) -> str:
+    """A text that is neither markup nor more than one line, and cannot steer a terminal."""
+    return escape(" ".join(clean_text(text).split()))
+
+
 def _table(title: str, caption: str = "") -> Table:
     """An empty table without lines between columns, so that it fits a terminal."""
     return Table(
-        title=escape(title),
+        title=_cell(title),
         title_justify="left",
         caption=caption or None,
         caption_justify="left",
@@ -86,8 +92,7 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
     for mode, (label, expectation) in _MODES.items():
         if runs := experiment.modes.get(mode):
             against = _against(runs, experiment.vanilla_beside(mode))
-            last = [expectation] if expected else []
-            table.add_row(label, *_rate_cells(runs), against, *last)
+            table.add_row(label, *_rate_cells(runs), against, *([expectation] if expected else []))
     if experiment.baselines:
         table.add_section()
     for label, runs in _baselines(experiment):
@@ -106,7 +111,7 @@ def _rate_cells(runs: Sequence[Run]) -> list[str]:
     interval = f"[{_share(balanced.low)}, {_share(balanced.high)}]"
     return [
         _share(float(np.mean([accuracy(run) for run in runs]))),
-        escape(f"{_share(balanced.mean)} {interval}"),
+        _cell(f"{_share(balanced.mean)} {interval}"),
         _share(estimate("false_decline_rate", runs).mean),
         _share(estimate("missed_fraud_rate", runs).mean),
     ]
@@ -216,12 +221,12 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
         precision = "-" if record.precision is None else _share(record.precision)
         table.add_row(
             record.bullet.id,
-            escape(record.bullet.content),
+            _heuristic(record.bullet),
             record.bullet.status,
             str(record.fires),
-            escape(f"{precision} [{_share(low)}, {_share(high)}]"),
+            _cell(f"{precision} [{_share(low)}, {_share(high)}]"),
             str(record.marginal),
-            escape((record.last_hit or "-")[-12:]),
+            _cell((record.last_hit or "-")[-12:]),
         )
     return table
 
@@ -240,13 +245,21 @@ def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
         counters = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
         table.add_row(
             bullet.id,
-            escape(bullet.content),
+            _heuristic(bullet),
             bullet.source,
             bullet.status,
             *map(str, counters),
-            escape(_backtest(bullet)),
+            _cell(_backtest(bullet)),
         )
     return table
+
+
+def _heuristic(bullet: Bullet) -> str:
+    """The text of a bullet, and on a line of its own what it really tests, if that is not all."""
+    rule = bullet.condition.render() if bullet.condition else ""
+    return _cell(bullet.content) + (
+        f"\n= {_cell(rule)}" if rule not in ("", bullet.content) else ""
+    )
 
 
 def _backtest(bullet: Bullet) -> str:
@@ -255,12 +268,24 @@ def _backtest(bullet: Bullet) -> str:
     return bullet.proof if right is None or fires is None else f"{right}/{fires}"
 
 
+def schema_table(fields: "Sequence[ExpectedField]") -> Table:
+    """The fields that a playbook expects, as rows."""
+    table = _table("the fields that the playbook knows")
+    for column in ("field", "kind", "usual values", "", "used by"):
+        table.add_column(column)
+    for field in fields:
+        share = "required" if field.is_required else f"{field.share:.0%} have it"
+        row = (field.name, field.kind, field.values, share, ", ".join(field.bullets))
+        table.add_row(*map(_cell, row))
+    return table
+
+
 def reading_table(readings: Readings) -> Table:
     """The fields that the reader read, and where from."""
     table = _table("What was read")
     _add(table, "text", "field", "value", "read from")
     for reading in readings.read:
-        table.add_row(escape(reading.field), escape(reading.what), escape(reading.origin))
+        table.add_row(_cell(reading.field), _cell(reading.what), _cell(reading.origin))
     return table
 
 
@@ -273,7 +298,7 @@ def history_table(entries: Sequence[Mapping[str, object]], title: str) -> Table:
         when = str(entry["at"])[:16].replace("T", " ")
         facts = (entry["version"], when, entry["bullet"], entry["change"])
         texts = (entry["source"], entry["content"], entry["reason"])
-        table.add_row(*map(str, facts), *(escape(str(text)) for text in texts))
+        table.add_row(*map(str, facts), *(_cell(str(text)) for text in texts))
     return table
 
 
@@ -284,6 +309,6 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
     _add(table, "text", "heuristic")
     for difference in differences:
         bullet = difference.after or difference.before
-        content = escape(bullet.content if bullet else "")
+        content = _heuristic(bullet) if bullet else ""
         table.add_row(difference.bullet_id, difference.change, content)
     return table

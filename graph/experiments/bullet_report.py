@@ -60,9 +60,8 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
         alone = right & ~np.any(others, axis=0) if others else right
         hits = np.flatnonzero(right)
         last = ids[hits[-1]] if len(hits) else None
-        records.append(
-            BulletRecord(bullet, int(fired.sum()), int(right.sum()), int(alone.sum()), last)
-        )
+        counts = (int(fired.sum()), int(right.sum()), int(alone.sum()))
+        records.append(BulletRecord(bullet, *counts, last))
     return records
 
 
@@ -71,6 +70,7 @@ def bullet_json(bullet: Bullet) -> dict[str, object]:
     return {
         "id": bullet.id,
         "content": bullet.content,
+        "rule": bullet.condition.render() if bullet.condition else None,
         "status": bullet.status,
         "proof": bullet.proof,
         "source": bullet.source,

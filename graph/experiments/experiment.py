@@ -125,16 +125,9 @@ class Experiment:
 
     def _mode_json(self, name: str, runs: list[Run]) -> dict[str, object]:
         vanilla = self.vanilla_beside(name)
-        paired = mcnemar(runs, vanilla)
-        return {
-            **self._figures(runs),
-            "against_vanilla": {
-                "gained": paired.gained,
-                "lost": paired.lost,
-                "p_value": paired.p_value,
-                "balanced_accuracy": paired_difference(runs, vanilla).to_json(),
-            },
-        }
+        gain = paired_difference(runs, vanilla).to_json()
+        paired = {**asdict(mcnemar(runs, vanilla)), "balanced_accuracy": gain}
+        return {**self._figures(runs), "against_vanilla": paired}
 
     def _figures(self, runs: list[Run]) -> dict[str, object]:
         undecided = float(np.mean([run.undecided_rate for run in runs]))

@@ -16,6 +16,7 @@ from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, rel
 from acegraph.graph.metrics.rates import rolling_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet, InvalidSettings
+from acegraph.state.database.places import private_folder
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -47,7 +48,7 @@ def check_picture(path: Path) -> None:
     _canvas((1, 1))
     if path.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
         raise InvalidSettings(f"a picture is .png, .svg, .pdf or .jpg, not {path.name!r}")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent)
 
 
 def draw_learning_curves(
@@ -210,7 +211,7 @@ def _canvas(size: tuple[float, float]) -> "tuple[Figure, Axes]":
 
 def _finished(figure: "Figure", path: Path | None) -> "Figure":
     if path is not None:
-        path.parent.mkdir(parents=True, exist_ok=True)
+        private_folder(path.parent)
         with warnings.catch_warnings():
             # The font draws a letter that it lacks as a box; a warning about each adds nothing.
             warnings.filterwarnings("ignore", "Glyph .* missing from", UserWarning)

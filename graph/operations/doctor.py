@@ -18,11 +18,13 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, Form, InvalidSettings, ModelError
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
+from acegraph.state.database.places import shown_url
 
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[providers.Role, "embedding"]
 _OPENAI: Final = "https://api.openai.com/v1"
 _LOW_DISK_SPACE: Final = 1e9
+_PROBES: Final = ("acegraph", "a gift card at night")
 
 
 @dataclass(frozen=True)
@@ -127,7 +129,7 @@ def _check_chat_model(role: providers.Role, name: str, what: str, ask: bool) -> 
 def _check_embedder(name: str, what: str, ask: bool) -> Finding:
     model = providers.embedding_model(name)
     if ask:
-        (vector,) = finish(model.vectors(["acegraph"], BLOCKING))
+        vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # two, because they must differ
     what += f", {len(vector)} dimensions" if ask else ", not asked"
     if name in THRESHOLDS:
         return Finding("embedding", "ok", f"{what}, threshold {model.threshold}")
@@ -149,7 +151,9 @@ def database_findings(url: str) -> list[Finding]:
     """Check the database: its kind, schema and settings, its size, and the disk space left."""
     file = file_of(url)
     if file is not None and not file.exists():
-        return [Finding("database", "ok", f"none at {url} yet; the first decision makes one")]
+        return [
+            Finding("database", "ok", f"none at {shown_url(url)} yet; the first decision makes one")
+        ]
     try:
         database = open_database(url)
     except AceError as error:
@@ -157,6 +161,9 @@ def database_findings(url: str) -> list[Finding]:
     try:
         facts, problems = database.facts(), database.integrity()
         facts["database"] += f", schema {database.schema_version}"
+        database.check_writable()
+    except AceError as error:
+        return [Finding("database", "problem", str(error))]
     finally:
         database.close()
     free = disk_usage(file.parent).free if file is not None else 0

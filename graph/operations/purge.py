@@ -1,6 +1,7 @@
 """Purge: take back what a bad source brought in, and learn again without it (relearn.py)."""
 
 import logging
+from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
@@ -9,7 +10,12 @@ from acegraph.graph.operations.relearn import CannotRelearn, Progress, adopt, re
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import BulletPlaybook, clean_text
 from acegraph.state.ledger.events import PRUNED_PART, broken_by, stream
-from acegraph.state.maintenance.label_withdrawal import Purged, purge_filter, withdraw_labels
+from acegraph.state.maintenance.label_withdrawal import (
+    Entity,
+    Purged,
+    purge_filter,
+    withdraw_labels,
+)
 from acegraph.state.values.bullet import number_of
 
 logger = logging.getLogger(__name__)
@@ -20,20 +26,23 @@ def purge(
     source: str | None = None,
     by: str = "user",
     *,
-    entity: tuple[str, object] | None = None,
+    entity: Entity | None = None,
+    entities: Iterable[Entity] = (),
+    author: str | None = None,
     since: str | datetime | None = None,
     until: str | datetime | None = None,
     curator: Curator | None = None,
     progress: Progress = lambda what, done, total: None,
 ) -> Purged:
-    """Take back the labels and bullets of a source, an entity or a time.
+    """Take back the labels and bullets of a source, of entities or a time, or an author's bullets.
 
     Afterwards the playbook is as if they had never come: labels that came after them are learned
     from again. If that is impossible, `note` says why, and the other bullets stay in use with
-    weights that are fitted again.
+    weights that are fitted again. Several purges, in any order, do the same as one for all.
     """
-    source = _as_stored(source, playbook)
-    to_purge, note, copy = purge_filter(source, entity, since, until), "", None
+    everyone = (*entities, *([entity] if entity else ()))
+    to_purge = purge_filter(_as_stored(source, playbook), everyone, since, until, author)
+    note, copy = "", None
     with ExitStack() as stack:
         try:
             copy = relearn(playbook, to_purge, curator, progress)  # takes its time, and no lock
@@ -46,9 +55,9 @@ def purge(
             stack.enter_context(playbook.writing())
             note, copy = f"what was learned meanwhile is kept, not learned anew: {error}", None
         active_before = _active_ids(playbook)
-        purged = withdraw_labels(playbook, source, by, entity=entity, since=since, until=until)
+        purged = withdraw_labels(playbook, to_purge, by)
         if copy is None:
-            if purged.labels:  # too few may be left to fit the weights again
+            if purged.labels or author:  # too few may be left to fit the weights again
                 playbook.set_weights({b.id: None for b in playbook})
             for node in sorted({bullet.node for bullet in playbook}):
                 (curator or Curator()).tend(node, playbook)
@@ -65,8 +74,8 @@ def purge(
                 learned=tuple(learned),
             )
     counts = (purged.labels, len(purged.bullets), len(purged.restored), len(purged.learned))
-    text = "purge: %d labels withdrawn, bullets: %d retired, %d restored, %d learned; relearned: %s"
-    logger.info(text, *counts, copy is not None)
+    text = "purge: %d labels withdrawn; bullets: %d retired, %d restored, %d learned; %s"
+    logger.info(text, *counts, purged.note or "nothing of them is left")
     return purged
 
 

@@ -17,15 +17,14 @@ from acegraph.graph.build import create_ace_graph
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
-from acegraph.nodes.judge.judge import SimpleJudge
+from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream
 from acegraph.state.maintenance.label_withdrawal import PurgeFilter
-from acegraph.state.values.decision import PURGED
+from acegraph.state.values.decision import PURGED, add_deltas
 from acegraph.state.values.label_sources import BY_ITSELF
-from acegraph.state.values.notation import has_value
 
 logger = logging.getLogger(__name__)
 
@@ -83,10 +82,10 @@ def _cannot_be_repeated(playbook: BulletPlaybook, events: Iterable[Event]) -> st
 
 def _is_purged(event: Event, to_purge: PurgeFilter) -> bool:
     if isinstance(event, Changed):
-        return event.change == "added" and to_purge.matches_import(event.bullet.origin, event.at)
-    if event.label is None or not to_purge.matches_label(event.label):
+        return event.change == "added" and to_purge.matches_bullet(event.bullet.origin, event.at)
+    if event.label is None:
         return False
-    return to_purge.entity is None or has_value(event.transaction.fields, *to_purge.entity)
+    return event.is_purged or to_purge.matches_label(event.label, event.transaction.fields)
 
 
 def _rule(bullet: Bullet) -> tuple[object, ...]:
@@ -100,6 +99,13 @@ def _active_rules(bullets: Iterable[Bullet]) -> set[tuple[object, ...]]:
 
 def _same_bullets(playbook: BulletPlaybook, bullet: Bullet) -> list[Bullet]:
     return [other for other in playbook if _rule(other) == _rule(bullet)]
+
+
+class _SilentJudge(SimpleJudge):
+    """Says nothing: the labels of a replay come one by one, each with its own time."""
+
+    async def judge_with(self, *_: object, **__: object) -> Judgement:
+        return PENDING
 
 
 @dataclass
@@ -118,7 +124,7 @@ class RelearnedCopy:
         self.graph = create_ace_graph(
             playbook=self.playbook,
             agent=EMBEDDED_NAME,
-            judge=SimpleJudge(),
+            judge=_SilentJudge(),
             reflector=EMBEDDED_NAME,
             curator=self.curator,
         ).compile()
@@ -153,6 +159,10 @@ class RelearnedCopy:
         settings |= {"redact": [], "challenger": None, "embedding_model": EMBEDDED_NAME}
         # The graph also takes a Transaction, which holds the stored text and the fields read of it.
         given: Any = {"transaction": event.transaction, "decision_id": event.id}
+        if not event.settings.get("let_through"):
+            # With a label nothing is refused as not understood: it was decided then. The judge here
+            # does not read it.
+            given["ground_truth"] = event.decision
         self.graph.invoke(given, context=AceContext(**settings))
         decision = self.playbook.decision(event.id)["decision"]
         if not self.may_differ and decision != event.decision:
@@ -209,12 +219,18 @@ def _add(playbook: BulletPlaybook, bullet: Bullet, reason: str) -> str:
     )
 
 
+def _counts(bullet: Bullet, sign: int = 1) -> tuple[int, int, int]:
+    helpful, harmful = sign * bullet.helpful_count, sign * bullet.harmful_count
+    return helpful, harmful, sign * bullet.times_selected
+
+
 def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> list[str]:
     """Make the bullets in use those of the copy; returns the ids of bullets that are new.
 
-    Counters are evidence of what really happened, so only a bullet that is new here brings those of
-    the copy. A bullet that a person switched off stays off.
+    They get the counters and weights of the copy too, so that another purge adds up to the same. A
+    bullet that a person switched off stays off.
     """
+    reason = f"{PURGED}as it would be without {why}"
     may_change = {  # by the last change of each bullet
         row["bullet"]: row["source"] in BY_ITSELF or PURGED in row["reason"]
         for row in playbook.history()
@@ -226,16 +242,17 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
             if same:
                 kept[same[-1].id] = bullet
                 continue
-            new = _add(playbook, bullet, f"learned anew without {why}")
+            new = _add(playbook, bullet, f"{PURGED}learned anew without {why}")
             kept[new] = bullet
             added.append(new)
-            counts = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
-            deltas = {playbook.get_bullet(new).number: counts}
-            playbook.adjust(writer, deltas, f"learned anew without {why}")
-            playbook.add_to_counters(deltas)
         for bullet in list(playbook):
             status = kept[bullet.id].status if bullet.id in kept else "retired"
             if bullet.status != status and may_change.get(bullet.id, True):
-                playbook.set_status(bullet.id, status, f"as it would be without {why}", by)
+                playbook.set_status(bullet.id, status, reason, by)
+        mine = [playbook.get_bullet(bullet_id) for bullet_id in kept]
+        wanted = {b.number: _counts(kept[b.id]) for b in mine}
+        deltas = add_deltas(wanted, {b.number: _counts(b, sign=-1) for b in mine})
+        playbook.adjust(writer, deltas, reason)
+        playbook.add_to_counters(deltas)
         playbook.set_weights({i: b.weight for i, b in kept.items()})
     return added

@@ -12,17 +12,32 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from acegraph.nodes.curator.curator import Action, Curator
-from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidDataset, Source, Status
+from acegraph.state import (
+    Bullet,
+    BulletPlaybook,
+    Condition,
+    InvalidDataset,
+    InvalidInput,
+    Source,
+    Status,
+)
+from acegraph.state.database.places import private_file
+from acegraph.state.values.bullet import MAX_CONTENT
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2
 MAX_BYTES: Final = 20_000_000
+MAX_ACTIVE: Final = 1_000
+"""How many active bullets a file may hold: each is compared with all others when it is merged."""
+_MAX_WORDS: Final = 100
+"""Characters of a name, and how many kinds of problem a bullet has at most."""
 
 
 def bullet_to_json(bullet: Bullet) -> dict[str, object]:
     """Everything about a bullet except its id."""
     return {
         "content": bullet.content,
+        "rule": bullet.condition.render() if bullet.condition else None,
         "condition": bullet.condition.to_json() if bullet.condition else None,
         "node": bullet.node,
         "source": bullet.source,
@@ -44,11 +59,14 @@ def bullet_to_json(bullet: Bullet) -> dict[str, object]:
 
 
 def export_bullets(playbook: BulletPlaybook, file: Path) -> int:
-    """Write all bullets to a file; returns how many."""
+    """Write all bullets to a new file; returns how many."""
+    if file.exists():
+        raise InvalidInput(f"{file} exists; an export overwrites nothing")
     bullets = [bullet_to_json(b) for b in playbook]
     body = {"format": FORMAT, "format_version": FORMAT_VERSION, "bullets": bullets}
     body["sha256"] = _digest(body)
-    file.write_text(json.dumps(body, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    text = json.dumps(body, indent=2, ensure_ascii=False) + "\n"
+    private_file(file).write_text(text, encoding="utf-8")
     return len(bullets)
 
 
@@ -97,7 +115,12 @@ def read_bullets(file: Path) -> list[Bullet]:
         _bullet(entry, file.name, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
     ]
-    return [bullet for bullet in bullets if bullet.status == "active"]
+    active = [bullet for bullet in bullets if bullet.status == "active"]
+    if len(active) > MAX_ACTIVE:
+        raise InvalidDataset(
+            f"{file}: {len(active):,} active bullets; at most {MAX_ACTIVE:,} are read"
+        )
+    return active
 
 
 def _digest(body: Mapping[str, object]) -> str:
@@ -109,6 +132,7 @@ def _digest(body: Mapping[str, object]) -> str:
 def _bullet(entry: Any, file: str, where: str) -> Bullet:
     try:
         condition, confidence = entry["condition"], float(entry["confidence"])
+        author = str(dict(entry.get("origin") or {}).get("author") or "")
         bullet = Bullet(
             id="",
             content=str(entry["content"]),
@@ -118,12 +142,17 @@ def _bullet(entry: Any, file: str, where: str) -> Bullet:
             status=entry["status"],
             problem_types=tuple(str(kind) for kind in entry["problem_types"]),
             confidence=confidence,
-            origin={"imported_from": file},
+            origin={"imported_from": file, **({"author": author[:_MAX_WORDS]} if author else {})},
         )
-    except (KeyError, TypeError, ValueError) as error:
-        raise InvalidDataset(f"{where}: {type(error).__name__}: {error}") from None
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InvalidDataset(f"{where}: {type(error).__name__}: {str(error)[:200]}") from None
     if not 0 <= confidence <= 1 or not bullet.node:
         raise InvalidDataset(f"{where}: a confidence is 0 to 1 and a node has a name")
+    names = (bullet.node, *bullet.problem_types)
+    if len(names) > _MAX_WORDS or max(map(len, names)) > _MAX_WORDS:
+        raise InvalidDataset(f"{where}: its node or its kinds of problem are no short names")
+    if len(bullet.content) > MAX_CONTENT:
+        raise InvalidDataset(f"{where}: a bullet has at most {MAX_CONTENT} characters")
     if bullet.source not in get_args(Source) or bullet.status not in get_args(Status):
         raise InvalidDataset(f"{where}: unknown source or status")
     return bullet

@@ -1,17 +1,19 @@
 """Checkpoints that cannot execute code: a serializer that reads a short list of types and no other.
 
 LangGraph's own serializer builds any class or function that a checkpoint names (CVE-2026-28277).
-This one refuses the whole checkpoint then: data that was tampered with must not be used at all.
+This one refuses the whole checkpoint then: data that was tampered with must not be used at all. The
+development server keeps pickles of its own; only the owner is let into their folder.
 """
 
 from collections.abc import Callable
+from pathlib import Path
 from typing import Final
 
 import ormsgpack
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
-from acegraph.state import CheckpointRefused
+from acegraph.state import CheckpointRefused, InvalidSettings
 
 _PLAIN: Final = ("null", "bytes", "bytearray", "msgpack")
 """The formats that are read: neither pickle nor JSON that names classes."""
@@ -66,6 +68,21 @@ class _Strict(SerializerProtocol):
             if not (is_name and tuple(target) in self._allowed):
                 name = ".".join(map(str, target))
                 raise CheckpointRefused(f"a checkpoint that wants {name[:100]!r} to be called")
+
+
+def shut_server_folder(folder: Path = Path(".langgraph_api")) -> None:
+    """Let only its owner into the folder that `langgraph dev` unpickles when it starts.
+
+    Whoever can write there runs code as the user who starts the server.
+    """
+    if folder.is_dir():
+        try:
+            folder.chmod(0o700)
+        except OSError:
+            raise InvalidSettings(
+                f"{folder} belongs to somebody else, and the server executes what is in it: "
+                "remove it, or start the server in a folder of your own"
+            ) from None
 
 
 def _unpack(content: bytes, hook: Callable[[int, bytes], object]) -> object:

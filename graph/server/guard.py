@@ -18,6 +18,10 @@ _OPEN: Final = re.compile(r"/(ok|assistants|threads|runs|store)(/|\Z)")
 _SHUT: Final = re.compile(r"/threads/[^/]*/(commands|stream/events)")
 """A second way to start runs and follow them, also by websocket. Unlike the first one it lets a
 client set the names in which the server says who runs a graph, and no setting switches it off."""
+_PLAIN: Final = re.compile(rb"[\t -~]*")
+"""Printable ASCII. The server logs paths, queries and headers as they are: a line break in one of
+them would forge a line of the log, and an escape would steer the terminal that shows it."""
+_NOT_LOGGED: Final = (b"authorization", b"cookie", b"x-api-key")
 
 
 class Guard:
@@ -32,10 +36,17 @@ class Guard:
             await self._app(scope, receive, send)
         elif scope["type"] == "websocket":
             await WebSocketClose()(scope, receive, send)
-        elif _OPEN.match(scope["path"]) and not _SHUT.match(scope["path"]):
+        elif _is_plain(scope) and _OPEN.match(scope["path"]) and not _SHUT.match(scope["path"]):
             await self._app(scope, receive, send)
         else:
             await PlainTextResponse("not found", status_code=404)(scope, receive, send)
+
+
+def _is_plain(scope: Scope) -> bool:
+    """Whether a request can be logged: nothing in it is more than a part of one line."""
+    headers = [part for pair in scope["headers"] if pair[0] not in _NOT_LOGGED for part in pair]
+    parts = (scope["method"].encode(), scope["path"].encode("utf-8", "replace"), *headers)
+    return all(map(_PLAIN.fullmatch, (*parts, scope.get("query_string", b""))))
 
 
 app = Starlette(middleware=[Middleware(Guard)])

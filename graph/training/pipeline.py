@@ -6,12 +6,13 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 """
 
 import logging
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import dataclass, field
 from time import monotonic
-from typing import Unpack
+from typing import Final, Unpack
 
 from langchain_core.embeddings import Embeddings
 
@@ -23,16 +24,20 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
+from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Mode, Source
-from acegraph.state.errors import BudgetSpent, InvalidSettings
+from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.modes import MODES
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.verdict import UNDECIDED
 
 logger = logging.getLogger(__name__)
 
+_SAME_FAILURES: Final = 5
+_FAILURES: Final = 10
+"""So many failures in a row end a pass: of one kind, and of any kind."""
 Dataset = Iterable[Mapping[str, object] | Example]
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how many cases are done, and how many there are."""
@@ -57,11 +62,39 @@ class TrainingReport:
     """In the currency of the prices; None if a model that was used has no price."""
     usage: UsageByNode = field(default_factory=dict, repr=False)
     stopped: str = ""
-    """Why the pass ended early: the spent budget. What was learned is kept; run again to go on."""
+    """Why the pass ended early: the spent budget, or models that always fail. What was learned is
+    kept; run again to go on."""
+    failure: str = ""
+    """The most frequent reason why a case was not decided or not learned from, if there is one."""
+    failed: bool = False
+    """Whether the pass ended because models failed, or they failed in all of its cases."""
 
     def to_json(self) -> dict[str, object]:
         """Everything except the decisions."""
         return {name: value for name, value in vars(self).items() if name != "run"}
+
+
+class _Failures:
+    """The failures of models in a pass. What fails again and again is not asked any more."""
+
+    def __init__(self) -> None:
+        self.cases = 0
+        self.stop = ""
+        """Why nothing more should be asked."""
+        self._in_a_row: list[str] = []
+
+    def note(self, result: AceOutput) -> None:
+        """Take in the result of one case."""
+        reason = result.get("undecided") or ""
+        if reason.partition(":")[0] not in result["usage"]:  # no model was asked
+            reason = ""
+        self._in_a_row = [*self._in_a_row, reason] if reason else []
+        self.cases += bool(reason)
+        same = self._in_a_row.count(reason)
+        if reason and (
+            same >= _SAME_FAILURES or len(self._in_a_row) >= _FAILURES or is_hopeless(reason)
+        ):
+            self.stop = self.stop or f"{len(self._in_a_row)} case(s) in a row failed ({reason})"
 
 
 class TrainingPipeline:
@@ -134,13 +167,16 @@ class TrainingPipeline:
         context = self.context.with_changes(mode=mode, learn=learn, source=source)
         cases = [(item, f"{mode}:{number}") for number, item in enumerate(as_items(dataset))]
         with self.playbook.fork() as fork:
-            results = self._decide(fork, context, cases, what or mode, Spending())
+            results, failures = self._decide(fork, context, cases, what or mode, Spending())
         if len(results) < len(cases):  # figures of some cases would pass for figures of all
-            raise BudgetSpent(f"{self.budget.spent} after {len(results)} of {len(cases)} cases")
+            error = ModelUnavailable if failures.stop else BudgetSpent
+            why = failures.stop or self.budget.spent
+            raise error(f"{why} after {len(results)} of {len(cases)} cases")
         run = Run()
         for item, case_id in cases:
             result = results[case_id]
             run.add(item["answer"], result["decision"], result["risk_score"], row_name(item))
+        logger.info("%s ended: %d of %d cases right", what or mode, run.right.sum(), len(cases))
         return run
 
     def compare(self, test: Dataset) -> dict[str, Run]:
@@ -170,7 +206,9 @@ class TrainingPipeline:
         repeated = len(results) + len(pruned)
         cases = [(item, case_id) for item, case_id in all_cases if case_id not in pruned]
         still_open = [(item, case_id) for item, case_id in cases if case_id not in results]
-        results |= self._decide(self.playbook, context, still_open, what, spent)
+        decided, failures = self._decide(self.playbook, context, still_open, what, spent)
+        results |= decided
+        reasons = Counter(filter(None, (result.get("undecided") for result in decided.values())))
         run, verdicts = Run(), []
         for item, case_id in cases:
             if result := results.get(case_id):
@@ -188,7 +226,10 @@ class TrainingPipeline:
             tokens=spent.total.tokens,
             cost=spent.cost(self.prices),
             usage=spent.to_json(),
-            stopped=self._why_stopped(results, len({case_id for _, case_id in cases})),
+            stopped=failures.stop
+            or self._why_stopped(results, len({case_id for _, case_id in cases})),
+            failure=reasons.most_common(1)[0][0] if reasons else "",
+            failed=bool(failures.stop or (decided and failures.cases == len(decided))),
         )
         logger.info("%s ended after %.1f s: %s", what, monotonic() - started, report)
         return report
@@ -202,14 +243,21 @@ class TrainingPipeline:
 
     def _decide(
         self, book: BulletPlaybook, context: AceContext, cases: Cases, what: str, spent: Spending
-    ) -> dict[str, AceOutput]:
-        """The results by id, in order; cases that the budget did not suffice for are left out."""
+    ) -> tuple[dict[str, AceOutput], _Failures]:
+        """The results by id, in order, and the failures among them; cases that the budget did not
+        suffice for, or that came after too many failures, are left out.
+        """
         results: dict[str, AceOutput] = {}
+        failures = _Failures()
+
+        def may_begin() -> bool:
+            return not (self.budget.spent or failures.stop)
 
         def note(case_id: str, result: AceOutput) -> None:
             spent.add(result["usage"])
             if result["decision"] != UNDECIDED or not self.budget.spent:
                 results[case_id] = result
+                failures.note(result)
             self._progress(what, len(results), len(cases))
 
         logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
@@ -219,17 +267,17 @@ class TrainingPipeline:
             if self.concurrency == 1:
                 turn = turns(parts, context)
                 for item, case_id in cases:
-                    if self.budget.spent:
+                    if not may_begin():
                         break
                     note(case_id, turn(item, case_id))
             else:
                 ahead, lag = Lookahead(parts, context), self.concurrency
                 turn = turns(ahead.parts, context)
-                ordered = ahead.results(cases, lag, turn, lambda: not self.budget.spent)
+                ordered = ahead.results(cases, lag, turn, may_begin)
                 run_to_end(_note_all(ordered, note))
                 if ahead.vector_meter.by_model:
                     spent.add({"curator": ahead.vector_meter.to_json()})
-        return results
+        return results, failures
 
     def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
         """The parts of the graph; copies of the playbook share one memory of paid vectors."""

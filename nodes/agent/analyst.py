@@ -9,10 +9,10 @@ from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.evidence.scorecard import (
-    _START,
     NO_LANGUAGE_MODEL,
     SCORECARD,
-    _resolved,
+    START,
+    resolved,
     weight_of,
 )
 from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
@@ -30,13 +30,13 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Dec
     """
     bullets = tuple(bullets)
     fired = [b for b in bullets if b.condition and b.condition.holds(fields)]
-    lines = [line for line in SCORECARD if _resolved(line.test, fields).holds(fields)]
-    score = _START + sum(line.points for line in lines)
+    lines = [line for line in SCORECARD if resolved(line.test, fields).holds(fields)]
+    score = START + sum(line.points for line in lines)
     log_odds = score + sum(weight_of(b) for b in fired)
     reasons = [
         _bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=log_odds > 0)
     ]
-    tests = ", ".join(_resolved(line.test, fields).render() for line in lines)
+    tests = ", ".join(resolved(line.test, fields).render() for line in lines)
     reasons.append(f"scorecard {score:+.1f}: {tests or 'no risk signal'}")
     if not fields:
         reasons.append(NOTHING_READ)

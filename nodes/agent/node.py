@@ -13,8 +13,10 @@ from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
+from acegraph.nodes.agent.fail_closed import reason_not_to_approve
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import DECLINE, AceState, Bullet, ModelError, Transaction
+from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
 from acegraph.state.run.schema import Update
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -46,6 +48,10 @@ class AgentNode:
             logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
         reasons = list(decision.reasons)
+        if decision.decision == APPROVE and case["ground_truth"] is None:
+            refusal = await wait.work(self._reason_not_to_approve, state, decision)
+            if refusal:
+                return {"decision": UNDECIDED, "undecided": refusal, "reasons": reasons}
         if decision.decision == DECLINE and is_explored(case, settings):
             settings = {**settings, "let_through": True}
             reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
@@ -58,6 +64,15 @@ class AgentNode:
             "bullets_used": [b.id for b in bullets if _had_a_part(b, state, decision)],
             "settings": settings,
         }
+
+    def _reason_not_to_approve(self, state: AceState, decision: Decision) -> str:
+        rules = self.playbook.get_bullets_for_node(state["settings"]["node"])
+        return reason_not_to_approve(
+            state["case"],
+            state["doubts"],
+            rules if state["settings"]["selects"] else (),
+            is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
+        )
 
 
 def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:

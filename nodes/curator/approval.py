@@ -77,6 +77,7 @@ def _question(bullet: Bullet) -> dict[str, object]:
         "kind": "approval",
         "bullet": bullet.id,
         "content": bullet.content,
+        "rule": bullet.condition.render() if bullet.condition else None,
         "proof": bullet.proof,
         "evidence": dict(bullet.evidence),
         "origin": dict(bullet.origin),

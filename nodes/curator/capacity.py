@@ -1,8 +1,11 @@
 """Which bullets a full playbook can spare: by their evidence, their redundancy and their age.
 
+Candidates have a room of their own, of which no author gets more than the others for long.
+
 It names them with a reason; the curator retires them, reversibly (curator.py).
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -16,6 +19,8 @@ _RELATED: Final = 0.6
 """Below this likeness two sentences of one language have nothing to do with each other."""
 _SHORT_LIST: Final = 16
 """How many bullets with the least evidence are compared with all: comparing takes the time."""
+WAITS_FOR: Final = "waits_for"
+"""In the evidence of a candidate: why the curator holds it; a later backtest may let it act."""
 
 
 def evidence(bullet: Bullet) -> float:
@@ -52,6 +57,28 @@ def expendable(
         why = f"least useful of {size} ({_record(active[row])}{twin})"
         yield active[row], f"{why}; the playbook holds {capacity}"
         record[worst], likeness[:, row] = np.inf, 0
+
+
+def expired(
+    candidates: Sequence[Bullet], room: int, keep: str | None = None
+) -> Iterator[tuple[Bullet, str]]:
+    """The candidates that leave so that `room` stay which the curator holds, each with the reason.
+
+    They are the oldest of the author who has most: whoever proposes much crowds out nobody else.
+    What is proven and waits only for a person stays; prose goes before what can be tested.
+    """
+    waiting = [b for b in candidates if b.proof == "unproven" or WAITS_FOR in b.evidence]
+    while len(waiting) > room:
+        (author, share), *_ = Counter(map(author_of, waiting)).most_common(1)
+        of_author = [b for b in waiting if author_of(b) == author and b.id != keep]
+        oldest = min(of_author, key=lambda b: (b.proof == "proven", bool(b.condition), b.number))
+        waiting.remove(oldest)
+        yield oldest, f"expired: nothing bore it out, and {share} of its author were waiting"
+
+
+def author_of(bullet: Bullet) -> str:
+    """Who proposed a bullet: the file that it was imported from, or else its author."""
+    return str(bullet.origin.get("imported_from") or bullet.origin.get("author") or "")
 
 
 def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]:

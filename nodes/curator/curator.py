@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from acegraph.nodes.curator.capacity import expendable
+from acegraph.nodes.curator.capacity import WAITS_FOR, expendable, expired
 from acegraph.nodes.curator.duplicates import likenesses
-from acegraph.nodes.curator.proof import in_words, prove
-from acegraph.nodes.curator.screening import Objection, Proposal, Screening, proposal_of
+from acegraph.nodes.curator.proof import in_words, lacking_proof, prove
+from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Screening, proposal_of
 from acegraph.nodes.evidence.backtest import Backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
@@ -34,6 +34,7 @@ from acegraph.state import (
     parse_condition,
 )
 from acegraph.state.run.schema import CurationData
+from acegraph.state.values.bullet import MAX_CONTENT
 from acegraph.state.values.decision import PURGED
 from acegraph.state.values.label_sources import BY_ITSELF
 
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 logger = logging.getLogger(__name__)
 
 Action = Literal["added", "revived", "duplicate", "refused", "held"]
-"""`held`: a candidate that waits for a person, or for more evidence when it is proposed again."""
+"""`held`: a candidate that waits for a person, or for a backtest that stands."""
 _SCREENING: Final = Screening()
 
 
@@ -117,6 +118,8 @@ class Curator:
     ) -> Curation:
         """Decide on a proposed heuristic, in one database transaction."""
         content = clean_text(content)
+        if len(content) > MAX_CONTENT:
+            return Curation("refused", f"a heuristic has at most {MAX_LENGTH} characters")
         condition = condition or parse_condition(content)
         draft = Bullet("", content, node, source, tuple(problem_types), confidence)
         draft = replace(draft, condition=condition, origin=dict(origin or {}))
@@ -143,15 +146,24 @@ class Curator:
             return _duplicate_of(twin)
         bullets, is_screened = view.node_bullets.bullets, self.screen is not None
         tested, refusal = prove(proposal, bullets, self.gate, is_screened=is_screened)
-        if doubt and not refusal:
-            waiting = len(playbook.get_bullets_for_node(draft.node, status="candidate"))
-            if waiting >= self.capacity:
-                refusal = f"{doubt.reason}; and {waiting} candidates wait already"
         if refusal:
             return Curation("refused", refusal, evidence=tested.to_json() if tested else {})
-        related = tuple(a.bullet.id for a in alike if a.bullet.status == "active")
-        former = None if doubt else _former(twins, draft.source)
+        if not doubt and (why := lacking_proof(proposal, tested, self.gate)):
+            doubt = Objection(why, held=True)
+            if twin := _of_status(twins, "candidate"):
+                return _duplicate_of(twin)
+        in_use = ("active", "candidate")
+        related = tuple(a.bullet.id for a in alike if a.bullet.status in in_use)
+        # A twin has the same rule, perhaps in words that were the reason to hold it.
+        sound = [t for t in twins if not doubt and self._is_sound(t, draft, playbook)]
+        former = _former(sound, draft.source)
         return self._admit(replace(draft, related=related), former, tested, doubt, playbook)
+
+    def _is_sound(self, twin: Bullet, draft: Bullet, playbook: BulletPlaybook) -> bool:
+        """Whether a twin may act in the place of a draft that may."""
+        if twin.content == draft.content or self.screen is None:
+            return True
+        return self.screen(proposal_of(twin, playbook)) is None
 
     def _admit(
         self,
@@ -162,7 +174,7 @@ class Curator:
         playbook: BulletPlaybook,
     ) -> Curation:
         """Add the draft, or let its former twin act again; what a person retired asks a person."""
-        evidence = tested.to_json() if tested else {}
+        evidence: dict[str, object] = {**tested.to_json()} if tested else {}
         reason = doubt.reason if doubt else in_words(tested)
         if former and _was_retired_by_person(former, playbook):
             if former.status == "candidate":
@@ -171,9 +183,11 @@ class Curator:
             playbook.set_status(former.id, "candidate", reason, "curator")
             return Curation("held", reason, former.id, evidence)
         if former:
-            bullet_id = former.id
-            playbook.set_status(bullet_id, self.entry, f"proposed again; {reason}", "curator")
+            bullet_id, reason = former.id, f"proposed again; {reason}"
+            playbook.set_status(bullet_id, self.entry, reason, "curator", proven_by=evidence)
         else:
+            if doubt and self.entry == "active":
+                evidence = {**evidence, WAITS_FOR: doubt.reason}
             bullet_id = playbook.add_bullet(
                 draft.content,
                 draft.node,
@@ -193,13 +207,49 @@ class Curator:
         return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
     def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
-        """Fit the weights of the active bullets again; retire the useless and any excess."""
+        """Let candidates act whose backtest stands by now, fit the weights of the active bullets
+        again, and retire the useless and any excess.
+        """
         with playbook.writing():
-            retired = _retire(_refit(node, playbook, keep), playbook)
+            for bullet in playbook.get_bullets_for_node(node, status="candidate"):
+                if bullet.id != keep:
+                    self._test_again(bullet, playbook)
+            waiting = playbook.get_bullets_for_node(node, status="candidate")
+            retired = _retire(expired(waiting, self.capacity, keep), playbook)
+            retired += _retire(_refit(node, playbook, keep), playbook)
             if int(playbook.view(node).in_context(None).sum()) > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)
             return retired
+
+    def bear_out(
+        self, bullet_id: str, playbook: BulletPlaybook, evidence: Mapping[str, object], reason: str
+    ) -> bool:
+        """Let a candidate act that a backtest or a trial has borne out; False if it waits not.
+
+        This is the only way on which a candidate becomes active without a person.
+        """
+        with playbook.writing():
+            is_waiting = playbook.get_bullet(bullet_id).status == "candidate"
+            if is_waiting:
+                playbook.set_status(bullet_id, "active", reason, "curator", proven_by=evidence)
+                logger.info("bullet %s borne out", bullet_id)
+            return is_waiting
+
+    def _test_again(self, bullet: Bullet, playbook: BulletPlaybook) -> None:
+        """Let a candidate act if what it waited for has come: a backtest that stands."""
+        may_act = self.entry == "active" and WAITS_FOR in bullet.evidence
+        if not may_act or not bullet.condition or self.gate is None:
+            return
+        bullets = playbook.view(bullet.node).node_bullets.bullets
+        quick = Proposal(bullet.content, bullet.condition, playbook.cases(bullet.node))
+        tested, refusal = prove(quick, bullets, self.gate, is_screened=False)
+        if tested is None or refusal:
+            return
+        proposal, is_screened = proposal_of(bullet, playbook), self.screen is not None
+        tested, refusal = prove(proposal, bullets, self.gate, is_screened=is_screened)
+        if tested and not refusal and not (self.screen and self.screen(proposal)):
+            self.bear_out(bullet.id, playbook, tested.to_json(), in_words(tested))
 
 
 def _refit(node: str, playbook: BulletPlaybook, keep: str | None) -> list[tuple[Bullet, str]]:

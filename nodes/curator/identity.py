@@ -1,4 +1,4 @@
-"""Which fields say who a customer or merchant is, and whether a text repeats their values.
+"""Which fields identify somebody, and whether a text repeats their values.
 
 The name of a field decides, and its values where the name does not tell.
 """
@@ -9,8 +9,8 @@ from itertools import pairwise
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
+from acegraph.nodes.evidence.entities import distinct_numbers, is_kind, is_of_kinds, is_party
 from acegraph.nodes.evidence.learnable_fields import (
     CAN_TELL,
     PROPERTIES,
@@ -26,25 +26,10 @@ from acegraph.state import CaseTable, Comparison, Scalar, Transaction
 from acegraph.state.values.cases import Column
 from acegraph.state.values.memos import is_memo
 
-_PARTIES: Final = frozenset(
-    "customer client user cardholder holder account card cc payer payee sender recipient receiver beneficiary merchant "
-    "store shop seller vendor buyer member subscriber owner person employee iban pan".split()
-)
-_ROLES: Final = frozenset(
-    "customer client user cardholder payer payee sender recipient receiver beneficiary merchant seller vendor "
-    "buyer".split()
-)
-_BARE: Final = _ROLES | {"username", "iban", "pan", "email"}
-_ID_WORDS: Final = frozenset(
-    "id num number nr no name hash token key uuid guid ref email iban".split()
-)
 _PERSONAL: Final = frozenset(
     "first last surname firstname lastname fullname name street address addr dob birthdate ssn passport phone mobile "
     "email mail ip imei mac iban pan cvv username login nickname url token uuid guid hash".split()
 )
-_FEW: Final = 4
-_MANY: Final = 50
-"""At most so few values, each in so many cases, are kinds of customers, not single ones."""
 _LARGEST_COUNT: Final = 100
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""
@@ -58,20 +43,6 @@ _GENERIC: Final = frozenset(
 )
 
 
-def is_entity(name: str, table: CaseTable) -> bool:
-    """Whether the values of a field tell one customer or merchant from another.
-
-    >>> [is_entity(name, CaseTable()) for name in ("customer_id", "merchant", "merchant_category")]
-    [True, True, False]
-    """
-    if not _is_party(name):
-        return False
-    column, is_role = table.column(name), words_of_name(name)[-1] in _ROLES
-    if column is None:
-        return True
-    return not (is_flag(column) or _is_of_kinds(column) or (is_role and _has_few_values(column)))
-
-
 def is_identifying(name: str, table: CaseTable) -> bool:
     """Whether the values of a field identify somebody, or are free text."""
     column, last = table.column(name), set(words_of_name(name)[-1:])
@@ -79,7 +50,7 @@ def is_identifying(name: str, table: CaseTable) -> bool:
         return False
     if is_memo(name):
         return True
-    if _is_party(name) and (column is None or not _is_of_kinds(column)):
+    if is_party(name) and (column is None or not is_of_kinds(column)):
         return True
     if _PERSONAL & last and not describes(name):
         return column is None or not _is_count(column)
@@ -114,7 +85,7 @@ def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[t
             continue
         text = skeleton(_plain(value))
         is_sentence = isinstance(value, str) and len(words_of(text)) >= _RUN
-        if is_sentence or (is_identifying(name, table) and not _is_kind(text)):
+        if is_sentence or (is_identifying(name, table) and not is_kind(text)):
             yield name, text
     if not transaction.fields:
         text = transaction.text
@@ -141,52 +112,22 @@ def copied(value: str, text: str) -> bool:
     if len(words) > _RUN + 1:  # of a sentence only the wording can be copied
         runs = {tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)}
         return any(tuple(in_text[i : i + _RUN]) in runs for i in range(len(in_text) - _RUN + 1))
-    if len("".join(words)) >= 5 and "".join(words) in "".join(in_text) and not _is_kind(value):
+    if len("".join(words)) >= 5 and "".join(words) in "".join(in_text) and not is_kind(value):
         return True
     pairs = set(pairwise(words))
-    if any(pair in pairs and not _is_kind(" ".join(pair)) for pair in pairwise(in_text)):
+    if any(pair in pairs and not is_kind(" ".join(pair)) for pair in pairwise(in_text)):
         return True
     identifying = {w for w in words if len(w) >= 3 and not is_plain(w) and w not in _GENERIC}
     identifying |= {w for w in words if w.isdigit() and len(w) >= 5}
     return bool(identifying & set(in_text))
 
 
-def _is_party(name: str) -> bool:
-    """Whether the name of a field says that it holds a customer or merchant, or their number."""
-    words = words_of_name(name)
-    if describes(name) or not _PARTIES & set(words):
-        return False
-    return words[-1] in _ID_WORDS or words[-1] in _BARE
-
-
-def _is_of_kinds(column: Column) -> bool:
-    """Whether all values are kinds of merchants or customers, such as "supermarket"."""
-    words = column.counts()
-    return bool(words) and not len(_distinct_numbers(column)) and all(map(_is_kind, words))
-
-
-def _has_few_values(column: Column) -> bool:
-    distinct = len(column.counts()) + len(_distinct_numbers(column))
-    return 0 < distinct <= _FEW and int(column.known().sum()) >= _MANY * distinct
-
-
 def _is_count(column: Column) -> bool:
     """Whether the column holds small numbers that repeat, and nothing else."""
-    filled, numbers = int(column.known().sum()), _distinct_numbers(column)
+    filled, numbers = int(column.known().sum()), distinct_numbers(column)
     if column.counts() or filled < CAN_TELL:
         return False
     return 2 * len(numbers) <= filled and bool(np.abs(numbers).max() < _LARGEST_COUNT)
-
-
-def _distinct_numbers(column: Column) -> NDArray[np.float64]:
-    return np.unique(column.numbers[~np.isnan(column.numbers)])
-
-
-def _is_kind(value: Scalar) -> bool:
-    """Whether a value consists of common words of the trade only."""
-    if isinstance(value, bool):
-        return True
-    return isinstance(value, str) and all(is_plain(w) for w in words_of(skeleton(value)))
 
 
 def _plain(value: Scalar) -> str:

@@ -8,10 +8,10 @@ from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
-from acegraph.nodes.curator.identity import is_entity
 from acegraph.nodes.curator.screening import Proposal
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.entities import is_entity
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
@@ -44,6 +44,24 @@ def prove(
         if rest is not None and (doubt := _test(condition, rest, active, gate)[1]):
             refusal = f"does not stand without its largest customer or merchant: {doubt}"
     return tested, refusal
+
+
+def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None) -> str:
+    """Why a proposal that nothing speaks against must wait all the same; empty if it may act.
+
+    What raises risk and can be checked may act before there are cases to test it on. What lowers
+    risk may not, nor may prose, which no backtest can test.
+    """
+    if gate is None or tested is not None:
+        return ""
+    if proposal.condition is None:
+        return "unproven: prose acts once a person has let it in, or a trial has borne it out"
+    if proposal.condition.verdict == DECLINE:
+        return ""
+    return (
+        "unproven: what lowers risk acts once a backtest stands, or a person has let it in; "
+        "there are too few labelled cases of both kinds"
+    )
 
 
 def in_words(tested: Backtest | None) -> str:

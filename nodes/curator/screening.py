@@ -19,7 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.curator import identity
+from acegraph.nodes.evidence.entities import is_entity
+from acegraph.nodes.evidence.learnable_fields import CAN_TELL
 from acegraph.nodes.text import trade_words as vocabulary
+from acegraph.nodes.text.category_words import is_category, is_field_name, is_terse
 from acegraph.nodes.text.lookalikes import personal_data, skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
@@ -92,8 +95,8 @@ class Proposal:
 
     @cached_property
     def text(self) -> str:
-        """The content in plain letters: see `skeleton`."""
-        return skeleton(self.content)
+        """The content in plain letters and separate words: see `skeleton`."""
+        return skeleton(self.content).replace("_", " ")
 
     @property
     def transaction_fields(self) -> Fields:
@@ -120,13 +123,35 @@ class Screening:
 
     def __call__(self, proposal: Proposal) -> Objection | None:
         """The objection of the first check that fails; None if all pass."""
-        checks = (_form, _identifiers, self._support, _direction, _wording)
+        checks = (_form, _identifiers, self._seen, self._support, _direction, _wording)
         return next(filter(None, (check(proposal) for check in checks)), None)
+
+    def _seen(self, proposal: Proposal) -> Objection | None:
+        """Several labelled cases, of several customers, have each word that a condition tests.
+
+        Also after "is not": a word that one customer made up excludes nothing.
+        """
+        tests = proposal.condition.comparisons if proposal.condition else ()
+        table, needed = proposal.table, self.min_entities[0]
+        if len(table) < CAN_TELL:
+            return None
+        entities = [n for n in table.field_names if is_entity(n, table)]
+        for test in (test for test in tests if isinstance(test.value, str)):
+            column = table.column(test.field)
+            rows = column.equals(test.value) if column else np.zeros(len(table), dtype=bool)
+            counts = [int(rows.sum())] + [
+                distinct
+                for distinct, _ in (_spread(name, table, rows) for name in entities)
+                if distinct > 1 or len(entities) == 1
+            ]
+            if min(counts) < needed:
+                return _held(f"too few cases or customers have the word it tests {test.field} for")
+        return None
 
     def _support(self, proposal: Proposal) -> Objection | None:
         """Several customers and merchants must support it, if the cases say who they are."""
         names = {*proposal.table.field_names, *proposal.transaction_fields}
-        entities = {name for name in names if identity.is_entity(name, proposal.table)}
+        entities = {name for name in names if is_entity(name, proposal.table)}
         if not entities or not (proposal.transaction or proposal.condition):
             return None
         if proposal.condition is None and proposal.lowers:
@@ -161,8 +186,6 @@ def proposal_of(draft: Bullet, playbook: BulletPlaybook) -> Proposal:
 
 def _form(proposal: Proposal) -> Objection | None:
     """The text is one short rule about kinds of transactions, and its condition agrees with it."""
-    from acegraph.nodes.text.difference import contradicts
-
     content, text = proposal.content, proposal.text
     in_text = parse_condition(content)
     if not 3 <= len(clean_text(content)) <= MAX_LENGTH:
@@ -172,9 +195,9 @@ def _form(proposal: Proposal) -> Objection | None:
     if in_text and proposal.condition and not in_text.same_as(proposal.condition):
         return Objection("its text and its condition say different things")
     if in_text:  # a condition written as a sentence
-        return _values(proposal, proposal.condition or in_text)
-    if proposal.condition and contradicts(content, proposal.condition):
-        return _held("its text and its condition say different things")
+        return None
+    if proposal.condition and (objection := _agreement(proposal, proposal.condition)):
+        return objection
     if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
         return Objection("one rule in at most three sentences on one line is wanted")
     for pattern, what in ((_LINK, "a link"), (_MARKUP, "markup"), (_CODE, "code")):
@@ -189,9 +212,27 @@ def _form(proposal: Proposal) -> Objection | None:
     return None
 
 
+def _agreement(proposal: Proposal, condition: Condition) -> Objection | None:
+    """A text beside a condition argues for its verdict, and for nothing else."""
+    from acegraph.nodes.text.difference import contradicts
+
+    if contradicts(proposal.content, condition):
+        return _held("its text and its condition say different things")
+    wanted: vocabulary.Direction = "raises" if condition.verdict == DECLINE else "lowers"
+    if not vocabulary.argues_only_for(wanted, proposal.text):
+        return _held("its text does not plainly say what its condition says")
+    return None
+
+
 def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
     """A condition tests only fields that exist and describe a kind of transaction."""
+    if not all(map(is_field_name, condition.fields)):
+        return Objection("its condition names what no column is called")
+    if objection := _values(proposal, condition):
+        return objection
     names = _known_fields(proposal)
+    if not all(name in names or is_terse(name) for name in condition.fields):
+        return _held("its condition names a field that no case has, and not in a few short words")
     can_tell = len(proposal.table) > 0 or proposal.transaction is not None
     for test in condition.comparisons:
         name = test.field
@@ -210,9 +251,10 @@ def _known_fields(proposal: Proposal) -> set[str]:
 
 def _values(proposal: Proposal, condition: Condition) -> Objection | None:
     """The values of a condition are categories, not sentences."""
-    for word in _free_words(proposal, condition):
-        if len(word) > 60 or _LINK.search(word.casefold()) or _MARKUP.search(word):
-            return Objection("its condition compares with text that is no category")
+    words = [test.value for test in condition.comparisons if isinstance(test.value, str)]
+    links = (_LINK.search(word.casefold()) for word in _free_words(proposal, condition))
+    if not all(map(is_category, words)) or any(links):
+        return Objection("its condition compares with text that is no category")
     return None
 
 

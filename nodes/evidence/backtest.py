@@ -5,12 +5,13 @@ How much proof a rule needs is decided in proof_levels.py.
 
 import math
 from dataclasses import asdict, dataclass
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.residuals import Numbers, marginal_gain
+from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain
 from acegraph.state import DECLINE, CaseTable, Condition
 
 _MIN_CASES: Final = 12
@@ -18,7 +19,10 @@ _MIN_CASES: Final = 12
 
 @dataclass(frozen=True)
 class Backtest:
-    """How a condition would have done on labelled cases; it fires on a case where it holds."""
+    """How a condition would have done on labelled cases; it fires on a case where it holds.
+
+    A customer or merchant with many cases counts as a few of them (entities.py).
+    """
 
     cases: int
     fires: int
@@ -52,17 +56,17 @@ def backtest(
 
     `without` is the row of the case that the condition was derived from; it proves nothing.
     """
-    fired, fraud = condition.holds_over(table), table.fraud
+    fired, fraud, shares = condition.holds_over(table), table.fraud, case_shares(table)
     if without is not None:
         fired, fraud = np.delete(fired, without), np.delete(fraud, without)
-        log_odds = np.delete(log_odds, without)
+        log_odds, shares = np.delete(log_odds, without), np.delete(shares, without)
     agreeing = fraud if condition.verdict == DECLINE else ~fraud
-    fires, right, total = int(fired.sum()), int((fired & agreeing).sum()), int(agreeing.sum())
+    right, fires, total, cases = tally(fired, agreeing, shares)
     low, high = wilson_interval(right, fires)
-    others = len(fraud) - total
+    others = cases - total
     sign = 1.0 if condition.verdict == DECLINE else -1.0
     return Backtest(
-        cases=len(fraud),
+        cases=cases,
         fires=fires,
         right=right,
         precision=right / fires if fires else 0.0,
@@ -70,9 +74,25 @@ def backtest(
         precision_high=high,
         recall=right / total if total else 0.0,
         false_positive_rate=(fires - right) / others if others else 0.0,
-        p_chance=chance(right, fires, total, len(fraud)),
-        gain=sign * marginal_gain(fired, fraud, log_odds),
+        p_chance=chance(right, fires, total, cases),
+        gain=sign * marginal_gain(fired, fraud, log_odds, shares),
     )
+
+
+class Tally(NamedTuple):
+    """On how many cases a rule is right and fires, how many agree with it, and how many are."""
+
+    right: int
+    fires: int
+    agreeing: int
+    cases: int
+
+
+def tally(fired: Mask, agreeing: Mask, shares: Numbers) -> Tally:
+    """Count cases by their shares; each of the four kinds is rounded to whole cases."""
+    kinds = np.bincount(2 * fired + agreeing, weights=shares, minlength=4)
+    others, missed, wrong, right = (int(n) for n in np.rint(kinds))
+    return Tally(right, right + wrong, right + missed, right + wrong + missed + others)
 
 
 def wilson_interval(right: float, n: int, z: float = 1.96) -> tuple[float, float]:

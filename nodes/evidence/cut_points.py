@@ -9,11 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.learnable_fields import learnable_fields, newest_numbers
+from acegraph.nodes.text.category_words import is_category
 from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
 
-MAX_WORD: Final = 60
-"""Longer texts are not used as a category."""
 _CUTS: Final = 12
 
 Grid = dict[str, list[Scalar]]
@@ -29,7 +28,7 @@ def grid_of(table: CaseTable) -> Grid:
         if column.is_numeric:
             grid[name] = list(cut_points(newest_numbers(column)))
         else:
-            grid[name] = [v for v in column.counts() if len(str(v)) <= MAX_WORD]
+            grid[name] = [v for v in column.counts() if _is_mark(v)]
     return grid
 
 
@@ -67,4 +66,9 @@ def common_values(column: Column) -> list[Scalar]:
     if len(counts) <= 2:
         return []
     enough = 0.04 * len(column.codes)
-    return [v for v, n in counts.items() if n >= enough and len(str(v)) <= MAX_WORD]
+    return [v for v, n in counts.items() if n >= enough and _is_mark(v)]
+
+
+def _is_mark(value: Scalar) -> bool:
+    """Whether a condition may compare with a value: a flag, or a word that is no sentence."""
+    return isinstance(value, bool) or is_category(str(value))

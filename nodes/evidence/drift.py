@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from acegraph.nodes.evidence.backtest import can_prove
+from acegraph.nodes.evidence.entities import case_shares
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
 from acegraph.state.values.cases import EVIDENCE_WINDOW
 
@@ -27,7 +28,8 @@ def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
     retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
     tested = [*(b for b in bullets if b.status == "active"), *retired]
     rules = [b.condition for b in tested if b.condition]
-    table = table.since(max(len(table) - EVIDENCE_WINDOW, 0))
+    if len(table) > EVIDENCE_WINDOW:
+        table = table.since(len(table) - EVIDENCE_WINDOW)
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         newer = table.since(start)
@@ -43,19 +45,20 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     It is the row with the largest fall in precision, by the test of two proportions.
     """
     agreeing = table.fraud if rule.verdict == DECLINE else ~table.fraud
-    rows = np.flatnonzero(rule.holds_over(table))
-    n = len(rows)
-    if n < 2 * _MIN_FIRES:
+    rows, shares = np.flatnonzero(rule.holds_over(table)), case_shares(table)
+    fires, hits = np.cumsum(shares[rows]), np.cumsum(shares[rows] * agreeing[rows])
+    n = float(fires[-1]) if len(rows) else 0.0
+    splits = np.flatnonzero((fires >= _MIN_FIRES) & (n - fires >= _MIN_FIRES))
+    if not len(splits):
         return 0
-    hits = np.cumsum(agreeing[rows])
-    before = np.arange(_MIN_FIRES, n - _MIN_FIRES + 1)
-    earlier = hits[before - 1] / before
-    later = (hits[-1] - hits[before - 1]) / (n - before)
+    before = fires[splits]
+    earlier = hits[splits] / before
+    later = (hits[-1] - hits[splits]) / (n - before)
     pooled = hits[-1] / n
     spread = np.sqrt(pooled * (1 - pooled) * (1 / before + 1 / (n - before)) + 1e-12)
     z = (earlier - later) / spread
     split = int(np.argmax(z))
-    row = int(rows[before[split] - 1]) + 1  # right after the last case before the fall
-    share = float(agreeing[row:].mean())
+    row = int(rows[splits[split]]) + 1  # right after the last case before the fall
+    share = float(np.average(agreeing[row:], weights=shares[row:]))
     chance = share + 1.64 * float(np.sqrt(share * (1 - share) / (n - before[split])))
     return row if z[split] >= _SURE and later[split] <= chance else 0

@@ -10,6 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.text.category_words import is_field_name
 from acegraph.state import CaseTable
 from acegraph.state.values.cases import Column
 
@@ -45,9 +46,25 @@ _REPEATS: Final = 8.0
 """If chance would repeat this many values and none is repeated, rows are numbered one by one."""
 
 
+_HANDFUL: Final = 5
+_SPARSE: Final = 0.5
+_MAX_SPARSE: Final = 40
+"""Of the names that fewer than half of the cases have, so many are looked at: whoever can name a
+field could otherwise make every lesson slow, and every proof too hard."""
+_MAX_FIELDS: Final = 300
+
+
 def learnable_fields(table: CaseTable) -> list[str]:
-    """The fields that a rule may use: all that are no identifiers."""
-    return [name for name in table.field_names if not is_identifier(name, table)]
+    """The fields that a rule may use: no identifiers, and names that enough cases have."""
+    known: dict[str, int] = {}
+    for name in table.field_names:
+        column = table.column(name)
+        known[name] = int(column.known().sum()) if column and is_field_name(name) else 0
+    few = min(_HANDFUL, len(table))
+    common = sorted((n for n in known if known[n] >= few), key=lambda n: -known[n])[:_MAX_FIELDS]
+    sparse = [name for name in common if known[name] < _SPARSE * len(table)]
+    kept = set(common) - set(sparse[_MAX_SPARSE:])
+    return [name for name in known if name in kept and not is_identifier(name, table)]
 
 
 def newest_numbers(column: Column) -> NDArray[np.float64]:

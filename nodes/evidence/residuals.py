@@ -1,7 +1,10 @@
-"""Residuals: what the log-odds of the playbook leave unexplained in the labelled cases."""
+"""Residuals: what the log-odds of the playbook leave unexplained in the labelled cases.
+
+`shares` says how much of a case each case counts (entities.py); without it each counts in full.
+"""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -14,12 +17,25 @@ _NEWTON_STEPS: Final = 6
 _STEEPEST: Final = 4.0
 
 
-def case_weights(fraud: Mask) -> Numbers:
-    """Weights of the cases that add up to half of their number for either label."""
-    n, frauds = len(fraud), int(fraud.sum())
-    if frauds in (0, n):
-        return np.ones(n)
+def label_weights(fraud: Mask, shares: Numbers | None = None) -> Numbers:
+    """Weights that make the shares of either label add up to half of all."""
+    n, frauds = _totals(fraud, shares)
+    if not fraud.any() or fraud.all():
+        return np.ones(len(fraud))
     return np.where(fraud, n / (2 * frauds), n / (2 * (n - frauds)))
+
+
+def case_weights(fraud: Mask, shares: Numbers | None = None) -> Numbers:
+    """What each case weighs in a fit: its share, with equal weight for both labels."""
+    weights = label_weights(fraud, shares)
+    return weights if shares is None else weights * shares
+
+
+def _totals(fraud: Mask, shares: Numbers | None) -> tuple[float, float]:
+    """How many cases there are, and how many frauds, by their shares."""
+    if shares is None:
+        return float(len(fraud)), float(fraud.sum())
+    return float(shares.sum()), float(shares[fraud].sum())
 
 
 @dataclass(frozen=True)
@@ -29,10 +45,11 @@ class Residuals:
     gradient: Numbers
     variance: Numbers
     information: Numbers
+    shares: Numbers
 
     def towards(self, sign: float) -> "Residuals":
         """The residuals in the direction of a verdict: 1 for fraud, -1 for honest."""
-        return Residuals(sign * self.gradient, self.variance, self.information)
+        return replace(self, gradient=sign * self.gradient)
 
     def contrast(self, inside: Mask, outside: Mask, floor: float = 0.0) -> float:
         """The z of Rao's score test that separates two groups of cases, towards the first."""
@@ -51,20 +68,23 @@ class Residuals:
         )
 
 
-def residuals(fraud: Mask, log_odds: Numbers) -> Residuals:
+def residuals(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Residuals:
     """The weighted residual of each case under these log-odds, and its variance.
 
     All log-odds are first shifted by the amount that fits best: a playbook that is too strict or
     too lenient everywhere must not make every broad rule look like a discovery.
     """
-    weights, p = case_weights(fraud), _expected(fraud, log_odds)
+    weights, p = case_weights(fraud, shares), _expected(fraud, log_odds, shares)
     information = weights * p * (1 - p)
-    return Residuals(weights * (fraud - p), weights * information, information)
+    # The variance of so many cases as the shares add up to: nobody gets surer by repetition.
+    variance = label_weights(fraud, shares) * information
+    counted = np.ones(len(fraud)) if shares is None else shares
+    return Residuals(weights * (fraud - p), variance, information, counted)
 
 
-def rescaled_log_odds(fraud: Mask, log_odds: Numbers) -> Numbers:
+def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
     """The centred log-odds times the factor that fits the labels best, which is never negative."""
-    weights, shift, slope = case_weights(fraud), 0.0, 1.0
+    weights, shift, slope = case_weights(fraud, shares), 0.0, 1.0
     centred = log_odds - np.average(log_odds, weights=weights)
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(slope * centred + shift)
@@ -77,20 +97,25 @@ def rescaled_log_odds(fraud: Mask, log_odds: Numbers) -> Numbers:
 
 
 def simulated_residuals(
-    fraud: Mask, log_odds: Numbers, times: int, rng: np.random.Generator
+    fraud: Mask,
+    log_odds: Numbers,
+    times: int,
+    rng: np.random.Generator,
+    shares: Numbers | None = None,
 ) -> Numbers:
     """Residuals that chance would leave if the log-odds were the whole truth, in `times` rows."""
-    frauds, p = int(fraud.sum()), _expected(fraud, log_odds)
-    heavy, light = case_weights(fraud)[[fraud.argmax(), fraud.argmin()]]
+    (total, frauds), p = _totals(fraud, shares), _expected(fraud, log_odds, shares)
+    heavy, light = label_weights(fraud, shares)[[fraud.argmax(), fraud.argmin()]]
     # `p` is for equally many frauds and honest cases; the odds are for their real numbers.
-    odds = p / (1 - p + 1e-12) * frauds / (len(fraud) - frauds)
+    odds = p / (1 - p + 1e-12) * frauds / (total - frauds)
     labels = rng.random((times, len(fraud))) < odds / (1 + odds)
-    return np.asarray(np.where(labels, heavy * (1 - p), -light * p))
+    drawn = np.where(labels, heavy * (1 - p), -light * p)
+    return np.asarray(drawn if shares is None else drawn * shares)
 
 
-def _expected(fraud: Mask, log_odds: Numbers) -> Numbers:
+def _expected(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
     """The probability of fraud after the best shift, with equal weight for both labels."""
-    weights, shift = case_weights(fraud), 0.0
+    weights, shift = case_weights(fraud, shares), 0.0
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds + shift)
         shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
@@ -103,8 +128,10 @@ def sigmoid(log_odds: Numbers) -> Numbers:
     return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
 
 
-def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers) -> float:
+def marginal_gain(
+    fired: Mask, fraud: Mask, log_odds: Numbers, shares: Numbers | None = None
+) -> float:
     """The z of Rao's score test for adding a rule to these log-odds, towards fraud."""
-    rest = residuals(fraud, log_odds)
+    rest = residuals(fraud, log_odds, shares)
     spread = math.sqrt(float(rest.variance[fired].sum()) + 1e-9)
     return float(rest.gradient[fired].sum()) / spread if fired.any() else 0.0

@@ -17,7 +17,8 @@ NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, n
 UNFITTED_WEIGHT: Final = 2.0
 """The log-odds of a bullet without a fitted weight and without a record: enough to change the
 decision on an ordinary case."""
-_START: Final = -0.8
+START: Final = -0.8
+"""The log-odds of a payment of which nothing else is known."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +64,12 @@ SCORECARD: Final = (
 )
 
 
+SCORECARD_FIELDS: Final = frozenset(
+    name for line in SCORECARD for name in (line.test.field, *_ALIASES.get(line.test.field, ()))
+)
+"""Every name under which the scorecard finds a field."""
+
+
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:
     """The amount of a transaction, under any of the names that the scorecard knows."""
     by_name = {name.lower(): value for name, value in fields.items()}
@@ -90,10 +97,10 @@ def weight_of(bullet: Bullet) -> float:
 
 def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
     """The log-odds that the scorecard gives to every case of a table."""
-    score = np.full(len(table), _START)
+    score = np.full(len(table), START)
     names = dict.fromkeys(table.field_names)
     for line in SCORECARD:
-        score += line.points * _resolved(line.test, names).holds_over(table)
+        score += line.points * resolved(line.test, names).holds_over(table)
     return score
 
 
@@ -106,7 +113,7 @@ def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.flo
     return log_odds
 
 
-def _resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
+def resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
     """The test, with the alias under which its field is present."""
     names = (test.field, *_ALIASES.get(test.field, ()))
     name = next((name for name in names if name in fields), test.field)

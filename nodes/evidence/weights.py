@@ -10,7 +10,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.backtest import chance
+from acegraph.nodes.evidence.backtest import chance, tally
+from acegraph.nodes.evidence.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, case_weights, marginal_gain, sigmoid
 from acegraph.nodes.evidence.scorecard import scorecard_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
@@ -28,16 +29,21 @@ _LIKELY_CHANCE: Final = 0.2
 
 @one_blas_thread
 def fit_weights(
-    fired: Mask, signs: Numbers, fraud: Mask, start: Numbers, guess: Numbers | None = None
+    fired: Mask,
+    signs: Numbers,
+    fraud: Mask,
+    start: Numbers,
+    guess: Numbers | None = None,
+    shares: Numbers | None = None,
 ) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the `start` log-odds.
 
     `fired` has a row for each rule. A rule whose weight would contradict its verdict gets weight 0.
-    The previous weights as a `guess` save most of the work.
+    The previous weights as a `guess` save most of the work. `shares` are those of entities.py.
     """
     from scipy.optimize import minimize  # takes half a second, and only learning needs it
 
-    rows, frauds, honests = _grouped(fired, start, fraud)
+    rows, frauds, honests = _grouped(fired, start, fraud, shares)
     matrix, start = fired[:, rows].astype(np.float64), start[rows]
     total = frauds + honests
 
@@ -55,10 +61,10 @@ def fit_weights(
 
 
 def _grouped(
-    fired: Mask, start: Numbers, fraud: Mask
+    fired: Mask, start: Numbers, fraud: Mask, shares: Numbers | None
 ) -> tuple[NDArray[np.int64], Numbers, Numbers]:
     """A row for each group of indistinguishable cases, and its weights of fraud and honesty."""
-    weights = case_weights(fraud)
+    weights = case_weights(fraud, shares)
     pattern = np.unique(start, return_inverse=True)[1].astype(np.int64)
     for rules in np.array_split(fired, range(_BITS, len(fired), _BITS)):
         code = (1 << np.arange(len(rules))) @ rules
@@ -87,32 +93,35 @@ def weights_of(
 
     A bullet that fired too rarely gets None: the lack of cases is no evidence against it.
     """
-    enough = fired.sum(axis=1) >= _FIRES_TO_FIT
+    shares = case_shares(table)
+    enough = np.rint(fired @ shares) >= _FIRES_TO_FIT
     fitted = [b for b, is_fitted in zip(bullets, enough, strict=True) if is_fitted]
     for bullet, its_fires, is_fitted in zip(bullets, fired, enough, strict=True):
         if not is_fitted:
             start = start + weight_of(replace(bullet, weight=None)) * its_fires
     signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in fitted])
     guess = np.array([b.weight or 0.0 for b in fitted])
-    weights = iter(fit_weights(fired[enough], signs, table.fraud, start, guess) if fitted else ())
-    return [round(float(next(weights)), 4) if is_fitted else None for is_fitted in enough]
+    weights = fit_weights(fired[enough], signs, table.fraud, start, guess, shares) if fitted else ()
+    found = iter(weights)
+    return [round(float(next(found)), 4) if is_fitted else None for is_fitted in enough]
 
 
 def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet should be retired; empty if it should stay."""
     weight = weight_of(bullet)
     agreeing = table.fraud if bullet.verdict == DECLINE else ~table.fraud
-    fires, right, total = int(fired.sum()), int((fired & agreeing).sum()), int(agreeing.sum())
+    shares = case_shares(table)
+    right, fires, total, cases = tally(fired, agreeing, shares)
     if fires < _FIRES_TO_RETIRE:
         return ""
     record = f"right on {right} of {fires} labelled cases"
-    if right * len(table) <= total * fires:
+    if right * cases <= total * fires:
         return f"{record}: no better than chance"
     if weight == 0:
         return f"no weight left: on its {fires} labelled cases the other bullets say it all"
-    if fires >= _FIRES_TO_TELL and chance(right, fires, total, len(table)) > _LIKELY_CHANCE:
+    if fires >= _FIRES_TO_TELL and chance(right, fires, total, cases) > _LIKELY_CHANCE:
         # An exception may be right no more often than chance and still correct other bullets.
-        gain = marginal_gain(fired, table.fraud, log_odds - weight * fired)
+        gain = marginal_gain(fired, table.fraud, log_odds - weight * fired, shares)
         if gain * (1 if bullet.verdict == DECLINE else -1) < 1:
             return f"{record}: hardly better than chance, and the others do without it"
     return ""

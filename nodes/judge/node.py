@@ -7,7 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
-from acegraph.nodes.judge.outcome import is_right, is_worth_learning, verdict_word
+from acegraph.nodes.judge.outcome import (
+    is_right,
+    is_worth_learning,
+    keep_undecided,
+    verdict_word,
+)
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
     APPROVE,
@@ -42,6 +47,8 @@ class JudgeNode:
         if state["decision"] == UNDECIDED:
             earlier = await wait.work(self._earlier_decision, case["id"])
             if earlier is None:
+                if state["doubts"]:  # a label may come later, and a person can answer
+                    await wait.work(keep_undecided, self.playbook, state)
                 return {"decision_id": case["id"], "verdict": "undecided"}
             # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}

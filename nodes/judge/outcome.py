@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import Recorded
+from acegraph.state import APPROVE, AceState, Case, Recorded
+from acegraph.state.ledger.redaction import Redaction
 from acegraph.state.run.schema import RunSettings
 
 if TYPE_CHECKING:
@@ -40,3 +41,14 @@ async def is_worth_learning(
     if not settings["learn"] or is_correct is None or recorded.lesson is not None:
         return False
     return not is_correct or bool(number and number % settings["learn_every"] == 0)
+
+
+def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
+    """Keep a transaction without a decision, so that a person or a label can answer it later."""
+    from acegraph.state.playbook.review_queue import open_case  # loads the database library
+
+    case, settings = state["case"], state["settings"]
+    kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"])
+    if settings["redact"]:
+        kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
+    open_case(playbook, kept, settings["node"], evidence=settings["learn"])

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from acegraph.nodes.judge.outcome import is_right, is_worth_learning, verdict_word
+from acegraph.nodes.judge.outcome import (
+    is_right,
+    is_worth_learning,
+    keep_undecided,
+    verdict_word,
+)
 from acegraph.nodes.runtime.ask import answer_fields, ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, DECLINE, AceState, BulletPlaybook, Case, parse_verdict
-from acegraph.state.ledger.redaction import Redaction
+from acegraph.state import DECLINE, AceState, BulletPlaybook, parse_verdict
 from acegraph.state.playbook import review_queue
 from acegraph.state.playbook.review_queue import HumanVerdict
 from acegraph.state.run.review_answers import VerdictAnswer
@@ -34,7 +38,7 @@ class ReviewNode:
         if settings.get("let_through"):
             decision = DECLINE  # the agent's decision; the run answers APPROVE
         if decision is None:
-            await wait.work(self._keep_case, state)
+            await wait.work(keep_undecided, self.playbook, state)
         why = "answered before"  # outside this run, or before a crash
         # The ledger comes before the band: a payment that a person has judged is not asked again.
         human = await wait.work(review_queue.first_human_verdict, self.playbook, case["id"])
@@ -47,13 +51,6 @@ class ReviewNode:
             if human.is_by(answer):
                 why = answer.why
         return await self._after(state, human, why, wait)
-
-    def _keep_case(self, state: AceState) -> None:
-        case, settings = state["case"], state["settings"]
-        kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"])
-        if settings["redact"]:
-            kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
-        review_queue.open_case(self.playbook, kept, settings["node"], evidence=settings["learn"])
 
     async def _after(self, state: AceState, human: HumanVerdict, why: str, wait: Wait) -> Update:
         """The state after the answer: the person's decision, and whether the agent was right."""

@@ -1,17 +1,20 @@
 """Embedding models: the name, the similarity threshold and the vectors of each.
 
 Vectors are kept in the playbook's database. If several callers need the vector of the same text at
-the same time, one of them fetches it and the others wait. providers.py chooses the model.
+the same time, one of them fetches it and the others wait for a moment. A vector is kept only if it
+can be one: a bad answer must not stay for ever. providers.py chooses the model.
 """
 
 import asyncio
 import logging
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from threading import Lock
+from time import monotonic
 from typing import Final, Protocol
 
 import numpy as np
@@ -22,7 +25,7 @@ from acegraph.nodes.models.language_model import as_model_errors
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait
 from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state import ModelAnswerInvalid, ModelError, ModelUnavailable
-from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.playbook.vector_matrix import Vector, unit
 
 logger = logging.getLogger(__name__)
 THRESHOLDS: Final = {EMBEDDED_MODEL: 0.5, "text-embedding-3-small": 0.5, "all-MiniLM-L6-v2": 0.5}
@@ -30,6 +33,11 @@ THRESHOLDS: Final = {EMBEDDED_MODEL: 0.5, "text-embedding-3-small": 0.5, "all-Mi
 for the second, seen to separate paraphrases (about .65) for the third."""
 DEFAULT_THRESHOLD: Final = 0.5
 _IN_MEMORY: Final = 4096
+_PATIENCE: Final = 0.75
+"""Seconds to wait for what another caller is fetching, before it is fetched here as well."""
+_ROOM_TO_DIFFER: Final = 16
+"""Dimensions from which on two different texts never have the same vector by chance."""
+_WORD = re.compile(r"\w+")
 
 
 class Store(Protocol):
@@ -54,6 +62,8 @@ class _InFlight:
         self._remembers = remembers
         self._remembered: dict[str, Vector] = {}
         self._fetching: dict[tuple[int, str], _Pending] = {}
+        self.latest: dict[bytes, str] = {}
+        """The last vector that came, with its text: the next one must be another."""
 
     def remembered(self, texts: Sequence[str]) -> dict[str, Vector]:
         with self._lock:
@@ -136,11 +146,7 @@ class EmbeddingModel:
         mine, others = self._in_flight.claim(missing, scope)
         with self._in_flight.fetching(mine, scope):
             if mine:
-                fetched = dict(zip(mine, await self._embed(list(mine), wait), strict=True))
-                logger.debug("fetched %d vectors from %s", len(fetched), self.name)
-                if store is not None:
-                    await wait.work(store.store_text_vectors, self.name, fetched)
-                self._in_flight.remember(fetched)
+                fetched = await self._fetch(list(mine), wait, store)
                 vectors |= fetched
                 for text, pending in mine.items():
                     pending.set_result(fetched[text])
@@ -148,18 +154,45 @@ class EmbeddingModel:
             vectors |= await self._from_others(others, wait, store)
         return [vectors[text] for text in texts]
 
+    async def fetch(self, texts: Sequence[str], wait: Wait) -> dict[str, Vector]:
+        """The vectors of some texts, fetched now even if they are known."""
+        return await self._fetch(list(dict.fromkeys(texts)), wait, None)
+
+    async def _fetch(
+        self, texts: Sequence[str], wait: Wait, store: Store | None
+    ) -> dict[str, Vector]:
+        fetched = dict(zip(texts, await self._embed(texts, wait), strict=True))
+        logger.debug("fetched %d vectors from %s", len(fetched), self.name)
+        if store is not None:
+            await wait.work(store.store_text_vectors, self.name, fetched)
+        self._in_flight.remember(fetched)
+        return fetched
+
     async def _from_others(
         self, others: Mapping[str, _Pending], wait: Wait, store: Store | None
     ) -> dict[str, Vector]:
-        """The vectors that other callers are fetching; those that they give up are fetched here."""
+        """The vectors that other callers are fetching, and those that do not come from them.
+
+        A request of another caller that hangs or fails says nothing about the one made here.
+        """
         vectors: dict[str, Vector] = {}
+        given_up, end = [], monotonic() + _PATIENCE
         for text, pending in others.items():
-            vector = await wait.either(pending.result, partial(asyncio.wrap_future, pending))
-            if vector is not None:
+            left = max(end - monotonic(), 0)
+            try:
+                vector = await wait.either(
+                    partial(pending.result, left), partial(_result_within, pending, left)
+                )
+            except (TimeoutError, ModelError):
+                continue
+            if vector is None:
+                given_up.append(text)
+            else:
                 vectors[text] = vector
-        given_up = [text for text in others if text not in vectors]
         if given_up:
             vectors |= zip(given_up, await self.vectors(given_up, wait, store), strict=True)
+        if missing := [text for text in others if text not in vectors]:
+            vectors |= await self._fetch(missing, wait, store)
         return vectors
 
     async def _embed(self, texts: Sequence[str], wait: Wait) -> list[Vector]:
@@ -173,11 +206,43 @@ class EmbeddingModel:
                 lambda: self.embeddings.embed_documents(batch),
                 lambda: self.embeddings.aembed_documents(batch),
             )
-            matrix = np.asarray(rows, dtype=np.float32)
+            with np.errstate(over="ignore"):  # what is too large becomes infinite
+                matrix = np.asarray(rows, dtype=np.float32)
         fits = matrix.ndim == 2 and len(matrix) == len(batch) and matrix.size > 0
         if not fits or not np.isfinite(matrix).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
+        if not self.is_free:  # it knows few words, and says so with zeros
+            self._check_that_they_differ(batch, matrix)
         return list(matrix)
+
+    def _check_that_they_differ(self, texts: Sequence[str], matrix: Vector) -> None:
+        """Refuse zeros, and the same vector for texts that have little in common."""
+        if not matrix.any(axis=1).all():
+            raise ModelAnswerInvalid(f"embedding model {self.name} gave vectors of zeros")
+        is_small = matrix.shape[1] < _ROOM_TO_DIFFER
+        known = {} if is_small else dict(self._in_flight.latest)
+        keys = [vector.tobytes() for vector in unit(matrix).round(5)]
+        pairs = zip(texts, keys, strict=True)
+        is_same = [_differ_clearly(text, known.setdefault(key, text)) for text, key in pairs]
+        if any(is_same) and not (is_small and len(known) > 1):
+            raise ModelAnswerInvalid(
+                f"embedding model {self.name} gave the same vector for different texts"
+            )
+        self._in_flight.latest = {keys[-1]: known[keys[-1]]}
+
+
+async def _result_within(pending: _Pending, seconds: float) -> Vector | None:
+    return await asyncio.wait_for(asyncio.wrap_future(pending), seconds)
+
+
+def _differ_clearly(text: str, other: str) -> bool:
+    """Whether two texts have less than half of their words in common.
+
+    >>> _differ_clearly("gift card at night", "A gift card, at noon"), _differ_clearly("a", "b c")
+    (False, True)
+    """
+    words, others = (set(_WORD.findall(t.lower())) for t in (text, other))
+    return 2 * len(words & others) < len(words | others)
 
 
 EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, ConceptEmbeddings())

@@ -18,7 +18,9 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
+from acegraph.nodes.models.answers import has_duplicate_keys
 from acegraph.nodes.models.fence import Fence
+from acegraph.nodes.models.retries import one_question
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call, end_call, innermost
 from acegraph.state import AceError, Form, ModelAnswerInvalid, ModelRefused, ModelUnavailable
@@ -31,10 +33,13 @@ Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
 
 _JSON = re.compile(r"\{.*\}", re.DOTALL)
+_INSIDE_A_VALUE: Final = ("[", "]", ",", '"', "'")
+"""What stands beside an object that is part of another JSON value."""
 _ERROR_CODE = re.compile(r"[a-z_]{1,40}")
 _BEFORE_SCHEMAS = re.compile(r"gpt-3\.5|gpt-4(?:-|$)")
 _ABOUT_THE_REQUEST: Final = frozenset({400, 422, 501})
 """Statuses with which servers without structured output answer a request for it."""
+_HOPELESS = re.compile(r"\((?:HTTP )?(?:401|403|404)\)")
 _FILTERED: Final = "content_filter"
 _NOT_THE_METHOD: Final = frozenset({_FILTERED, "context_length_exceeded", "model_not_found"})
 """Codes of refusals that another method would not change."""
@@ -42,6 +47,15 @@ _NOT_THE_METHOD: Final = frozenset({_FILTERED, "context_length_exceeded", "model
 _NOT_THE_PROTOCOL: Final = (
     AssertionError, AttributeError, IndexError, KeyError, TypeError, ValueError, RecursionError
 )  # fmt: skip
+_NORMAL_ENDS: Final = frozenset(
+    "stop tool_calls tool_call tool_use function_call end_turn stop_sequence eos_token eos end "
+    "complete completed".split()
+)
+"""How the servers of all providers say that an answer is whole."""
+_CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
+_END_NAMES: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+_REPEATED: Final = 8_000
+"""So much of an unreadable answer is sent back when the model is asked once more."""
 _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
 
 
@@ -77,13 +91,13 @@ class LanguageModel:
         If the answer cannot be read, the model is told what is wrong with it and asked once more.
         """
         asked = list(messages)
-        with as_model_errors(self.name):
+        with as_model_errors(self.name), one_question():
             answer, method = await self._ask_or_ask_plainly(form, asked, wait)
             try:
                 return self._read(form, answer)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
-            text = _text(answer.raw) or "(nothing)"
+            text = _text(answer.raw)[:_REPEATED] or "(nothing)"
             asked += [AIMessage(text), HumanMessage(REPAIR.format(complaint=complaint))]
             second: Method = method if method == "json_schema" else "prompt"
             return self._read(form, await self._ask(form, asked, second, wait))
@@ -136,17 +150,22 @@ class LanguageModel:
         return self._structured[form, method], messages
 
     def _read(self, form: type[F], answer: "_Answer") -> F:
-        raw, parsed = answer.raw, answer.parsed
-        if isinstance(raw, AIMessage):
-            self._check_that_it_answers(raw)
+        raw, parsed, text = answer.raw, answer.parsed, _text(answer.raw)
+        if isinstance(raw, BaseMessage):
+            self._check_that_it_answers(raw, form.__name__)
         try:
-            if parsed is None and isinstance(raw, AIMessage) and raw.tool_calls:
-                parsed = form.model_validate(raw.tool_calls[0]["args"])
+            if isinstance(raw, AIMessage) and raw.tool_calls:
+                text = raw.text  # what is said beside a call must not say something else
+                if not isinstance(parsed, form):
+                    parsed = form.model_validate(raw.tool_calls[0]["args"])
+            written = self._read_text(form, text, is_all=parsed is None)
             if isinstance(parsed, form):
                 parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
+                if written not in (None, parsed):
+                    raise _Unreadable(f"{self.name} gave two answers, not one")
                 return parsed
-            if json_object := _JSON.search(_text(raw)):
-                return form.model_validate_json(json_object[0])
+            if written is not None:
+                return written
             if isinstance(answer.parsing_error, ValidationError):
                 raise answer.parsing_error
         except ValidationError as error:
@@ -155,16 +174,41 @@ class LanguageModel:
             raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
         raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
 
-    def _check_that_it_answers(self, message: AIMessage) -> None:
-        """Raise if the model refused, was cut off, or gave several answers."""
-        refusal = message.additional_kwargs.get("refusal")
-        reason = message.response_metadata.get("finish_reason")
-        if refusal or reason == "content_filter":
+    def _read_text(self, form: type[F], text: str, *, is_all: bool) -> F | None:
+        """The form in a text; None if there is none, or none that fits beside a function call."""
+        found = _JSON.search(text)
+        if found is None:
+            return None
+        if has_duplicate_keys(found[0]):
+            raise _Unreadable(f"{self.name}: a key comes twice")
+        before, after = text[: found.start()].rstrip(), text[found.end() :].lstrip()
+        if before.endswith(_INSIDE_A_VALUE) or after.startswith(_INSIDE_A_VALUE):
+            raise _Unreadable(f"{self.name} gave {form.__name__} inside of something else")
+        try:
+            return form.model_validate_json(found[0])
+        except ValidationError:
+            if is_all:
+                raise
+            return None
+
+    def _check_that_it_answers(self, message: BaseMessage, asked: str) -> None:
+        """Raise if the model refused, was cut off, or gave another or more than one answer."""
+        if not isinstance(message, AIMessage):
+            raise ModelAnswerInvalid(f"{self.name} gave no message of an assistant")
+        metadata = message.response_metadata
+        ends = (metadata.get(name) for name in _END_NAMES)
+        reason = next((end for end in ends if isinstance(end, str)), "stop").lower()
+        if message.additional_kwargs.get("refusal") or reason in ("content_filter", "refusal"):
             raise ModelRefused(f"{self.name} declined to answer")
-        if reason == "length":
+        if reason in _CUT_OFF:
             raise ModelAnswerInvalid(f"{self.name}: the answer was cut off")
-        if len(message.tool_calls) > 1:
-            raise _Unreadable(f"{self.name} gave {len(message.tool_calls)} answers, not one")
+        if reason not in _NORMAL_ENDS:
+            raise ModelAnswerInvalid(f"{self.name}: the answer did not end normally")
+        names = [call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
+        if len(names) + ("function_call" in message.additional_kwargs) > 1:
+            raise _Unreadable(f"{self.name} gave more than one answer")
+        if any(name != asked for name in names) or "function_call" in message.additional_kwargs:
+            raise _Unreadable(f"{self.name} called another function than {asked}")
 
 
 @dataclass(frozen=True)
@@ -287,6 +331,15 @@ def _translated(name: str, error: BaseException) -> AceError:
     where = f" (HTTP {status})" if status else ""
     what = f": {code}" if _ERROR_CODE.fullmatch(code) else ""
     return ModelUnavailable(f"{name}: {type(error).__name__}{where}{what}")
+
+
+def is_hopeless(reason: str) -> bool:
+    """Whether the reason of an error is that the server will never answer: wrong key or name.
+
+    >>> is_hopeless("agent: gpt-4o: the server refused the key (401)"), is_hopeless("(HTTP 500)")
+    (True, False)
+    """
+    return _HOPELESS.search(reason) is not None
 
 
 def _first_complaint(error: ValidationError) -> str:

@@ -11,10 +11,11 @@ import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple, TypeVar, get_args
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import EMBEDDED, EmbeddingModel
@@ -23,6 +24,7 @@ from acegraph.nodes.models.recordings import Player, Recorder, Recording
 from acegraph.nodes.models.retries import Retry
 from acegraph.nodes.runtime.usage import Prices
 from acegraph.state import InvalidSettings
+from acegraph.state.errors import quoted
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -41,6 +43,8 @@ DEFAULT_MODELS: Final = {
 EMBEDDED_NAME: Final = "embedded"
 """The name that asks for the embedded analyst (or embedder) even if a key is set."""
 _REPLAYED_KEY: Final = "replayed"
+_LARGEST: Final = 1_000_000
+"""Of a number of seconds or attempts: more than eleven days are a mistake."""
 _WITHOUT_TEMPERATURE = re.compile(r"(?:^|/)(?:o\d|gpt-5)")
 """Models that reason before they answer; they refuse a temperature."""
 
@@ -56,8 +60,8 @@ class _Files(NamedTuple):
 class Server:
     """How the model server is reached, according to the environment."""
 
-    key: str | None
-    base_url: str | None
+    key: str | None = field(repr=False)
+    base_url: str | None = field(repr=False)
     method: Method | None
     retry: Retry
     record: Path | None = None
@@ -76,6 +80,15 @@ class Server:
             raise InvalidSettings("ACE_RECORD and ACE_REPLAY exclude each other; unset one")
         key = _env("OPENAI_API_KEY") or (_REPLAYED_KEY if replay else None)
         return cls(key, _env("OPENAI_BASE_URL"), method, _retry(), record, replay)  # type: ignore[arg-type]
+
+    def secrets(self) -> list[str]:
+        """What a recording may not hold: the key, and what the URL says of a user or asks for."""
+        url = urlsplit(self.base_url or "")
+        return [
+            self.key or "",
+            unquote(url.password or ""),
+            *(text for _, text in parse_qsl(url.query)),
+        ]
 
 
 _files_in_code: ContextVar[_Files | None] = ContextVar("recording_files", default=None)
@@ -103,6 +116,15 @@ def replaying(file: str | Path) -> Iterator[None]:
     finally:
         _files_in_code.reset(token)
         _player.cache_clear()
+
+
+def refuse_recording() -> None:
+    """Refuse to record a run whose values may not be stored: its prompts hold them."""
+    if has_key() and _recording_files().record:
+        raise InvalidSettings(
+            "a recording holds whole prompts, also what `redact` hides: unset ACE_RECORD (or leave "
+            "`recording`), or give no `redact`"
+        )
 
 
 def has_key() -> bool:
@@ -223,7 +245,7 @@ def _recording_files() -> _Files:
 def _recording_of(server: Server) -> Recording | None:
     if server.replay:
         return _player(server.replay)
-    return _recorder(server.record, server.key or "") if server.record else None
+    return _recorder(server.record, *server.secrets()) if server.record else None
 
 
 _recorder = lru_cache(maxsize=8)(Recorder)
@@ -239,7 +261,7 @@ def _retry() -> Retry:
 
 
 def _positive(variable: str, kind: type[Number], default: Number) -> Number:
-    """The number above 0 in a variable of the environment, or the default."""
+    """The number above 0, and not beyond all sense, in a variable of the environment."""
     text = _env(variable)
     if text is None:
         return default
@@ -247,8 +269,10 @@ def _positive(variable: str, kind: type[Number], default: Number) -> Number:
         number = kind(text)
     except ValueError:
         number = kind(0)
-    if not number > 0:
-        raise InvalidSettings(f"{variable} is a number above 0, not {text!r}")
+    if not 0 < number <= _LARGEST:
+        raise InvalidSettings(
+            f"{variable} is a number above 0 and up to {_LARGEST:,}, not {quoted(text)}"
+        )
     return number
 
 

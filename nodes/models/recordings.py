@@ -8,6 +8,7 @@ byte for byte, without headers that could hold a key; the key itself is struck o
 import base64
 import hashlib
 import json
+import re
 import secrets
 from collections import defaultdict
 from collections.abc import Mapping
@@ -17,9 +18,10 @@ from threading import Lock
 from typing import Final, TypedDict
 
 from acegraph.state import InvalidSettings
+from acegraph.state.database.places import private_file
 
 _FORMAT: Final = "acegraph exchanges 1"
-_STRUCK_OUT: Final = "[key]"
+_STRUCK_OUT: Final = b"[key]"
 _SECRET_FROM: Final = 8
 """Shorter keys ("none", "x") are placeholders for servers without keys, and occur in any text."""
 _HEADERS: Final = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")
@@ -60,9 +62,9 @@ class Exchange:
 class Recorder:
     """Writes each exchange to a file as soon as it is over; continues an existing recording."""
 
-    def __init__(self, file: Path, key: str = "") -> None:
-        self.file, self._key = file, key
-        self._is_secret = len(key) >= _SECRET_FROM
+    def __init__(self, file: Path, *secrets_: str) -> None:
+        self.file = file
+        self._secrets = [_spellings(text) for text in secrets_ if len(text) >= _SECRET_FROM]
         self._lock = Lock()
         if file.exists() and file.stat().st_size:
             self.secret = _secret_of(file)
@@ -75,23 +77,20 @@ class Recorder:
         headers = {n: v for n, v in (exchange.headers or {}).items() if n.lower() in _HEADERS}
         received: _Message = {"error": exchange.error}
         if not exchange.error:
-            content = self._without_key(exchange.received)
+            content = _as_text(self._without_secrets(exchange.received))
             received = {"status": exchange.status, "headers": headers, **content}
-        sent = self._without_key(exchange.sent)
+        sent = _as_text(self._without_secrets(exchange.sent))
         self._write(_Line(path=exchange.path, sent=sent, received=received))
 
-    def _without_key(self, content: bytes) -> _Message:
-        """The content without the key, which `_write` would not find in base64."""
-        if self._is_secret:
-            content = content.replace(self._key.encode(), _STRUCK_OUT.encode())
-        return _as_text(content)
+    def _without_secrets(self, content: bytes) -> bytes:
+        for pattern in self._secrets:
+            content = pattern.sub(_STRUCK_OUT, content)
+        return content
 
     def _write(self, entry: Mapping[str, object]) -> None:
-        line = json.dumps(entry, ensure_ascii=False)
-        if self._is_secret:
-            line = line.replace(json.dumps(self._key)[1:-1], _STRUCK_OUT)
-        with self._lock, self.file.open("a", encoding="utf-8") as out:
-            out.write(line + "\n")
+        line = self._without_secrets(json.dumps(entry, ensure_ascii=False).encode())
+        with self._lock, private_file(self.file).open("ab") as out:
+            out.write(line + b"\n")
 
 
 class Player:
@@ -152,6 +151,37 @@ def _exchange(line: _Line) -> Exchange:
     if "error" in received:
         return Exchange(path, sent, error=received["error"])
     return Exchange(path, sent, received["status"], received["headers"], _as_bytes(received))
+
+
+def _spellings(secret: str) -> re.Pattern[bytes]:
+    r"""A secret as a server may repeat it: plain, escaped for JSON, URLs or HTML, hex, base64.
+
+    >>> _spellings("sk-canary").sub(b"*", rb"a sk-canary \u0073k%2Dcanary &#115;k-canary")
+    b'a * * *'
+    >>> _spellings("sk-canary").sub(b"*", base64.b64encode(b"ann:sk-canary"))
+    b'YW5uO*'
+    """
+    plain = b"".join(map(_forms, secret))
+    raw = secret.encode()
+    # In base64 the same bytes look different at each of three places. The signs at its ends also
+    # hold bits of its neighbours: they are not looked for, but struck out with the rest.
+    words = {
+        re.escape(alphabet(b"\0" * place + raw)[place + (place > 0) : -4].rstrip(b"="))
+        for place in range(3)
+        for alphabet in (base64.b64encode, base64.urlsafe_b64encode)
+    }
+    in_base64 = rb"[\w+/-]?(?:" + b"|".join(sorted(words)) + rb")[\w+/=-]{0,4}"
+    return re.compile(b"(?i:" + plain + b"|" + raw.hex().encode() + b")|" + in_base64)
+
+
+def _forms(sign: str) -> bytes:
+    """A pattern of the ways to write one character."""
+    raw, number = sign.encode(), ord(sign)
+    units = sign.encode("utf-16-be").hex()
+    escaped = "".join(rf"\\{{1,8}}u{units[i : i + 4]}" for i in range(0, len(units), 4))
+    in_url = "".join(f"%(?:25)*{byte:02x}" for byte in raw)
+    ways = (rf"\\{{0,4}}{re.escape(sign)}", escaped, in_url, f"&#0*{number};", f"&#x0*{number:x};")
+    return f"(?:{'|'.join(ways)})".encode()
 
 
 def _as_text(content: bytes) -> _Message:

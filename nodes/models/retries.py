@@ -1,13 +1,16 @@
 """Which failed requests are sent again, and after which pause; no other module decides this.
 
 The retries of OpenAI's library are switched off. One deadline covers all attempts and the pauses
-between them. This module knows no HTTP client: it sees a status, headers and the name of an error.
+between them, and all requests that one question takes. This module knows no HTTP client: it sees a
+status, headers and the name of an error.
 """
 
 import email.utils
 import random
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Final
 
@@ -21,6 +24,19 @@ ERRORS: Final = frozenset(
 HOPELESS: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 """Codes that come with status 429 and do not go away by waiting."""
 
+_asked_at: ContextVar[list[float] | None] = ContextVar("asked_at", default=None)
+"""The moment of a question's first request; a list, because requests run in copied contexts."""
+
+
+@contextmanager
+def one_question() -> Iterator[None]:
+    """All requests made inside have one deadline together: a form may take three."""
+    token = _asked_at.set([])
+    try:
+        yield
+    finally:
+        _asked_at.reset(token)
+
 
 @dataclass(frozen=True)
 class Retry:
@@ -28,11 +44,20 @@ class Retry:
 
     attempts: int = 3
     deadline: float = 150.0
-    """Seconds for all attempts together."""
+    """Seconds for all attempts together, and for all requests of one question."""
     timeout: float = 60.0
     """Seconds for one attempt."""
     first_pause: float = 0.5
     longest_pause: float = 8.0
+
+    def end(self) -> float:
+        """The moment (time.monotonic) of the deadline."""
+        asked_at = _asked_at.get()
+        if asked_at is None:
+            return time.monotonic() + self.deadline
+        if not asked_at:
+            asked_at.append(time.monotonic())
+        return asked_at[0] + self.deadline
 
     def pause_after_error(self, error: str, attempt: int) -> float | None:
         """Seconds to wait after a failure of the connection; None means give up."""
@@ -75,6 +100,6 @@ def retry_after(headers: Mapping[str, str]) -> float | None:
             continue
     try:
         date = email.utils.parsedate_to_datetime(headers["retry-after"])
-    except (KeyError, ValueError):
+        return max(0.0, date.timestamp() - time.time())
+    except (KeyError, ValueError, OverflowError):
         return None
-    return max(0.0, date.timestamp() - time.time())

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.cut_points import Grid, common_values, grid_of, roundest
+from acegraph.nodes.evidence.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
 from acegraph.nodes.reflector.signal_check import FINEST, chance_of_no_signal
@@ -75,7 +76,9 @@ def induce(
     tests, masks = _comparisons(fields, grid, table)
     if not tests:
         return None
-    rest = residuals(table.fraud, log_odds).towards(1.0 if label == DECLINE else -1.0)
+    rest = residuals(table.fraud, log_odds, case_shares(table)).towards(
+        1.0 if label == DECLINE else -1.0
+    )
     search = _RuleSearch(fields, label, table, log_odds, known_fields, grid, tests, masks, rest)
     induced = search.best(gate)
     if induced or gate is None or gate.given_signal is None:
@@ -187,6 +190,7 @@ class _BeamSearch:
         self._masks = masks.astype(np.float32)
         self._gradient = rest.gradient.astype(np.float32)
         self._variance = rest.variance.astype(np.float32)
+        self._shares = rest.shares.astype(np.float32)
 
     def run(self) -> list[Conjunction]:
         """The best conjunctions, best first."""
@@ -204,12 +208,12 @@ class _BeamSearch:
     def _extend(self, beam: list[Conjunction]) -> dict[Conjunction, float]:
         """The z of the best conjunctions that add one comparison to one of the beam."""
         together = np.array([self._masks[list(rule)].prod(axis=0) for rule in beam])
-        fires = together @ self._masks.T
+        fires = (together * self._shares) @ self._masks.T
         gains = (together * self._gradient) @ self._masks.T
         spread = (together * self._variance) @ self._masks.T
-        z = np.where(fires >= _MIN_FIRES, gains / np.sqrt(spread + 0.5), -np.inf)
+        z = np.where(fires >= _MIN_FIRES - 0.5, gains / np.sqrt(spread + 0.5), -np.inf)
         if beam[0]:  # a comparison that excludes no case adds nothing
-            z[fires >= together.sum(axis=1, keepdims=True) - 0.5] = -np.inf
+            z[fires >= (together @ self._shares)[:, None] - 0.5] = -np.inf
         scored: dict[Conjunction, float] = {}
         for row, rule in enumerate(beam):
             for column in np.argsort(-z[row])[: 4 * _BEAM]:
@@ -237,7 +241,10 @@ def _comparisons(
                 assert isinstance(cut, int | float)
                 tests.append(Comparison(name, ">=" if value >= cut else "<", cut))
     masks = [test.holds_over(table) for test in tests]
-    useful = [i for i, mask in enumerate(masks) if _MIN_FIRES <= mask.sum() < len(table)]
+    shares = case_shares(table)
+    useful = [
+        i for i, m in enumerate(masks) if shares @ m >= _MIN_FIRES - 0.5 and m.sum() < len(table)
+    ]
     kept = [tests[i] for i in useful]
     return kept, np.array([masks[i] for i in useful]) if kept else np.zeros((0, 0), dtype=bool)
 
@@ -249,10 +256,11 @@ def _z_of_cuts(numbers: Numbers, cuts: Numbers, op: str, others: Masks, rest: Re
     gains = np.insert(np.cumsum(rest.gradient[inside][order]), 0, 0.0)
     spread = np.insert(np.cumsum(rest.variance[inside][order]), 0, 0.0)
     below = np.searchsorted(numbers[inside][order], cuts)
-    fires = below if op == "<" else len(order) - below
+    shares = np.insert(np.cumsum(rest.shares[inside][order]), 0, 0.0)
+    fires = shares[below] if op == "<" else shares[-1] - shares[below]
     gain = gains[below] if op == "<" else gains[-1] - gains[below]
     variance = spread[below] if op == "<" else spread[-1] - spread[below]
-    return np.where(fires >= _MIN_FIRES, gain / np.sqrt(variance + 0.5), -np.inf)
+    return np.where(fires >= _MIN_FIRES - 0.5, gain / np.sqrt(variance + 0.5), -np.inf)
 
 
 def _simplest(condition: Condition) -> Condition:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.entities import TEACHES, case_shares
 from acegraph.nodes.reflector.custom import Reflecting
 from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.runtime.sync_async import Wait
@@ -46,6 +47,9 @@ async def reflect_on(
     """The heuristic that a reflector draws from a lesson, with the evidence of the playbook."""
     node, source = lesson.settings["node"], lesson.settings["source"]
     table = await wait.work(playbook.cases, node)
+    row = table.row_of(lesson.decision_id)
+    if row is not None and case_shares(table)[row] < TEACHES:
+        return None
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
     redaction = Redaction.of(read_fields(lesson.transaction), lesson.settings.get("redact") or ())
     judged = Judged(

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from acegraph.nodes.evidence.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
@@ -199,7 +200,8 @@ def _log_odds_with(rules: Sequence[Condition], table: CaseTable) -> Numbers:
         return start
     fired = np.array([rule.holds_over(table) for rule in rules])
     signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in rules])
-    return np.asarray(start + fit_weights(fired, signs, table.fraud, start) @ fired)
+    weights = fit_weights(fired, signs, table.fraud, start, shares=case_shares(table))
+    return np.asarray(start + weights @ fired)
 
 
 def _checked_condition(

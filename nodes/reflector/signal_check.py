@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.cut_points import Grid
+from acegraph.nodes.evidence.entities import case_shares
 from acegraph.nodes.evidence.residuals import (
     Numbers,
     rescaled_log_odds,
@@ -39,10 +40,11 @@ def chance_of_no_signal(table: CaseTable, grid: Grid, log_odds: Numbers) -> floa
     if table.fraud.all() or not table.fraud.any():
         return 1.0
     # A score that is too extreme as a whole, as on random labels, is no pattern in the fields.
-    log_odds = rescaled_log_odds(table.fraud, log_odds)
+    shares = case_shares(table)
+    log_odds = rescaled_log_odds(table.fraud, log_odds, shares)
     rng = np.random.default_rng(len(table))  # the same cases always give the same answer
-    drawn = simulated_residuals(table.fraud, log_odds, _DRAWS, rng)
-    rests = np.vstack([residuals(table.fraud, log_odds).gradient, drawn]).astype(np.float32)
+    drawn = simulated_residuals(table.fraud, log_odds, _DRAWS, rng, shares)
+    rests = np.vstack([residuals(table.fraud, log_odds, shares).gradient, drawn]).astype(np.float32)
     similarity = _similarity(table, grid)
     chances = [_chances(_centred(kernel), rests) for kernel in (similarity, similarity**2)]
     best = np.minimum(*chances)  # the better of two tests, for the simulated labels too

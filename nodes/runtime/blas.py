@@ -24,7 +24,7 @@ def one_blas_thread(function: Callable[P, T]) -> Callable[P, T]:
 
 @lru_cache(maxsize=1)
 def _controller() -> "ThreadpoolController":
-    import scipy.linalg  # noqa: F401 - scipy loads a second BLAS, which must be limited as well
+    import scipy.linalg  # noqa: F401
     from threadpoolctl import ThreadpoolController
 
     return ThreadpoolController()

@@ -3,19 +3,29 @@
 A step that may wait for a model or for the disk is written once, as a coroutine with a parameter
 that says how to wait. `BLOCKING` blocks the thread and never suspends, so that `finish` can run the
 coroutine without an event loop. `AWAITING` awaits, and moves blocking work to another thread.
+The threads are our own: writers that wait for a lock do not fill the default executor of asyncio.
 `OWN_LOOP` awaits, and does blocking work in the loop: for callers that run a loop of their own,
 where another thread would cost more than the work.
 """
 
 import asyncio
+import os
 import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
-from typing import ParamSpec, Protocol, TypeVar
+from functools import lru_cache, partial
+from typing import Final, ParamSpec, Protocol, TypeVar
 
 P = ParamSpec("P")
 T = TypeVar("T")
+_THREADS: Final = 32
+
+
+@lru_cache(maxsize=1)
+def _threads_of(process: int) -> ThreadPoolExecutor:
+    """The threads of a process: a fork does not inherit them."""
+    return ThreadPoolExecutor(_THREADS, "acegraph")
 
 
 class Wait(Protocol):
@@ -47,7 +57,8 @@ class _Awaiting:
         return await later()
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        return await asyncio.to_thread(function, *args, **kwargs)
+        call = partial(copy_context().run, function, *args, **kwargs)
+        return await asyncio.get_running_loop().run_in_executor(_threads_of(os.getpid()), call)
 
     async def sleep(self, seconds: float) -> None:
         await asyncio.sleep(seconds)

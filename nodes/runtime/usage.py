@@ -137,14 +137,18 @@ def begin_call(model: str) -> None:
 
 def end_call(model: str, input_tokens: object, output_tokens: object) -> None:
     """Count the tokens of a call, as far as the server states them."""
-    used = Usage(0, _token_count(input_tokens), _token_count(output_tokens))
+    used = Usage(0, token_count(input_tokens), token_count(output_tokens))
     for meter in _listening.get():
         meter.add(model, used)
 
 
-def _token_count(value: object) -> int:
-    """The value if it is a positive whole number, else 0: servers send other things as well."""
-    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else 0
+def token_count(value: object) -> int:
+    """The value if it is a plausible number of tokens, else 0: servers send other things as well.
+
+    >>> token_count(12), token_count(-1), token_count(True), token_count(10**30)
+    (12, 0, 0, 0)
+    """
+    return value if type(value) is int and 0 < value < 2**40 else 0
 
 
 class Spending:

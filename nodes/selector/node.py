@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from langgraph.runtime import get_runtime
 
+from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS
+from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.factory import Selecting
+from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     AceContext,
@@ -21,14 +24,16 @@ from acegraph.state import (
     clean_text,
     parse_verdict,
 )
+from acegraph.state.ledger.redaction import unmatched
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.run.schema import CaseData, ShownBullet, Update
+from acegraph.state.run.schema import CaseData, RunSettings, ShownBullet, Update
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _MAX_ID: Final = 200
+NOTHING_KNOWN: Final = "has no field that the playbook or the scorecard knows"
 _NOT_YET_WRITTEN: Final[Update] = {
     "decision": UNDECIDED,
     "risk_score": None,
@@ -68,27 +73,46 @@ class SelectorNode:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         settings = settle_settings(AceContext.of(get_runtime().context, self.defaults))
         settings["review"] = self.review
+        if settings["redact"]:
+            refuse_recording()
         transaction = Transaction.of(state.get("transaction"))
-        case = _new_case(state, transaction)
         playbook = self.playbook()
+        understood = await wait.work(_understood, transaction, playbook, settings["node"])
+        case = _new_case(state, transaction, understood.transaction)
+        transaction = understood.transaction
         selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
         clock = selection.clock
         if clock is None:
             clock = await wait.work(lambda: playbook.clock)
         return {
             "case": case,
+            "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
             "settings": settings,
             "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
             "held_back": [{"id": b.id, "verdict": b.verdict} for b in selection.held_back],
             "funnel": selection.funnel,
             "playbook_version": clock.version,
             "playbook_position": clock.position,
-            "warnings": list(selection.warnings),
+            "warnings": [*selection.warnings, *_not_redacted(settings, case)],
             **_NOT_YET_WRITTEN,
         }
 
 
-def _new_case(state: AceState, transaction: Transaction) -> CaseData:
+def _understood(transaction: Transaction, playbook: ReadablePlaybook, node: str) -> Understood:
+    """The transaction in the words of the playbook, and what is in doubt."""
+    contract = FieldContract.of(playbook.cases(node))
+    understood = contract.understand(transaction)
+    names = {n for n, value in read_fields(understood.transaction).items() if value is not None}
+    if names & contract.fields.keys() or names & SCORECARD_FIELDS:
+        return understood
+    rules = (b.condition for b in playbook.get_bullets_for_node(node) if b.condition)
+    if any(names.intersection(rule.fields) for rule in rules):
+        return understood
+    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN),))
+
+
+def _new_case(state: AceState, given: Transaction, transaction: Transaction) -> CaseData:
+    """The transaction of a run; its digest is that of what the caller gave."""
     decision_id, truth = state.get("decision_id"), state.get("ground_truth")
     if decision_id is not None and not (
         isinstance(decision_id, str)
@@ -103,9 +127,16 @@ def _new_case(state: AceState, transaction: Transaction) -> CaseData:
         "text": transaction.text,
         "given_fields": transaction.fields,
         "fields": read_fields(transaction),
-        "digest": transaction.digest(),
+        "digest": given.digest(),
         "ground_truth": None if truth is None else parse_verdict(truth),
     }
+
+
+def _not_redacted(settings: RunSettings, case: CaseData) -> list[str]:
+    """A warning about names in `redact` that hide nothing: most likely they are misspelt."""
+    names = unmatched(settings["redact"], case["fields"], case["text"])
+    some = ", ".join(names)
+    return [f"redact: no field of this transaction is called {some}"] if names else []
 
 
 def _shown(bullet: Bullet, scores: dict[str, float]) -> ShownBullet:

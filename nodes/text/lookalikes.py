@@ -7,15 +7,10 @@ nothing of bullets or playbooks.
 import re
 import unicodedata
 from collections.abc import Iterator
-from typing import Final
 
 from acegraph.state import clean_text
+from acegraph.state.ledger.spellings import LOOKALIKES
 
-_LOOKALIKES: Final = str.maketrans(
-    "авсеһнікӏјкмпорԛѕтуѵԝхуԁɡҽɩ" + "αβεηικνορτυχωγϲϳ" + "օսհոցզ" + "ıłøđħŧɑʀꜱ" + "ǀ∣",
-    "abcehhikljkmnopqstyvwxydgei" + "abenikvoptuxwycj" + "ounngq" + "ilodhtars" + "ll",
-)
-"""Letters of other alphabets that look like Latin ones, after case folding."""
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
 _IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")
 _EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
@@ -35,9 +30,9 @@ def skeleton(text: str) -> str:
     >>> skeleton("P" + chr(0x430) + "ypal, Café")  # a Cyrillic letter, an accent
     'paypal, cafe'
     """
-    folded = unicodedata.normalize("NFKC", clean_text(text)).casefold().translate(_LOOKALIKES)
+    folded = unicodedata.normalize("NFKC", clean_text(text)).casefold().translate(LOOKALIKES)
     parts = unicodedata.normalize("NFD", folded)
-    bare = "".join(c for c in parts if unicodedata.category(c) != "Mn").translate(_LOOKALIKES)
+    bare = "".join(c for c in parts if unicodedata.category(c) != "Mn").translate(LOOKALIKES)
     # Digits of other scripts become ASCII digits.
     return "".join(str(unicodedata.digit(c)) if c.isdigit() else c for c in bare)
 

@@ -15,7 +15,7 @@ from typing import Final
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
-from acegraph.state.values.memos import without_remarks
+from acegraph.state.values.memos import without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, written_number
 
 _WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -54,6 +54,19 @@ def _read_whole(text: str) -> tuple[tuple[str, Scalar], ...]:
     """The fields of a transaction's text, from its pairs and its sentences."""
     text = without_remarks(text[:_READ_AT_MOST])
     return tuple(_with_ratio({**_read_pairs(text), **read_text(text)}).items())
+
+
+def read_exposed_fields(text: str) -> Fields:
+    """The fields that a text states outside of quotation marks, memos included.
+
+    A memo is cut away up to the last quotation mark of a text. So a name that looks like the start
+    of a memo hides facts behind it; here they are read.
+
+    >>> read_exposed_fields('Note "Ann" pays $2,500 via VPN at "Shop"')
+    {'amount': 2500.0, 'vpn': True}
+    """
+    text = without_quotes(text[:_READ_AT_MOST])
+    return _with_ratio({**_read_pairs(text), **read_text(text)})
 
 
 @dataclass(frozen=True)

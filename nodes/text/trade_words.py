@@ -73,6 +73,28 @@ _NEGATED = re.compile(
     r"\b(?:not|never|no|n't|without|rarely|hardly|don'?t|doesn'?t|isn'?t|aren'?t|shouldn'?t|cannot|less|low)"
     r"(?:\W+(?:only|just|be|is|a|an|the|any|very|of|proof|raise|more|to|immediately)){0,3}\W+$"
 )
+_LETS_PASS = re.compile(
+    r"\b(?:go(?:es)? (?:ahead|through)|pass(?:es|ed)?|(?:is|are|be|looks?|seems?) (?:all )?(?:fine|ok(?:ay)?|good|right|welcome)|"
+    r"clear(?:ed|s)?|waved?|exempt\w*|reliable|out of the question|never mind|without (?:check|review|limit)\w*|"
+    r"no (?:checks?|review|limit|need|longer|problem|issue))\b"
+)
+_ABOUT_RULES = re.compile(
+    r"\b(?:rules?|playbook|bullets?|heuristics?|polic(?:y|ies)|instructions?|guidelines?|exceptions?|exempt\w*|void(?:ed)?|"
+    r"suspended|appl(?:y|ies|ied)|b\d+|you|your|(?:other|all|every|these|those) checks?)\b"
+)
+_SENTENCE = re.compile(
+    r"\.(?!\d)|[;!?]|\b(?:but|however|although|though|unless|except|while|whereas|yet|otherwise)\b"
+)
+_CLAUSE = re.compile(r",(?!\d)|[:()–—]")
+_STATES = re.compile(
+    r"\b(?:is|are|was|were|been|needs?|has|have|had|goes|go|may|can|could|should|must|shall|will|would|does|do|gets?|"
+    r"counts?|holds?|stays?|remains?|poses?|deserves?|wants?|belongs?|runs?|comes?|makes?|means?)\b"
+)
+"""A verb by which a clause states something of its own."""
+_CLAUSE_TRADE_SHARE: Final = 0.5
+_SHORT_CLAUSE: Final = 3
+_OF_NOTHING = re.compile(r"\W*(?:\w+\W+)?(?:nothing|none|nobody|no one|no|neither|hardly any)\b")
+"""What follows a verdict that is passed on nothing."""
 Direction = Literal["raises", "lowers", "unclear"]
 
 
@@ -82,13 +104,51 @@ def direction(text: str) -> Direction:
     >>> direction("do not decline a known device"), direction("never ignore a vpn")
     ('lowers', 'raises')
     """
-    arguments = [(m.start(), False) for m in _LOWERS.finditer(text)]
-    arguments += [(m.start(), True) for m in _RAISES.finditer(text)]
-    if not arguments:
-        return "unclear"
-    start, raises = min(arguments)
-    is_negated = bool(_NEGATED.search(text[max(0, start - 40) : start]))
-    return "raises" if raises != is_negated else "lowers"
+    return next(iter(_arguments(text)), "unclear")
+
+
+def _arguments(text: str, *more: re.Pattern[str]) -> list[Direction]:
+    """Every argument of a skeleton, in order; the patterns `more` argue for less risk too."""
+    found = [(m.span(), False) for lowers in (_LOWERS, *more) for m in lowers.finditer(text)]
+    found += [(m.span(), True) for m in _RAISES.finditer(text)]
+    return [
+        "raises" if raises != _is_denied(text, *span) else "lowers"
+        for span, raises in sorted(found)
+    ]
+
+
+def _is_denied(text: str, start: int, end: int) -> bool:
+    """Whether a word is negated by what stands before it, or holds for nothing."""
+    negations = (_NEGATED.search(text[max(0, start - 40) : start]), _OF_NOTHING.match(text, end))
+    return sum(map(bool, negations)) == 1
+
+
+def argues_only_for(wanted: Direction, text: str) -> bool:
+    """Whether a skeleton argues for one direction alone, in plain trade words.
+
+    Every sentence, and every clause that states something, must argue for it.
+
+    >>> argues_only_for("raises", "decline vpn orders at night")
+    True
+    >>> argues_only_for("raises", "decline vpn orders; the rules for new devices no longer apply")
+    False
+    """
+    if set(_arguments(text, _LETS_PASS)) != {wanted} or speaks_of_rules(text):
+        return False
+    sentences = [sentence for sentence in _SENTENCE.split(text) if words_of(sentence)]
+    clauses = [clause for sentence in sentences for clause in _CLAUSE.split(sentence)]
+    stating = [*sentences, *filter(_STATES.search, clauses)]
+    return all(map(_arguments, stating)) and all(map(_is_of_trade, clauses))
+
+
+def speaks_of_rules(text: str) -> bool:
+    """Whether a skeleton is about rules, exceptions or its reader instead of transactions."""
+    return bool(_ABOUT_RULES.search(text))
+
+
+def _is_of_trade(clause: str) -> bool:
+    meaning = [w for w in words_of(clause) if w not in _STOP and not w.isdigit()]
+    return len(meaning) < _SHORT_CLAUSE or trade_share(clause) >= _CLAUSE_TRADE_SHARE
 
 
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly|al|e|y|ies|ied)$")
@@ -101,12 +161,23 @@ def stem(word: str) -> str:
 
 _OBJECT_STEMS: Final = frozenset(map(stem, _OBJECTS))
 _FEATURE_STEMS: Final = frozenset(map(stem, _FEATURES)) - _OBJECT_STEMS
-_ALL_STEMS: Final = _OBJECT_STEMS | _FEATURE_STEMS | frozenset(map(stem, _JUDGEMENTS))
+_JUDGEMENT_STEMS: Final = frozenset(map(stem, _JUDGEMENTS))
+_ALL_STEMS: Final = _OBJECT_STEMS | _FEATURE_STEMS | _JUDGEMENT_STEMS
 
 
 def is_plain(word: str) -> bool:
     """Whether a word is a trade word or a stop word, so that it cannot name a person."""
     return word in _STOP or stem(word) in _ALL_STEMS
+
+
+def is_judgement(word: str) -> bool:
+    """Whether a word judges a transaction: "safe", "fraud", "check"."""
+    return stem(word) in _JUDGEMENT_STEMS
+
+
+def is_object(word: str) -> bool:
+    """Whether a word names what every transaction has: "card", "account"."""
+    return stem(word) in _OBJECT_STEMS
 
 
 def features_of(text: str) -> set[str]:

@@ -7,11 +7,12 @@ order. What differs between SQLite and PostgreSQL is in sqlite.py and postgres.p
 import logging
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Generator, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
 from os import getpid
 from threading import RLock, get_ident
-from typing import Any, ClassVar, Literal, get_args
+from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
+from weakref import ReferenceType, ref
 
 import sqlalchemy as sa
 
@@ -19,12 +20,13 @@ from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
+from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
 
 Durability = Literal["normal", "full"]
 """`normal`: writes survive a crash of the process; `full`: also a crash of the machine."""
 WAIT_SECONDS = 30
-"""How long a writer waits for another writer."""
+"""How long a writer waits for other writers, of its own process and of others together."""
 _LONG_WAIT_SECONDS = 1.0
 """A writer that waited longer than this is noted in the log."""
 READ_CLOCK = sa.select(tables.clock.c.position, tables.clock.c.version, tables.clock.c.seal)
@@ -35,7 +37,22 @@ _SET_CLOCK = Statement(
         seal=sa.bindparam("with_seal"),
     )
 )
+T = TypeVar("T")
+_Steps = Generator[Any, None, None]
 logger = logging.getLogger(__name__)
+
+
+class Memory(Protocol):
+    """What a caller keeps in memory of the database, and what changes together with it."""
+
+    def begin(self, writer: LedgerWriter) -> None:
+        """Read what others wrote, and take the memory for wrong until `settle`."""
+
+    def flush(self, writer: LedgerWriter) -> None:
+        """Write what is pending: the commit comes next."""
+
+    def settle(self, writer: LedgerWriter) -> None:
+        """Take the memory for right again: all is committed."""
 
 
 class Database(ABC):
@@ -46,6 +63,8 @@ class Database(ABC):
     _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
     """How a writer reads the clock; in PostgreSQL the query also locks the row."""
     _driver_error: ClassVar[type[Exception]]
+    _secrets: Sequence[str] = ()
+    """Parts of the URL that no error message may repeat."""
 
     def __init__(self, url: str, durability: Durability) -> None:
         if durability not in get_args(Durability):
@@ -53,77 +72,164 @@ class Database(ABC):
         self.url = url
         """The URL without a password: error messages contain it."""
         self.durability = durability
-        self._lock = RLock()
+        self.lock = RLock()
+        """Held while the memory beside the database is read, and while a write goes on."""
+        self._turn = RLock()
+        """Held by the one thread that writes or waits for the database; readers do not need it."""
         self._writer: LedgerWriter | None = None
         self._owner = 0
+        self._newest: dict[int, tuple[ReferenceType[_Steps], ...]] = {}
+        """By thread: the steps of its newest write."""
         self._process = getpid()
         try:
-            with self._read() as connection:
-                is_ready = is_current(connection, self.url)
-            if not is_ready:
-                with self._opening() as connection:
-                    migrate(connection, self.url)
-        except sa.exc.DBAPIError as error:
-            self.close()
-            raise PlaybookError(f"cannot open {self.url}: {_first_line(error)}") from error
-        except PlaybookError:
+            self._make_current()
+        except BaseException:
             self.close()
             raise
 
-    @contextmanager
-    def writing(self) -> Iterator[LedgerWriter]:
+    def _make_current(self) -> None:
+        """Create or migrate the tables, unless a first look finds them as they should be.
+
+        Only a look under the lock says what is wrong: without it, another process may be at work.
+        """
+        try:
+            with Scope(self._snapshot()) as connection:
+                is_ready = is_current(connection)
+            if not is_ready:
+                with Scope(self._opening()) as connection:
+                    migrate(connection, self.url)
+        except self._errors as error:
+            raise self._failure("cannot open", error) from error
+
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        return (sa.exc.StatementError, self._driver_error, UnicodeDecodeError)
+
+    def _failure(self, what: str, error: Exception) -> BaseException:
+        """What a caller gets to know of an error of the database."""
+        cause = getattr(error, "orig", error) or error
+        if not isinstance(cause, (self._driver_error, sa.exc.SQLAlchemyError, UnicodeDecodeError)):
+            return cause  # of a signal handler: SQLAlchemy took it for an error of the statement
+        message = f"{what} {self.url}: {self._in_words(error)}"
+        if self._is_conflict(error):
+            logger.warning("write conflict: %s", message)
+            return WriteConflict(message)
+        return PlaybookError(message)
+
+    @property
+    def is_writing(self) -> bool:
+        """Whether this thread is inside `writing`."""
+        return self._owner == get_ident()
+
+    def writing(self, memory: Memory | None = None) -> AbstractContextManager[LedgerWriter]:
         """Open a write transaction that is committed as a whole; a nested use joins the outer."""
         self._check_process()
-        began = time.monotonic()
-        with self._lock:
-            if self._writer is not None:
-                yield self._writer
-                return
-            try:
-                with self._transaction() as connection:
-                    self._owner = get_ident()
-                    self._writer = writer = LedgerWriter(connection, 0, 0, 0)
-                    writer.position, writer.version, writer.seal = writer.first(self._read_clock)
-                    if (waited := time.monotonic() - began) > _LONG_WAIT_SECONDS:
-                        logger.warning("waited %.1f s to write to %s", waited, self.url)
-                    yield writer
-                    if writer.is_written:
-                        writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
-            except (sa.exc.DBAPIError, self._driver_error) as error:
-                message = f"cannot write to {self.url}: {_first_line(error)}"
-                if self._is_conflict(error):
-                    logger.warning("write conflict: %s", message)
-                    raise WriteConflict(message) from error
-                raise PlaybookError(message) from error
-            finally:
-                self._writer = None
-                self._owner = 0
+        if self._writer is not None and self.is_writing:
+            return nullcontext(self._writer)
+        self._close_newest()
+        transaction = self._transaction(time.monotonic() + WAIT_SECONDS)
+        steps = self._write(transaction, memory)
+        self._newest[get_ident()] = (ref(steps), ref(transaction))
+        return Scope(steps)
 
-    @contextmanager
-    def reading(self) -> Iterator[sa.Connection]:
+    def end_interrupted(self) -> None:
+        """End a write of this thread that an exception out of a signal handler has left open."""
+        self._close_newest()
+        if self.is_writing:
+            self._owner, self._writer = 0, None
+        for lock in (self.lock, self._turn):
+            with suppress(RuntimeError):  # until none is held
+                while True:
+                    lock.release()
+        with self.lock:
+            self._end_orphan()
+
+    def _close_newest(self) -> None:
+        for steps in self._newest.pop(get_ident(), ()):
+            if (left_open := steps()) is not None:
+                left_open.close()
+
+    def _write(
+        self, transaction: Generator[sa.Connection, None, None], memory: Memory | None
+    ) -> Generator[LedgerWriter, None, None]:
+        """One write: whatever interrupts it, the end of `transaction` rolls back and unlocks.
+
+        A call can be interrupted when it has returned and before its result is used. Hence each
+        lock is released without asking whether it was acquired, and here, not in a function, which
+        could be interrupted before it begins.
+        """
+        began = time.monotonic()
+        try:
+            if not self._turn.acquire(timeout=WAIT_SECONDS):
+                raise self._locked()
+            try:
+                writer = self._begun(next(transaction))
+                if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
+                    raise self._locked()
+                self._writer, self._owner = writer, get_ident()
+                if (waited := time.monotonic() - began) > _LONG_WAIT_SECONDS:
+                    logger.warning("waited %.1f s to write to %s", waited, self.url)
+                if memory is not None:
+                    memory.begin(writer)
+                yield writer
+                if memory is not None:
+                    memory.flush(writer)
+                if writer.is_written:
+                    writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
+                next(transaction)  # commits
+                if memory is not None:
+                    memory.settle(writer)
+            finally:
+                self._owner, self._writer = 0, None
+                try:
+                    transaction.close()
+                finally:
+                    try:  # noqa: SIM105
+                        self.lock.release()
+                    except RuntimeError:
+                        pass
+        except self._errors as error:
+            raise self._failure("cannot write to", error) from error
+        finally:
+            try:  # noqa: SIM105
+                self._turn.release()
+            except RuntimeError:
+                pass
+
+    def _locked(self) -> PlaybookError:
+        return PlaybookError(
+            f"cannot write to {self.url}: others have been writing for {WAIT_SECONDS} s; try again"
+        )
+
+    def reading(self) -> AbstractContextManager[sa.Connection]:
         """A connection for reading; inside `writing` it sees what was written so far."""
+        return Scope(self._reading(self._read))
+
+    def snapshot(self) -> AbstractContextManager[sa.Connection]:
+        """A connection for reading that sees all tables as they are at one moment."""
+        return Scope(self._reading(self._snapshot))
+
+    def _reading(
+        self, connect: Callable[[], Generator[sa.Connection, None, None]]
+    ) -> Generator[sa.Connection, None, None]:
         self._check_process()
         try:
-            if self._owner == get_ident() and self._writer is not None:
+            if self._writer is not None and self.is_writing:
                 yield self._writer.connection
             else:
-                with self._read() as connection:
-                    yield connection
-        except sa.exc.DBAPIError as error:
-            raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+                yield from connect()
+        except self._errors as error:
+            raise self._failure("cannot read", error) from error
 
-    @contextmanager
-    def snapshot(self) -> Iterator[sa.Connection]:
-        """A connection for reading that sees all tables as they are at one moment."""
-        self._check_process()
-        if self._owner == get_ident() and self._writer is not None:
-            yield self._writer.connection
-            return
+    def in_snapshot(self, read: Callable[[sa.Connection], T]) -> T:
+        """What a function reads from a snapshot; a signal handler cannot leave it open."""
+        steps = self._reading(self._snapshot)
         try:
-            with self._snapshot() as connection:
-                yield connection
-        except sa.exc.DBAPIError as error:
-            raise PlaybookError(f"cannot read {self.url}: {_first_line(error)}") from error
+            return read(next(steps))
+        except self._errors as error:
+            raise self._failure("cannot read", error) from error
+        finally:
+            steps.close()
 
     def fetch(self, statement: Statement, *values: object) -> Sequence[Any]:
         """The rows of a query as tuples, with little overhead."""
@@ -144,19 +250,39 @@ class Database(ABC):
     def _is_inherited(self) -> bool:
         return getpid() != self._process
 
-    @abstractmethod
-    def _transaction(self) -> AbstractContextManager[sa.Connection]:
-        """A database transaction for writing: committed at the end, rolled back on an error."""
+    def _in_words(self, error: Exception) -> str:
+        """The first line of what the driver said, without anything secret of the URL."""
+        text = str(getattr(error, "orig", error)).strip().partition("\n")[0]
+        for secret in self._secrets:
+            text = text.replace(secret, "***")
+        return text
 
-    def _opening(self) -> AbstractContextManager[sa.Connection]:
+    def _begun(self, connection: sa.Connection) -> LedgerWriter:
+        """The writer of a new database transaction, at the present position of the ledger."""
+        writer = LedgerWriter(connection, 0, 0, 0)
+        writer.position, writer.version, writer.seal = writer.first(self._read_clock)
+        return writer
+
+    @abstractmethod
+    def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
+        """A database transaction for writing.
+
+        It yields when it has begun, and again when it is committed. Its end rolls back what was not
+        committed.
+        """
+
+    def _opening(self) -> Generator[sa.Connection, None, None]:
         """The database transaction that creates or migrates the tables."""
-        return self._transaction()
+        return self._transaction(time.monotonic() + WAIT_SECONDS)
 
     @abstractmethod
-    def _read(self) -> AbstractContextManager[sa.Connection]: ...
+    def _read(self) -> Generator[sa.Connection, None, None]: ...
 
     @abstractmethod
-    def _snapshot(self) -> AbstractContextManager[sa.Connection]: ...
+    def _snapshot(self) -> Generator[sa.Connection, None, None]: ...
+
+    def _end_orphan(self) -> None:  # noqa: B027
+        """Roll back what a signal handler's exception left open; the caller holds the lock."""
 
     @abstractmethod
     def _is_conflict(self, error: Exception) -> bool:
@@ -174,10 +300,11 @@ class Database(ABC):
     def scrub(self) -> None:
         """Remove deleted and overwritten values from the files of the database."""
 
+    def check_writable(self) -> None:
+        """Raise unless a write would succeed; nothing is changed."""
+        with self.writing() as writer:
+            writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
+
     @abstractmethod
     def close(self) -> None:
         """Close all connections."""
-
-
-def _first_line(error: Exception) -> str:
-    return str(getattr(error, "orig", error)).strip().partition("\n")[0]

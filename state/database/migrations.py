@@ -33,35 +33,43 @@ _TABLES_OF_1: Final = (*_JSON_OF_1, "selections", "outcomes", "adjustments", *_V
 logger = logging.getLogger(__name__)
 
 
-def is_current(connection: sa.Connection, url: str) -> bool:
-    """Whether the schema is the present one; a newer or foreign database is refused."""
+def is_current(connection: sa.Connection) -> bool:
+    """Whether the tables are there and their schema is the present one."""
     names = set(sa.inspect(connection).get_table_names())
-    if not names:
-        return False
+    return names.issuperset(tables.metadata.tables) and _schema(connection) == str(
+        tables.SCHEMA_VERSION
+    )
+
+
+def _schema(connection: sa.Connection) -> str | None:
+    return connection.scalar(sa.select(tables.meta.c.value).where(_SCHEMA_ROW))
+
+
+def _old_schema(connection: sa.Connection, names: set[str], url: str) -> int:
+    """The schema of a database that is to be migrated; a newer or foreign one is refused."""
     if tables.meta.name not in names:
         raise PlaybookError(f"{url} is another program's database; nothing was changed")
-    schema = connection.scalar(sa.select(tables.meta.c.value).where(_SCHEMA_ROW))
-    if schema is None or not schema.isdigit() or not 1 <= int(schema) <= tables.SCHEMA_VERSION:
+    schema = str(_schema(connection))
+    if schema not in map(str, range(1, tables.SCHEMA_VERSION + 1)):
         raise PlaybookError(
-            f"{url} has schema {schema}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
+            f"{url} has schema {schema[:20]}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
             "a newer acegraph wrote it, or it is damaged"
         )
-    if int(schema) < tables.SCHEMA_VERSION:
-        return False
-    if missing := sorted(tables.metadata.tables.keys() - names):
+    if int(schema) == tables.SCHEMA_VERSION:
+        missing = sorted(tables.metadata.tables.keys() - names)
         raise PlaybookError(
             f"{url} has schema {schema} but no table {', '.join(missing)}: it is damaged, or an "
             "acegraph that was never released wrote it; open a backup or begin a new one"
         )
-    return True
+    return int(schema)
 
 
 def migrate(connection: sa.Connection, url: str) -> None:
     """Create the tables, or bring them to the present schema."""
-    if sa.inspect(connection).get_table_names():
-        if is_current(connection, url):
+    if names := set(sa.inspect(connection).get_table_names()):
+        if is_current(connection):
             return  # another process was faster
-        old = int(connection.scalar(sa.select(tables.meta.c.value).where(_SCHEMA_ROW)) or 1)
+        old = _old_schema(connection, names, url)
         began = time.monotonic()
         logger.info("migrating %s from schema %d to %d", url, old, tables.SCHEMA_VERSION)
         for schema, step in enumerate(_STEPS[old - 1 :], start=old):

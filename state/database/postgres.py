@@ -5,19 +5,72 @@ the order of their numbers, so that writers queue and cannot deadlock. The table
 `acegraph`, unless the options of the URL name another search_path.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+import time
+from collections.abc import Generator
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Durability
+from acegraph.state.database.places import secrets_in, shown_url
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import InvalidSettings
 
-_SCHEMA = "acegraph"
-_OPENING = 0x61636567  # the lock under which one process creates or migrates the tables
-_CONFLICTS = ("40001", "40P01")  # a serialisation failure, a deadlock
+if TYPE_CHECKING:
+    import psycopg
+
+    Steps = Generator[Any, Any, "T"]
+
+T = TypeVar("T")
+_SCHEMA: Final = "acegraph"
+_OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables
+_CONFLICTS: Final = ("40001", "40P01")  # a serialisation failure, a deadlock
+_SILENCE_SECONDS: Final = 2 * WAIT_SECONDS
+"""How long a server may say nothing, unless the URL has a `tcp_user_timeout`: longer than a wait
+for a lock. The network answers for a server that stands still, so its own limits do not help."""
+_LONG_SILENCE: Final = 10
+"""How many times as long a server may say nothing while it reads or rewrites whole tables."""
+
+
+def _impatient(silence: float) -> "type[psycopg.Connection[Any]]":
+    """A connection that is given up when the server says nothing for some seconds."""
+    import psycopg
+
+    class Connection(psycopg.Connection[Any]):
+        silence_allowed = silence
+
+        def wait(self, gen: "Steps[T]", *args: Any, **kwargs: Any) -> T:
+            try:
+                return super().wait(self._until_silent(gen), *args, **kwargs)
+            except psycopg.Error:
+                raise
+            except BaseException:  # of a signal handler: what comes next would get this answer
+                self.pgconn.finish()
+                raise
+
+        def _until_silent(self, steps: "Steps[T]") -> "Steps[T]":
+            heard = time.monotonic()
+            try:
+                wanted = next(steps)
+                while True:
+                    ready = yield wanted
+                    if ready:
+                        heard = time.monotonic()
+                        wanted = steps.send(ready)
+                    elif time.monotonic() - heard > self.silence_allowed:
+                        self.pgconn.finish()
+                        raise psycopg.OperationalError(
+                            f"the server has said nothing for {self.silence_allowed:g} s"
+                        )
+                    else:
+                        steps.send(ready)
+            except StopIteration as end:
+                result: T = end.value
+                return result
+
+    return Connection
 
 
 class PostgresDatabase(Database):
@@ -39,50 +92,93 @@ class PostgresDatabase(Database):
             raise InvalidSettings(
                 "this is no PostgreSQL URL; postgresql://USER@HOST/NAME wanted"
             ) from None
+        if "@" in f"{parsed.host}{parsed.database}":
+            raise InvalidSettings(
+                "in a PostgreSQL URL, @ and other signs of a password are written as %40, ..."
+            )
+        self._secrets = secrets_in(parsed)
         options = str(parsed.query.get("options", ""))
         if "search_path" not in options:
             options += f" -c search_path={_SCHEMA}"
         options += f" -c lock_timeout={WAIT_SECONDS}s"
         if durability == "full":  # else the setting of the server counts; its default is "on"
             options += " -c synchronous_commit=on"
+        limits = _limits(parsed)
         self._engine = sa.create_engine(
             parsed.difference_update_query(["options"]),
             paramstyle="format",
             pool_size=5,
             pool_pre_ping=True,
-            connect_args={"options": options, "connect_timeout": WAIT_SECONDS // 3},
+            hide_parameters=True,
+            connect_args={"options": options, **limits},
         )
-        secret = ["options", "password", "sslpassword"]
-        safe = parsed.set(drivername="postgresql").difference_update_query(secret)
-        super().__init__(safe.render_as_string(hide_password=True), durability)
+        kind = _impatient(limits["tcp_user_timeout"] / 1000)
 
-    @contextmanager
-    def _transaction(self) -> Iterator[sa.Connection]:
-        with self._engine.begin() as connection:
+        def connect(_dialect: object, _record: object, args: Any, settings: Any) -> Any:
+            return kind.connect(*args, **settings)
+
+        sa.event.listen(self._engine, "do_connect", connect)
+        super().__init__(shown_url(url), durability)
+
+    def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
+        connection = driver = None
+        try:
+            connection = self._engine.connect()
+            driver = connection.connection.driver_connection
+            connection.begin()  # else a commit would not know of what the driver did by itself
+            left = deadline - time.monotonic()
+            if left < WAIT_SECONDS - 1:  # others of this process were waited for already
+                limit = max(1, int(1000 * left))
+                connection.exec_driver_sql(f"SET LOCAL lock_timeout = {limit}")
             yield connection
+            connection.commit()
+            yield connection
+        finally:
+            if connection is not None:
+                self._give_back(connection, driver)
 
-    @contextmanager
-    def _opening(self) -> Iterator[sa.Connection]:
+    def _give_back(self, connection: sa.Connection, driver: Any) -> None:
+        """Return a connection, rolled back; one that was interrupted is closed."""
+        try:
+            status = driver.info.transaction_status.name if driver is not None else ""
+            if status in ("INTRANS", "INERROR"):
+                driver.rollback()  # SQLAlchemy would not, after a commit that was interrupted
+            elif status != "IDLE":
+                with suppress(sa.exc.SQLAlchemyError):
+                    connection.invalidate()
+            connection.close()
+        except BaseException:
+            if driver is not None:
+                driver.close()  # then the server rolls back
+            raise
+
+    def _opening(self) -> Generator[sa.Connection, None, None]:
         with self._engine.begin() as connection:
             connection.exec_driver_sql(f"SELECT pg_advisory_xact_lock({_OPENING})")
-            schema = connection.scalar(sa.text("SHOW search_path"))
-            # PostgreSQL turns a name without quotes into small letters.
-            name = str(schema).strip()
-            name = name.strip('"') if name.startswith('"') else name.lower()
-            quoted = connection.dialect.identifier_preparer.quote(name)
-            if connection.scalar(sa.text("SELECT current_schema()")) is None:
-                connection.exec_driver_sql(f"CREATE SCHEMA {quoted}")
+            # To read from a table makes the session take in what others did while it waited.
+            found = "SELECT current_schema() FROM pg_namespace LIMIT 1"
+            if connection.scalar(sa.text(found)) is None:
+                # PostgreSQL turns a name without quotes into small letters.
+                name = str(connection.scalar(sa.text("SHOW search_path"))).strip()
+                name = name.strip('"') if name.startswith('"') else name.lower()
+                quoted = connection.dialect.identifier_preparer.quote(name)
+                connection.exec_driver_sql(f"CREATE SCHEMA IF NOT EXISTS {quoted}")
             yield connection
 
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
+    def _read(self) -> Generator[sa.Connection, None, None]:
         with self._engine.connect() as connection:
             yield connection
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[sa.Connection]:
+    def _snapshot(self) -> Generator[sa.Connection, None, None]:
         with self._engine.connect() as connection:
-            yield connection.execution_options(isolation_level="REPEATABLE READ")
+            connection = connection.execution_options(isolation_level="REPEATABLE READ")
+            driver: Any = connection.connection.driver_connection
+            usual = driver.silence_allowed
+            driver.silence_allowed *= _LONG_SILENCE
+            try:
+                yield connection
+            finally:
+                driver.silence_allowed = usual
 
     def _is_conflict(self, error: Exception) -> bool:
         return getattr(getattr(error, "orig", error), "sqlstate", None) in _CONFLICTS
@@ -114,3 +210,15 @@ class PostgresDatabase(Database):
     def close(self) -> None:
         """Close all connections, except those that a fork inherited from its parent process."""
         self._engine.dispose(close=not self._is_inherited())
+
+
+def _limits(url: sa.URL) -> dict[str, int]:
+    """How long to wait for a connection, in seconds, and for an answer, in milliseconds."""
+    limits = {"connect_timeout": WAIT_SECONDS // 3, "tcp_user_timeout": 1000 * _SILENCE_SECONDS}
+    try:
+        return {name: int(str(url.query.get(name, limit))) for name, limit in limits.items()}
+    except ValueError:
+        raise InvalidSettings(
+            "connect_timeout (in s) and tcp_user_timeout (in ms) of a PostgreSQL URL are whole "
+            "numbers"
+        ) from None

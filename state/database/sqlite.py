@@ -5,8 +5,9 @@ Several processes may share a file: with BEGIN IMMEDIATE one of them writes at a
 
 import sqlite3
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Generator
+from contextlib import suppress
+from pathlib import Path
 from shutil import disk_usage
 from typing import Any, Final
 
@@ -15,29 +16,14 @@ from sqlalchemy.pool import StaticPool
 
 from acegraph.state.database.base import WAIT_SECONDS, Database, Durability
 from acegraph.state.database.encoding import file_of
+from acegraph.state.database.places import new_file
 from acegraph.state.database.writer import Statement
 from acegraph.state.errors import PlaybookError
 
-_RETRY_SECONDS: Final = 0.01
-
-
-class _Transaction:
-    """A database transaction for writing; a class, because that is faster than a generator."""
-
-    def __init__(self, driver: sqlite3.Connection, connection: sa.Connection) -> None:
-        self._driver, self._connection = driver, connection
-
-    def __enter__(self) -> sa.Connection:
-        self._driver.execute("BEGIN IMMEDIATE")
-        return self._connection
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        try:
-            if kind is None:
-                self._driver.execute("COMMIT")
-        finally:
-            if self._driver.in_transaction:  # a full disk may have ended it already
-                self._driver.execute("ROLLBACK")
+_RETRY_SECONDS: Final = 0.001
+_LONGEST_PAUSE_SECONDS: Final = 0.025
+_BE_PATIENT: Final = f"PRAGMA busy_timeout = {1000 * WAIT_SECONDS}"
+_BEGIN: Final = f"PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; {_BE_PATIENT}"
 
 
 def _use_wal(connection: sqlite3.Connection) -> None:
@@ -53,18 +39,42 @@ def _use_wal(connection: sqlite3.Connection) -> None:
             time.sleep(_RETRY_SECONDS)
 
 
+def _keep_connection(context: sa.ExceptionContext) -> None:
+    """Keep the one connection after Ctrl-C, for which SQLAlchemy would close it."""
+    context.is_disconnect = False
+
+
+def _make(url: str, file: Path) -> None:
+    """Make the file of a new playbook, whole or not at all; refuse a file that is none."""
+    if not file.exists():
+        try:
+            with suppress(FileExistsError), new_file(file) as made:  # another one may be faster
+                SqliteDatabase(url, "full", made).close()
+        except OSError as error:
+            raise PlaybookError(f"cannot make {url}: {error.strerror}") from error
+    elif not file.is_file():
+        raise PlaybookError(f"cannot open {url}: it is not a file")
+    elif not file.stat().st_size:
+        raise PlaybookError(
+            f"{url} is empty: not a playbook; restore a backup, or remove the file to begin anew"
+        )
+
+
 class SqliteDatabase(Database):
     """SQLite with WAL: readers never wait for the one writer."""
 
     _driver_error = sqlite3.Error
 
-    def __init__(self, url: str, durability: Durability) -> None:
-        file = file_of(url)
+    def __init__(self, url: str, durability: Durability, new_file: Path | None = None) -> None:
+        file = new_file or file_of(url)
         self.in_memory = file is None  # type: ignore[misc]
+        if file is not None and new_file is None:
+            _make(url, file)
         self._engine = sa.create_engine(
             # Not parsed as a URL: the name of a file may contain "?" or "%".
             sa.URL.create("sqlite", database=str(file)) if file else url,
             poolclass=StaticPool,
+            hide_parameters=True,
             connect_args={"check_same_thread": False, "timeout": WAIT_SECONDS},
         )
 
@@ -74,13 +84,14 @@ class SqliteDatabase(Database):
             connection.execute(f"PRAGMA synchronous = {durability.upper()}")
 
         sa.event.listen(self._engine, "connect", set_up)
+        sa.event.listen(self._engine, "handle_error", _keep_connection)
         try:
             self._connection = self._engine.connect().execution_options(
                 isolation_level="AUTOCOMMIT"
             )
-        except sa.exc.DatabaseError as error:
+        except (sa.exc.DBAPIError, UnicodeDecodeError) as error:
             self._engine.dispose()
-            raise PlaybookError(f"cannot open {url}: {error.orig}") from error
+            raise PlaybookError(f"cannot open {url}: {self._in_words(error)}") from error
         driver = self._connection.connection.driver_connection
         assert isinstance(driver, sqlite3.Connection)
         self._driver = driver
@@ -89,38 +100,78 @@ class SqliteDatabase(Database):
     def fetch(self, statement: Statement, *values: object) -> list[Any]:
         """The rows of a query, from the driver: for one row SQLAlchemy takes longer than SQLite."""
         self._check_process()
-        with self._lock:
+        with self.lock:
             try:
                 text = statement.text(self._connection.dialect)
                 return self._driver.execute(text, values).fetchall()
-            except sqlite3.Error as error:
+            except (sqlite3.Error, UnicodeDecodeError) as error:
                 raise PlaybookError(f"cannot read {self.url}: {error}") from error
 
-    def _transaction(self) -> "_Transaction":
-        return _Transaction(self._driver, self._connection)
+    def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
+        """Wait for the lock of the file without holding our own: readers go on meanwhile."""
+        pause = _RETRY_SECONDS
+        while True:
+            try:
+                if not self.lock.acquire(timeout=max(0, deadline - time.monotonic())):
+                    raise self._locked()
+                self._end_orphan()
+                with self._driver:  # commits or rolls back, in C: no signal comes in between
+                    if has_begun := self._begins():
+                        yield self._connection
+                if has_begun:
+                    yield self._connection
+                    return
+            finally:
+                try:  # noqa: SIM105
+                    self.lock.release()
+                except RuntimeError:
+                    pass
+            if time.monotonic() > deadline:
+                raise self._locked()
+            time.sleep(pause)
+            pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
-    @contextmanager
-    def _read(self) -> Iterator[sa.Connection]:
-        with self._lock:
+    def _begins(self) -> bool:
+        """Begin to write, unless another process does."""
+        try:
+            # Some of this counts when it is compiled, and `execute` would not compile it again.
+            self._driver.executescript(_BEGIN)
+        except sqlite3.OperationalError as error:
+            self._driver.executescript(_BE_PATIENT)
+            if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                raise
+            return False
+        return True
+
+    def _end_orphan(self) -> None:
+        """Roll back what a signal handler's exception left open; the caller holds the lock."""
+        if self._driver.in_transaction:
+            self._driver.execute("ROLLBACK")
+
+    def _read(self) -> Generator[sa.Connection, None, None]:
+        with self.lock:
             yield self._connection
 
-    @contextmanager
-    def _snapshot(self) -> Iterator[sa.Connection]:
-        with self._lock:
-            self._driver.execute("BEGIN")
+    def _snapshot(self) -> Generator[sa.Connection, None, None]:
+        with self.lock:
+            self._end_orphan()
             try:
+                self._driver.execute("BEGIN")
                 yield self._connection
             finally:
-                if self._driver.in_transaction:
-                    self._driver.execute("ROLLBACK")
+                if not self.is_writing:  # a block that was left open may end in another's write
+                    self._end_orphan()
 
     def _is_conflict(self, error: Exception) -> bool:
         return False  # a writer waits for the lock; after the time-out a retry would not help
 
     def copy_into(self, other: "SqliteDatabase") -> None:
         """Overwrite another database with this one, page by page."""
-        with self._lock, other._lock:
-            self._driver.backup(other._driver)
+        try:
+            with self.lock, other.lock:
+                self._driver.backup(other._driver)
+        except sqlite3.Error as error:
+            raise PlaybookError(f"cannot copy {self.url} to {other.url}: {error}") from error
 
     def facts(self) -> dict[str, str]:
         """Settings and sizes for an operator."""
@@ -146,7 +197,7 @@ class SqliteDatabase(Database):
 
     def scrub(self) -> None:
         """Rewrite the file without deleted values, and empty its log."""
-        with self._lock:
+        with self.lock:
             try:
                 self._driver.execute("VACUUM")
                 busy = self._driver.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
@@ -159,6 +210,6 @@ class SqliteDatabase(Database):
 
     def close(self) -> None:
         """Close the file."""
-        with self._lock:
+        with self.lock:
             self._connection.close()
             self._engine.dispose()

@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, is_storable, to_text
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision
+from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.label_history import confirms, is_repeated, repeated, says_something_new
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
@@ -80,7 +80,7 @@ def find_digest(writer: LedgerWriter, case_id: str) -> str | None:
         return None
     digest_or_time, is_pruned = row
     if is_pruned:
-        raise PrunedDecision(f"decision {case_id!r} was pruned on {digest_or_time[:10]}")
+        raise PrunedDecision(f"decision {quoted(case_id)} was pruned on {digest_or_time[:10]}")
     return str(digest_or_time)
 
 
@@ -115,16 +115,16 @@ def _record_known(
 ) -> Recorded:
     """Store a decision on a case that was decided before, or remembered as labelled history."""
     if digest == ERASED:
-        raise PrunedDecision(f"what decision {record.id!r} was about was erased")
+        raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
     if digest != record.digest:
         raise DecisionConflict(
-            f"decision id {record.id!r} was used for another transaction; nothing was changed "
-            "(each payment wants an id of its own, or none)"
+            f"decision id {quoted(record.id)} was used for another transaction; nothing was "
+            "changed (each payment wants an id of its own, or none)"
         )
     state = _case_states(writer, [record.id])[record.id]
     if state.decided_by not in (None, record.node):
         raise DecisionConflict(
-            f"decision id {record.id!r} was decided by node {state.decided_by!r}; nothing "
+            f"decision id {quoted(record.id)} was decided by node {state.decided_by!r}; nothing "
             f"was changed (node {record.node!r} wants an id of its own, or none)"
         )
     if state.decision is not None:
@@ -166,7 +166,7 @@ def withdraw_label(writer: LedgerWriter, case_id: str, by: str, instead: Label |
     state = _case_states(writer, [case_id]).get(case_id)
     if state is None:
         find_digest(writer, case_id)  # raises if the case was pruned
-        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
     gone = _apply_labels(writer, {case_id: state}, {case_id: None}, withdrawn_by=by)[case_id]
     if instead is None:
         return gone
@@ -179,7 +179,7 @@ def store_lesson(writer: LedgerWriter, case_id: str, lesson: Mapping[str, object
     """Store what was learned from a decision, unless a lesson is stored already."""
     row = writer.first(sql.LESSON, case_id)
     if row is None:
-        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
     if row[0] is None:
         learned = {"case": case_id, "lesson": to_text(dict(lesson)), "at": now()}
         writer.add(tables.lessons, [learned])

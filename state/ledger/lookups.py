@@ -1,8 +1,8 @@
 """Look stored cases up: which ids are in use, one whole decision, what a challenger decided."""
 
 import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -10,13 +10,14 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
 from acegraph.state.database.tables import cases, decisions, outcomes
-from acegraph.state.errors import PrunedDecision, UnknownDecision
+from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.ledger import ERASED, ids_in_use
 from acegraph.state.ledger.row_mapping import read_case
 from acegraph.state.values.cases import Case
 from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
 
@@ -43,13 +44,13 @@ def count_evidence(database: Database, prefix: str) -> int:
 def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
     """A stored decision with its case, the bullets shown and its label."""
     if not is_storable(case_id):
-        raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+        raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
     with database.reading() as connection:
         row = connection.execute(sql.WHOLE_DECISION, {"id": case_id}).mappings().first()
         if row is None:
             if (at := connection.scalar(sql.IS_PRUNED, {"id": case_id})) is not None:
-                raise PrunedDecision(f"decision {case_id!r} was pruned on {at[:10]}")
-            raise UnknownDecision(f"no decision {case_id!r} in this playbook")
+                raise PrunedDecision(f"decision {quoted(case_id)} was pruned on {at[:10]}")
+            raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
         shown = connection.execute(sql.SHOWN, {"id": case_id}).all()
     decision = dict(row)
     for name in ("fields", "reasons", "settings", "lesson"):
@@ -61,8 +62,26 @@ def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
 
 def labelled_cases(connection: sa.Connection, node: str, last: int) -> list[Case]:
     """The newest cases with a label that is more than a judge's opinion, oldest first."""
-    rows = connection.execute(sql.LABELLED, {"node": node, "last": last}).all()
-    return [read_case(row) for row in reversed(rows)]
+    given = {"node": node, "last": last, "now": now()}
+    rows = connection.execute(sql.LABELLED, given).all()[::-1]
+    if ahead := connection.execute(sql.LABELLED_IN_FUTURE, given).all():
+        return _in_order(rows, ahead)[-last:]
+    return [read_case(row) for row in rows]
+
+
+def _in_order(rows: Sequence[sa.Row[Any]], ahead: Sequence[sa.Row[Any]]) -> list[Case]:
+    """Cases, oldest first; one with a label from the future was known when the row before it was.
+
+    Else a clock that was once ahead would shut all later labels out.
+    """
+    by_position = sorted([*rows, *ahead], key=lambda row: int(row.position))
+    is_ahead, known_at, timed = {row.id for row in ahead}, "", []
+    for row in by_position:
+        if row.id not in is_ahead:
+            known_at = max(known_at, row.known_at)
+        at = known_at if row.id in is_ahead else row.known_at
+        timed.append(replace(read_case(row), known_at=at))
+    return sorted(timed, key=lambda case: case.known_at)  # stable: then by position
 
 
 @dataclass(frozen=True)

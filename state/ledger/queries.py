@@ -106,15 +106,22 @@ _evidence = (
     .join(_newest, _is_label_of_case)
     .where(cases.c.evidence == 1)
 )
-LABELLED = (
-    _evidence.where(
+_labelled = (
+    _evidence.add_columns(_newest.c.position)
+    .where(
         cases.c.node == sa.bindparam("node"),
         _newest.c.source != JUDGE,
         _newest.c.label.is_not(None),
     )
-    .order_by(_newest.c.known_at.desc(), _newest.c.position.desc())
     .limit(sa.bindparam("last"))
 )
+LABELLED = _labelled.where(_newest.c.known_at <= sa.bindparam("now")).order_by(
+    _newest.c.known_at.desc(), _newest.c.position.desc()
+)
+LABELLED_IN_FUTURE = _labelled.where(_newest.c.known_at > sa.bindparam("now")).order_by(
+    _newest.c.position.desc()
+)
+"""Labels of a clock that was ahead: only their positions tell when they came."""
 LABELLED_SINCE = _evidence.where(_newest.c.position > _since).order_by(_newest.c.position)
 _update_bullet = (
     bullets.update()
@@ -133,6 +140,8 @@ REWRITE_BULLET = Statement(
         content=sa.bindparam("new_content"),
         condition=sa.bindparam("new_condition"),
         status=sa.bindparam("new_status"),
+        proof=sa.bindparam("new_proof"),
+        evidence=sa.bindparam("new_evidence"),
         weight=sa.bindparam("new_weight"),
     )
 )

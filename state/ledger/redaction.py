@@ -10,8 +10,10 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Final, TypeVar
 
+from acegraph.state.ledger.spellings import Spelling, is_named, parts_of_name, replaced
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
 from acegraph.state.values.memos import is_memo, without_memos
@@ -20,8 +22,11 @@ from acegraph.state.values.transaction import Fields, Scalar, Transaction
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"
+_PSEUDONYM = re.compile("redacted-[0-9a-f]{16}")
 _MIN_ELSEWHERE: Final = 3
 """A shorter value is replaced only where the name of its field stands before it."""
+_LONG_NUMBER: Final = 7
+"""A number of so many digits names somebody; a shorter one may be an amount."""
 
 
 @dataclass(frozen=True)
@@ -35,29 +40,53 @@ class Redaction:
 
     @classmethod
     def of(cls, fields: Mapping[str, Scalar], names: Sequence[str]) -> "Redaction":
-        """Hide the named fields; `card` also means `card.number` and `card.weekday`."""
+        """Hide the fields that a name means: `card` also `card.number`, `Card` and `payer.card`."""
         hidden = {
             name: written(value)
             for name, value in fields.items()
-            if value is not None and any(name == n or name.startswith(f"{n}.") for n in names)
+            if value is not None and any(is_named(name, n) for n in names)
         }
         return cls(hidden, any(is_memo(name) for name in names))
 
     def fields(self, fields: Mapping[str, Scalar]) -> Fields:
-        """The fields as they may be stored."""
-        hidden = {name: _stand_in(value) for name, value in self.hidden.items() if name in fields}
-        return {n: self.text(v) if isinstance(v, str) else v for n, v in fields.items()} | hidden
+        """The fields as they may be stored; others may repeat a hidden value."""
+        return dict(map(self._field, fields.items()))
 
     def text(self, text: str) -> str:
-        """A text as it may be stored; it may repeat the hidden values."""
+        """A text as it may be stored; it may repeat the hidden values, or parts of a name."""
         if self.hides_memos:
             text = without_memos(text, REDACTED)
         for name, value in sorted(self.hidden.items(), key=lambda item: -len(item[1])):
-            pair = rf"(?i:(\b{re.escape(name)}\s*[:=]\s*)){re.escape(value)}(?:\.0)?"
+            pair = rf"(?i:(\b{re.escape(name)}\s*[:=]\s*)){re.escape(value)}(?:\.0)?(?!\w)"
             text = re.sub(pair, rf"\g<1>{_stand_in(value)}", text)
-            if len(value) >= _MIN_ELSEWHERE:
-                text = re.sub(rf"(?i)(?<!\w){re.escape(value)}(?!\w)", _stand_in(value), text)
-        return text
+        return replaced(text, self._values + self._parts)
+
+    def _field(self, field: tuple[str, Scalar]) -> tuple[str, Scalar]:
+        name, value = field
+        if name in self.hidden:
+            return name, _stand_in(self.hidden[name])
+        shown = self._without(name)
+        if isinstance(value, str):
+            return shown, self.text(value) if is_memo(name) else self._without(value)
+        if value is None or isinstance(value, bool) or len(written(value)) < _LONG_NUMBER:
+            return shown, value
+        same = (instead for spelling, instead in self._values if spelling.equals(written(value)))
+        return shown, next(same, value)
+
+    def _without(self, text: str) -> str:
+        """A name or a value without hidden ones; a single word may be a category."""
+        return replaced(text, self._values + (self._parts if " " in text else []))
+
+    @cached_property
+    def _values(self) -> list[tuple[Spelling, str]]:
+        """The values that are looked for elsewhere, each with what takes its place."""
+        pairs = ((v, _stand_in(v)) for v in self.hidden.values() if v not in ("True", "False"))
+        return [(Spelling(v), to) for v, to in pairs if len(v) >= _MIN_ELSEWHERE and v != to]
+
+    @cached_property
+    def _parts(self) -> list[tuple[Spelling, str]]:
+        values = self.hidden.values()
+        return [(part, _stand_in(value)) for value in values for part in parts_of_name(value)]
 
     def content(self, of: _Content) -> _Content:
         """A case or a decision with its content as it may be stored."""
@@ -67,6 +96,16 @@ class Redaction:
     def transaction(self, transaction: Transaction) -> Transaction:
         """The transaction as it may be stored or learned from."""
         return Transaction(self.text(transaction.text), self.fields(transaction.fields))
+
+
+def unmatched(names: Sequence[str], fields: Mapping[str, Scalar], text: str) -> list[str]:
+    """The names in `redact` that mean no field of a transaction, and no memo in its text."""
+    has_memo = without_memos(text, "") != text
+    return [
+        name
+        for name in names
+        if not any(is_named(path, name) for path in fields) and not (is_memo(name) and has_memo)
+    ]
 
 
 def redacted(record: DecisionRecord) -> DecisionRecord:
@@ -84,6 +123,8 @@ def _digest(text: str) -> str:
 
 
 def _stand_in(value: str) -> str:
+    if value == REDACTED or _PSEUDONYM.fullmatch(value):  # of a decision that comes from the ledger
+        return value
     key = os.environ.get("ACE_REDACT_KEY", "")
     if not key:
         return REDACTED

@@ -8,7 +8,7 @@ On SQLite the file is rewritten, so that no byte of them is left there or in its
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -20,16 +20,19 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.row_mapping import read_condition
+from acegraph.state.ledger.spellings import LONG, Spelling, is_named, parts_of_name, replaced
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.memos import is_memo
-from acegraph.state.values.notation import has_value, written
+from acegraph.state.values.notation import written
 from acegraph.state.values.times import now
 
 GONE: Final = "[erased]"
 _MIN_IDENTIFYING: Final = 4
 _LONG_NUMBER: Final = 7
+_LONGEST_NAME: Final = 200
+"""A longer text is a whole transaction: it is found as it is, and not in other spellings."""
 _NAMES = re.compile(
     r"[\w.+-]+@[\w.-]+|[\"“'‘](?=\w)[^\"”’\n]+?[\"”'’](?!\w)"
     r"|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+"
@@ -53,9 +56,13 @@ _TEXTS: Final = {
     tables.history: ("content", "condition", "reason"),
     tables.lessons: ("lesson",),
     tables.adjustments: ("reason",),
+    tables.cases: ("text", "fields"),
+    tables.decisions: ("reasons",),
 }
 """The columns that may repeat the content of a transaction."""
-_JSON: Final = frozenset({"evidence", "origin", "problem_types", "lesson"})
+_OF_OTHERS: Final = frozenset({tables.cases, tables.decisions})
+"""What other transactions say is theirs; only the value of an erased entity is taken out there."""
+_JSON: Final = frozenset("evidence origin problem_types lesson fields reasons".split())
 _LINKS: Final = frozenset(
     "decision label label_source author prompt imported_from action bullet_id retired".split()
 )
@@ -69,7 +76,9 @@ class Erased:
 
     cases: tuple[str, ...]
     texts: int
-    """Bullets, lessons and entries of the history that repeated something of the cases."""
+    """Other transactions, bullets, lessons and entries of the history that repeated something."""
+    left: int = 0
+    """Rows that still hold the value of the entity, in an id or the source of a label."""
 
 
 def erase(
@@ -79,31 +88,38 @@ def erase(
 ) -> Erased:
     """Erase decisions by their ids, or every decision whose field `entity[0]` is `entity[1]`.
 
-    Counters, labels and `verify` stay right; an erased decision cannot be replayed or learned from.
+    Field and value are found in other spellings too, and the value goes from everything that
+    mentions it. Counters, labels and `verify` stay right; an erased decision cannot be replayed or
+    learned from.
     """
     ids = list(dict.fromkeys(decision_ids))
     if not ids and entity is None:
         raise InvalidInput("erase wants decision ids, or a field and its value")
+    about = None if entity is None else Spelling(written(entity[1]))
     with playbook.writing() as writer:
         rows = {row["id"]: row for row in (_by_id(writer, ids) if ids else [])}
-        if entity is not None:
-            rows |= {row["id"]: row for row in _of_entity(writer, *entity)}
-            if not rows:
-                raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
-        texts = _identifying_texts(rows.values(), entity)
-        texts = _not_said_elsewhere(writer, rows, texts)
+        if entity is not None and about is not None:
+            rows |= {row["id"]: row for row in _of_entity(writer, entity[0], about)}
+        common = _common_words(writer, rows)
+        texts = _not_said_elsewhere(writer, rows, _identifying_texts(rows.values()))
+        texts = {text for text in texts if not common.issuperset(_words(text))}
+        if about and (about.size < _MIN_IDENTIFYING or common.issuperset(_words(about.value))):
+            about = None  # too short, or too common, to be looked for elsewhere
         for row in rows.values():
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
             writer.replace(tables.cases, dict(row), blank)
         _blank_decisions(writer, list(rows))
-        scrubbed = _scrub(writer, texts)
+        scrubbed = _scrub(writer, texts, about)
+        if entity is not None and not rows and not scrubbed:
+            raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
         forget_vectors(writer)
         playbook.adjust(writer, {0: (0, 0, 0)}, "erased")  # so that other processes notice
+        left = _rows_with(writer, about) if about else 0
     playbook.invalidate()
     playbook.invalidate_cases()
     playbook.database.scrub()
     logger.info("erased %d cases, changed %d other texts", len(rows), scrubbed)
-    return Erased(tuple(rows), scrubbed)
+    return Erased(tuple(rows), scrubbed, left)
 
 
 def _by_id(writer: LedgerWriter, ids: list[str]) -> list[sa.RowMapping]:
@@ -117,16 +133,23 @@ def _by_id(writer: LedgerWriter, ids: list[str]) -> list[sa.RowMapping]:
     return rows
 
 
-def _of_entity(writer: LedgerWriter, name: str, value: object) -> list[sa.RowMapping]:
+def _of_entity(writer: LedgerWriter, name: str, about: Spelling) -> list[sa.RowMapping]:
+    """The cases of which a field that the name means has this value, however both are spelt."""
     rows = writer.connection.execute(sa.select(tables.cases)).mappings()
-    return [row for row in rows if has_value(json.loads(row["fields"]), name, value)]
+    return [row for row in rows if _has(json.loads(row["fields"]), name, about)]
 
 
-def _identifying_texts(
-    rows: Iterable[sa.RowMapping], entity: tuple[str, object] | None
-) -> set[str]:
+def _has(fields: Mapping[str, object], name: str, about: Spelling) -> bool:
+    values = (str(v) for k, v in fields.items() if v is not None and is_named(k, name))
+    # A list of values is one text with commas.
+    return any(
+        about.equals(part) for v in values for part in (v, v.removesuffix(".0"), *v.split(","))
+    )
+
+
+def _identifying_texts(rows: Iterable[sa.RowMapping]) -> set[str]:
     """Texts of the erased transactions that tell whose they are."""
-    texts = {written(entity[1])} if entity else set()
+    texts: set[str] = set()
     for row in rows:
         for name, value in json.loads(row["fields"]).items():
             text = written(value)
@@ -146,18 +169,25 @@ def _identifying_texts(
 
 
 def _not_said_elsewhere(writer: LedgerWriter, erased: Collection[str], texts: set[str]) -> set[str]:
-    """Those texts that no other transaction holds, without words of this package and fields."""
-    left, common = set(texts), set(_OURS)
-    case = tables.cases.c
+    """Those texts that no other transaction holds."""
+    left, case = set(texts), tables.cases.c
     for row in writer.connection.execute(sa.select(case.id, case.text, case.fields)):
         if row.id not in erased:
             content = f"{row.text} {row.fields}".casefold()
             left -= {text for text in left if _is_in(text.casefold(), content)}
+    return left
+
+
+def _common_words(writer: LedgerWriter, erased: Collection[str]) -> set[str]:
+    """Words of this package and of the names of fields: they identify nobody."""
+    common, case = set(_OURS), tables.cases.c
+    for row in writer.connection.execute(sa.select(case.id, case.fields)):
+        if row.id not in erased:
             common.update(_words(" ".join(json.loads(row.fields))))
     for text in writer.connection.scalars(sa.select(tables.bullets.c.condition)):
         if rule := read_condition(text):
             common.update(_words(" ".join(rule.fields)))
-    return {text for text in left if not common.issuperset(_words(text))}
+    return common
 
 
 def _words(text: str) -> list[str]:
@@ -198,16 +228,33 @@ def _whole(text: str) -> str:
     return (r"(?<!\w)" if first else "") + re.escape(text) + (r"(?!\w)" if last else "")
 
 
-def _scrub(writer: LedgerWriter, texts: set[str]) -> int:
+class _Eraser:
+    """Takes identifying texts out of a text, however they are spelt there."""
+
+    def __init__(self, texts: Collection[str], about: Spelling | None = None) -> None:
+        forms = {*texts, *(json.dumps(text, ensure_ascii=False)[1:-1] for text in texts)}
+        ordered = sorted(forms, key=len, reverse=True)
+        self._pattern = re.compile("|".join(map(_form, ordered)) or r"(?!)")
+        spellings = [Spelling(text) for text in texts if len(text) <= _LONGEST_NAME]
+        spellings = [spelling for spelling in spellings if spelling.size >= LONG]
+        if about is not None:
+            spellings += [about, *parts_of_name(about.value)]
+        self._spellings = [(spelling, GONE) for spelling in spellings]
+
+    def __call__(self, text: str) -> str:
+        return replaced(self._pattern.sub(GONE, text), self._spellings)
+
+
+def _scrub(writer: LedgerWriter, texts: set[str], about: Spelling | None) -> int:
     """Replace identifying texts wherever they are repeated; gives how many rows were changed."""
-    forms = texts | {json.dumps(text, ensure_ascii=False)[1:-1] for text in texts}
-    if not forms:
-        return 0
-    pattern = re.compile("|".join(map(_form, sorted(forms, key=len, reverse=True))))
+    eraser, of_entity = _Eraser(texts, about), _Eraser((), about)
     scrubbed = 0
     for table, columns in _TEXTS.items():
+        if about is None and (not texts or table in _OF_OTHERS):
+            continue
+        without = of_entity if table in _OF_OTHERS else eraser
         for row in writer.connection.execute(sa.select(table)).mappings().all():
-            changes = _changes(row, columns, pattern)
+            changes = _changes(row, columns, without)
             if not changes:
                 continue
             scrubbed += 1
@@ -217,37 +264,49 @@ def _scrub(writer: LedgerWriter, texts: set[str]) -> int:
     return scrubbed
 
 
-def _changes(
-    row: sa.RowMapping, columns: Iterable[str], pattern: re.Pattern[str]
-) -> dict[str, object]:
+def _rows_with(writer: LedgerWriter, about: Spelling) -> int:
+    """How many rows hold a value in columns by which other rows are found."""
+    columns = (tables.cases.c.id, tables.outcomes.c.source, tables.history.c.source)
+    texts = (text for column in columns for text in writer.connection.scalars(sa.select(column)))
+    return sum(replaced(text, [(about, "")]) != text for text in texts)
+
+
+def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Eraser) -> dict[str, object]:
     """Those columns of a row that hold an identifying text, without that text."""
     rule = read_condition(row.get("condition"))
-    is_kept = rule is None or not _compares_with(rule, pattern)
+    is_kept = rule is None or not _compares_with(rule, without)
     new: dict[str, object] = {}
     for column in columns:
         if column == "condition":  # a condition without its value is none
             new[column] = row[column] if is_kept else None
         elif column in _JSON:
-            new[column] = to_text(_scrubbed(json.loads(row[column]), pattern))
+            new[column] = to_text(
+                _scrubbed(json.loads(row[column]), without, keys=column == "fields")
+            )
         elif column == "content" and rule and is_kept and parse_condition(row[column]) == rule:
             continue  # field names and operators identify nobody
         else:
-            new[column] = pattern.sub(GONE, row[column])
+            new[column] = without(row[column])
     return {column: value for column, value in new.items() if value != row[column]}
 
 
-def _compares_with(rule: Condition, pattern: re.Pattern[str]) -> bool:
+def _compares_with(rule: Condition, without: _Eraser) -> bool:
     """Whether a rule compares a field with an identifying value."""
     values = (c.value for c in rule.comparisons if not isinstance(c.value, bool | None))
-    return any(pattern.search(written(value)) for value in values)
+    return any(without(written(value)) != written(value) for value in values)
 
 
-def _scrubbed(data: object, pattern: re.Pattern[str]) -> object:
-    """JSON without identifying texts in its values; its keys stay."""
+def _scrubbed(data: object, without: _Eraser, *, keys: bool = False) -> object:
+    """JSON without identifying texts in its values; its keys stay unless they name fields."""
     if isinstance(data, str):
-        return pattern.sub(GONE, data)
+        return without(data)
     if isinstance(data, list):
-        return [_scrubbed(value, pattern) for value in data]
+        return [_scrubbed(value, without) for value in data]
     if isinstance(data, dict):
-        return {k: v if k in _LINKS else _scrubbed(v, pattern) for k, v in data.items()}
+        return {
+            without(k) if keys else k: v if k in _LINKS and not keys else _scrubbed(v, without)
+            for k, v in data.items()
+        }
+    if isinstance(data, int | float) and len(written(data)) >= _LONG_NUMBER:
+        return GONE if without(written(data)) != written(data) else data
     return data

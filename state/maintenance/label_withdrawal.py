@@ -1,11 +1,13 @@
-"""Take back the labels and bullets that one source, entity or import brought in.
+"""Take back the labels and bullets that a source, entities, an import or an author brought in.
 
 Learning again without them is in `graph/operations/purge.py`.
 """
 
 import json
 import logging
-from collections.abc import Mapping
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -15,11 +17,15 @@ from acegraph.state.database.tables import cases, history, outcomes
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.decision import PURGED, Label
+from acegraph.state.values.decision import PURGE_OF, PURGED, Label
 from acegraph.state.values.notation import has_value
 from acegraph.state.values.times import as_utc
+from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
+
+Entity = tuple[str, object]
+"""A field and its value: one customer, merchant or card."""
 
 
 @dataclass(frozen=True)
@@ -42,69 +48,76 @@ class PurgeFilter:
 
     source: str | None = None
     """The source of a label (`chargeback`, `feedback`), or the file a bullet was imported from."""
-    entity: tuple[str, object] | None = None
-    """A field and its value: labels of one customer, merchant or card."""
+    entities: tuple[Entity, ...] = ()
+    """Fields with their values: labels of any of these customers, merchants or cards."""
     since: str | None = None
     until: str | None = None
-    """When the labels became known: from `since` on, before `until`."""
+    """When labels became known, or an author's bullets came: from `since` on, before `until`."""
+    author: str | None = None
+    """Who wrote bullets: the name of a model. Labels stay, and so do bullets of other authors."""
 
     def describe(self) -> str:
         """The filter in words for the history, without the entity's value: it may be erased."""
         parts = [
             f"source {self.source!r}" if self.source else "",
-            f"one {self.entity[0]}" if self.entity else "",
+            _in_words(self.entities),
             f"since {self.since[:10]}" if self.since else "",
             f"until {self.until[:10]}" if self.until else "",
+            f"author {self.author!r}" if self.author else "",
         ]
         return ", ".join(part for part in parts if part)
 
-    def matches_import(self, origin: Mapping[str, object], at: str) -> bool:
-        """Whether a bullet with this origin, added at this time, came from the imported file."""
+    def matches_bullet(self, origin: Mapping[str, object], at: str) -> bool:
+        """Whether a bullet of this origin, added at this time, is the author's or the import's."""
+        if self.author is not None:
+            is_meant = clean_text(str(origin.get("author", ""))) == self.author
+        else:
+            is_meant = "imported_from" in origin and not self.entities
+            is_meant = is_meant and self.source in (None, origin["imported_from"])
+        return is_meant and self._is_within(at)
+
+    def matches_label(self, label: Label, fields: Mapping[str, object]) -> bool:
+        """Whether a label of a transaction with these fields is taken back."""
         return (
-            "imported_from" in origin
-            and self.entity is None
-            and self.source in (None, origin["imported_from"])
-            and (self.since or at) <= at
-            and (self.until is None or at < self.until)
+            self.author is None
+            and self.source in (None, label.source)
+            and self._is_within(label.known_at)
+            and (not self.entities or any(has_value(fields, *one) for one in self.entities))
         )
 
-    def matches_label(self, label: Label) -> bool:
-        """Whether source and time of a label match; the entity is not looked at."""
-        return (
-            (self.source is None or label.source == self.source)
-            and (self.since is None or label.known_at >= self.since)
-            and (self.until is None or label.known_at < self.until)
-        )
+    def _is_within(self, time: str) -> bool:
+        return (self.since or time) <= time and (self.until is None or time < self.until)
 
 
 def purge_filter(
     source: str | None,
-    entity: tuple[str, object] | None,
+    entities: Iterable[Entity],
     since: str | datetime | None,
     until: str | datetime | None,
+    author: str | None = None,
 ) -> PurgeFilter:
     """The filter of a purge; one that would match everything is refused."""
-    if not ((source or "").strip() or entity or since or until):
-        raise InvalidInput("purge wants the name of a source, an entity or a time")
+    pairs, author = tuple(entities), clean_text(author) if author else None
+    if not ((source or "").strip() or pairs or since or until or author):
+        raise InvalidInput("purge wants the name of a source, an entity, an author or a time")
+    if author and (source or pairs):
+        raise InvalidInput("purge wants an author or labels (source, entity), not both at once")
     first, last = (as_utc(time) if time else None for time in (since, until))
-    return PurgeFilter(source, entity, first, last)
+    return PurgeFilter(source, pairs, first, last, author)
 
 
-def withdraw_labels(
-    playbook: BulletPlaybook,
-    source: str | None = None,
-    by: str = "user",
-    *,
-    entity: tuple[str, object] | None = None,
-    since: str | datetime | None = None,
-    until: str | datetime | None = None,
-) -> Purged:
+def _in_words(entities: Sequence[Entity]) -> str:
+    """How many there are of each field, without the values."""
+    counts = Counter(name for name, _ in entities)
+    return ", ".join(f"one {name}" if n == 1 else f"{n} of {name}" for name, n in counts.items())
+
+
+def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "user") -> Purged:
     """Withdraw labels, retire the bullets learned from them, restore those retired because of them.
 
     Retired bullets can be restored one by one, or all by a rollback to the version before; the
     labels stay in the ledger's history. `Curator.tend` fits the weights again.
     """
-    purge = purge_filter(source, entity, since, until)
     why = purge.describe()
     with playbook.writing() as writer:
         labels, touched = _purged_labels(writer.connection, purge)
@@ -112,12 +125,12 @@ def withdraw_labels(
         gone = [b for b in in_use if _came_from(b, purge, touched)]
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
-        restored = _displaced(playbook, writer.connection, purge, touched) if touched else []
+        restored = _displaced(playbook, writer.connection, purge, touched)
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in labels.items():
-            playbook.withdraw(case, f"purge of {why}", instead)
-        reason = f"was retired beside what is {PURGED}{why}"
+            playbook.withdraw(case, f"{PURGE_OF}{why}", instead)
+        reason = f"{PURGED}{why}; it was retired beside that"
         for bullet in restored:
             playbook.set_status(bullet.id, "active", reason, by)
     counts = len(labels), len(gone), len(restored)
@@ -126,13 +139,15 @@ def withdraw_labels(
 
 
 def _came_from(bullet: Bullet, purge: PurgeFilter, touched: Mapping[str, int]) -> bool:
-    """Whether a bullet was learned from a label, or imported from a file, that is purged."""
+    """Whether a bullet is an author's, of a label, or of an imported file, that is purged."""
     origin = bullet.origin
+    if purge.author:
+        return purge.matches_bullet(origin, bullet.created_at)
     if origin.get("decision") in touched:
         return purge.source in (None, origin.get("label_source"))
     if origin.get("imported_from"):
-        return purge.matches_import(origin, bullet.created_at)
-    if purge.entity or purge.since or purge.until:
+        return purge.matches_bullet(origin, bullet.created_at)
+    if purge.entities or purge.since or purge.until:
         return False
     return purge.source == origin.get("label_source")
 
@@ -143,17 +158,20 @@ def _displaced(
     purge: PurgeFilter,
     touched: Mapping[str, int],
 ) -> list[Bullet]:
-    """Bullets that the curator retired after the first purged label, perhaps because of it."""
-    changes = connection.execute(sa.select(history).order_by(history.c.version))
+    """Bullets that the curator retired after the first purged label, or bullet of an author."""
+    changes = list(connection.execute(sa.select(history).order_by(history.c.version)))
     last = {row.bullet: row for row in changes}
-    first = min(touched.values())
+    suspect = {b.number for b in playbook if _came_from(b, purge, touched)}
+    is_added = [row for row in changes if row.change == "added" and row.bullet in suspect]
+    starts = [row.position for row in is_added] if purge.author else touched.values()
+    first = min(starts, default=math.inf)
     return [
         b
         for b in playbook
         if b.status == "retired"
         and last[b.number].source == "curator"
         and last[b.number].position > first
-        and not _came_from(b, purge, touched)
+        and b.number not in suspect
     ]
 
 
@@ -175,13 +193,9 @@ def _purged_labels(
             others.pop(row.case, None)
             continue
         label = Label(row.label, row.source, row.known_at)
-        if purge.matches_label(label) and _is_of(row.fields, purge.entity):
+        if purge.matches_label(label, json.loads(row.fields)):
             purged.add(row.case)
             touched.setdefault(row.case, row.position)
         else:
             others[row.case] = label
     return {case: others.get(case) for case in sorted(purged)}, touched
-
-
-def _is_of(fields: str, entity: tuple[str, object] | None) -> bool:
-    return entity is None or has_value(json.loads(fields), *entity)

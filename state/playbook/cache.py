@@ -6,9 +6,9 @@ through the cache: it changes memory and database together, or neither.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
+from dataclasses import replace
 from operator import itemgetter
-from threading import RLock
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar
 
 import sqlalchemy as sa
@@ -29,9 +29,11 @@ from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
-_STALE: Final = -1
+_START: Final = -1
 _ATTEMPTS: Final = 5
-_REWRITTEN = itemgetter("content", "condition", "status", "weight", "changed", "hash", "number")
+_REWRITTEN = itemgetter(
+    *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
+)
 _Cache = TypeVar("_Cache", bound="PlaybookCache")
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
@@ -39,18 +41,26 @@ _Method = Callable[Concatenate[_Cache, _Params], _Result]
 
 
 def retried(method: _Method[_Cache, _Params, _Result]) -> _Method[_Cache, _Params, _Result]:
-    """Run a method again if its write lost a conflict with another writer; no other error."""
+    """Run a method again if its write lost a conflict with another writer; no other error.
+
+    Whatever error ends it, its write ends too.
+    """
 
     @functools.wraps(method)
     def wrapped(self: _Cache, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
-        for _ in range(_ATTEMPTS - 1):
-            try:
-                return method(self, *args, **kwargs)
-            except WriteConflict:
-                with self._lock:  # then a writer is this thread's own
-                    if self._writer is not None:  # the outer write is lost as a whole
-                        raise
-        return method(self, *args, **kwargs)
+        is_nested = self.database.is_writing  # then the outer write is lost as a whole
+        attempts = 1 if is_nested else _ATTEMPTS
+        try:
+            for _ in range(attempts - 1):
+                try:
+                    return method(self, *args, **kwargs)
+                except WriteConflict:
+                    continue
+            return method(self, *args, **kwargs)
+        except BaseException:
+            if not is_nested:
+                self.database.end_interrupted()
+            raise
 
     return wrapped
 
@@ -61,7 +71,7 @@ class PlaybookCache:
     def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
         self.database: Final = open_database(url, durability)
         """For the functions of `maintenance` and `ledger`; a user does not need it."""
-        self._lock = RLock()
+        self._lock = self.database.lock
         self._bullets = BulletIndex()
         self._hashes: dict[int, tuple[int, int]] = {}
         """By bullet number: the part of the hash that no counter changes, and the whole hash."""
@@ -69,11 +79,11 @@ class PlaybookCache:
         self._pending_deltas: dict[int, tuple[int, int, int]] = {}
         """What the current write has added to counters, and not yet written to the database."""
         self._cases: dict[str, CaseTable] = {}
-        self._clock = Clock(_STALE, 0)
-        self._writer: LedgerWriter | None = None
-        """The writer of the current write."""
-        with self._fresh():
-            pass
+        self._clock = Clock(0, 0)
+        self._is_stale = True
+        """Whether memory may be wrong: then everything is read again."""
+        with self._lock:
+            self._read_news()
 
     def __reduce__(self) -> str:
         raise TypeError(
@@ -89,7 +99,8 @@ class PlaybookCache:
     @property
     def clock(self) -> Clock:
         """How far the ledger has come, and the playbook's version."""
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             return self._clock
 
     @property
@@ -101,29 +112,29 @@ class PlaybookCache:
         return len(list(iter(self)))
 
     def __iter__(self) -> Iterator[Bullet]:
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             return iter([b for b in self._bullets.values() if b.status != "removed"])
 
-    @contextmanager
-    def writing(self) -> Iterator[LedgerWriter]:
+    def writing(self) -> AbstractContextManager[LedgerWriter]:
         """Make everything inside one write: others see all of it or nothing."""
-        with self._lock:
-            if self._writer is not None:  # part of an outer write
-                yield self._writer
-                return
-            try:
-                with self.database.writing() as writer:
-                    self._writer = writer
-                    if Clock(writer.position, writer.version) != self._clock:
-                        self._refresh(writer.connection)
-                    yield writer
-                    self._write_pending_deltas(writer)
-                self._clock = Clock(writer.position, writer.version)
-            except BaseException:
-                self.invalidate()  # memory may be ahead of what was rolled back
-                raise
-            finally:
-                self._writer = None
+        return self.database.writing(self)
+
+    def begin(self, writer: LedgerWriter) -> None:
+        """Read what others wrote, and take the memory for wrong until `settle`."""
+        if self._is_stale or Clock(writer.position, writer.version) != self._clock:
+            self._refresh(writer.connection)
+        self._pending_deltas = {}
+        self._is_stale = True
+
+    def flush(self, writer: LedgerWriter) -> None:
+        """Write what is pending: the commit comes next."""
+        self._write_pending_deltas(writer)
+
+    def settle(self, writer: LedgerWriter) -> None:
+        """Take the memory for right again: all is committed."""
+        self._clock = Clock(writer.position, writer.version)
+        self._is_stale = False
 
     def add_to_counters(self, deltas: CounterDeltas) -> None:
         """Add to the counters of bullets in memory; the end of the write stores them at once."""
@@ -166,7 +177,7 @@ class PlaybookCache:
         writer.add(tables.adjustments, rows)
 
     def rewrite(self, writer: LedgerWriter, changed: Iterable[Bullet]) -> None:
-        """Store bullets with another content, condition, status or weight."""
+        """Store bullets with another content, condition, status, proof or weight."""
         self._write_pending_deltas(writer)
         rows = []
         for bullet in changed:
@@ -201,8 +212,7 @@ class PlaybookCache:
 
     def invalidate(self) -> None:
         """Read everything again before the next use."""
-        self._clock = Clock(_STALE, 0)
-        self._pending_deltas = {}
+        self._is_stale = True
 
     def invalidate_cases(self) -> None:
         """Read the labelled cases again before the next use."""
@@ -216,44 +226,40 @@ class PlaybookCache:
         """Close the database."""
         self.database.close()
 
-    @contextmanager
-    def _fresh(self) -> Iterator[None]:
-        """Hold the lock on a cache that has read what others wrote."""
-        with self._lock:
-            is_alone = self.database.in_memory and self._clock.position != _STALE
-            if self._writer is None and not is_alone and self.database.clock() != self._clock:
-                with self.database.snapshot() as connection:
-                    self._refresh(connection)
-            yield
+    def _read_news(self) -> None:
+        """Read what others wrote; the caller holds the lock."""
+        if self.database.is_writing:
+            return
+        if self._is_stale or not (self.database.in_memory or self.database.clock() == self._clock):
+            self.database.in_snapshot(self._refresh)
 
     def _refresh(self, connection: sa.Connection) -> None:
-        """Read what has changed since the last read; everything after `invalidate`."""
-        since = self._clock.position
+        """Read what has changed since the last read; everything if memory may be wrong."""
+        since = _START if self._is_stale else self._clock.position
         clock = connection.execute(READ_CLOCK).one()
         if clock.position == since:
             return
-        gone = set(self._bullets) if since == _STALE else set()
-        if since == _STALE:
-            self._cases.clear()
+        self._is_stale = True
+        if since == _START:
+            self._bullets, self._hashes, self._cases = BulletIndex(), {}, {}
         for bullet in connection.execute(sql.BULLETS_SINCE, {"since": since}):
             self._keep(bullet._asdict())
-            gone.discard(bullet.number)
-        for number in gone:
-            del self._bullets[number], self._hashes[number]
         if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
             self._cases.clear()  # cases may have been pruned or erased
         if self._cases:
             for row in connection.execute(sql.LABELLED_SINCE, {"since": since}):
                 self._add_labelled(row.node, row.source, row.revision, read_case(row))
         self._clock = Clock(clock.position, clock.version)
+        self._is_stale = False
 
     def _add_labelled(self, node: str, source: str, revision: int, case: Case) -> None:
         """Add a case that another process labelled to the table in memory, or drop the table."""
         table = self._cases.get(node)
         if table is None or (source == JUDGE and revision == 1):
             return
-        if revision == 1 and case.known_at >= table.known_at:
-            table.add(case)
+        known_at = min(case.known_at, now())  # the clock of its writer may be ahead
+        if revision == 1 and known_at >= table.known_at:
+            table.add(replace(case, known_at=known_at))
         else:
             self._cases.pop(node)
 

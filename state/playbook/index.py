@@ -204,6 +204,10 @@ class BulletIndex(dict[int, Bullet]):
             self._nodes[node] = node_bullets
         return self._nodes[node]
 
+    def forget_vectors(self) -> None:
+        """Forget all vectors; they are read again when they are needed."""
+        self._nodes.clear()
+
     def put_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
         """Write vectors, by bullet number, for the nodes that were asked for."""
         for node_bullets in self._nodes.values():

@@ -6,7 +6,7 @@ How bullets are kept in memory is in `cache.py`. It knows nothing of selection, 
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import partial, reduce
 from typing import Any, Final, Literal, TypedDict, Unpack
 
 import sqlalchemy as sa
@@ -21,7 +21,7 @@ from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
-from acegraph.state.values.bullet import Bullet, Source, Status
+from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import EVIDENCE_WINDOW, Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.decision import DecisionRecord, Label, Recorded, add_deltas
@@ -29,7 +29,6 @@ from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
 
-MAX_CONTENT: Final = 1_000
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
 logger = logging.getLogger(__name__)
@@ -96,7 +95,8 @@ class BulletPlaybook(PlaybookCache):
 
     def get_bullet(self, bullet_id: str) -> Bullet:
         """One bullet by its id, whatever its status."""
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             bullet = self._bullets.get(_number(bullet_id))
             if bullet is None:
                 raise UnknownBullet(
@@ -109,7 +109,8 @@ class BulletPlaybook(PlaybookCache):
         self, node: str, source: str | None = None, *, status: Status | None = "active"
     ) -> list[Bullet]:
         """The node's bullets with a status, oldest first; of one `source` if it is set."""
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             return [
                 b
                 for b in self._bullets.of_node(node).bullets
@@ -120,7 +121,8 @@ class BulletPlaybook(PlaybookCache):
 
     def view(self, node: str) -> View:
         """A node's bullets as arrays, as they are now."""
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             return View.of(self._bullets.of_node(node), self._clock)
 
     def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
@@ -146,8 +148,19 @@ class BulletPlaybook(PlaybookCache):
             self.add_to_counters(deltas)
 
     @retried
-    def set_status(self, bullet_id: str, status: Status, reason: str, source: str = "user") -> None:
-        """Make a bullet a candidate, active or retired; the history keeps what it was."""
+    def set_status(
+        self,
+        bullet_id: str,
+        status: Status,
+        reason: str,
+        source: str = "user",
+        *,
+        proven_by: Mapping[str, object] | None = None,
+    ) -> None:
+        """Make a bullet a candidate, active or retired; the history keeps what it was.
+
+        `proven_by` is the evidence that has proved the bullet meanwhile, if there is any.
+        """
         if status not in ("candidate", "active", "retired"):
             raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
         with self.writing() as writer:
@@ -155,6 +168,8 @@ class BulletPlaybook(PlaybookCache):
             # The weight was fitted beside bullets that may be gone.
             weight = before.weight if before.status == status else None
             bullet = replace(before, status=status, weight=weight)
+            if proven_by:
+                bullet = replace(bullet, proof="proven", evidence=proven_by)
             self.rewrite(writer, [bullet])
             self.log(writer, bullet, status, reason, source)
             version = writer.version
@@ -223,6 +238,19 @@ class BulletPlaybook(PlaybookCache):
         with self.writing():
             self._vectors.bind(model)
 
+    @retried
+    def replace_vectors(self, model: str, vectors: Mapping[str, Vector]) -> int:
+        """Store these vectors of texts instead of all that a model gave before, and use the model
+        from now on; returns how many were replaced.
+        """
+        with self.writing():
+            replaced = self._vectors.forget(model)
+            if vectors:
+                self._vectors.store(model, vectors)
+            self._vectors.bind(model)
+            self._bullets.forget_vectors()
+        return replaced
+
     def _check_model(self, model: str) -> None:
         bound = self._vectors.bound_model()
         if bound not in (None, model):
@@ -254,7 +282,7 @@ class BulletPlaybook(PlaybookCache):
     def _add_case(self, record: DecisionRecord, label: Label) -> None:
         """Add a new labelled case to the table in memory, or drop the table if it is not newest."""
         table = self._cases.get(record.node)
-        known_at = as_utc(label.known_at) if label.known_at else now()
+        known_at = min(as_utc(label.known_at), now()) if label.known_at else now()
         if table is not None and known_at < table.known_at:
             self._cases.pop(record.node)
         elif table is not None:
@@ -319,6 +347,7 @@ class BulletPlaybook(PlaybookCache):
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""
         return stored_decision(self.database, decision_id)
 
+    @retried
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision; None if the learning branch has not run."""
         with self.writing() as writer:
@@ -326,23 +355,25 @@ class BulletPlaybook(PlaybookCache):
 
     def cases(self, node: str) -> CaseTable:
         """A snapshot of the newest labelled cases of a node, on which bullets are tested."""
-        with self._fresh():
+        with self._lock:
+            self._read_news()
             table = self._cases.get(node)
             if table is None or len(table) > 2 * EVIDENCE_WINDOW:
-                with self.database.snapshot() as connection:
-                    if self._writer is None:  # bullets and cases are of one moment
-                        self._refresh(connection)
-                    table = CaseTable(labelled_cases(connection, node, EVIDENCE_WINDOW))
+                table = self.database.in_snapshot(partial(self._read_cases, node))
                 self._cases[node] = table
             return table.snapshot()
+
+    def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
+        if not self.database.is_writing:  # bullets and cases are of one moment
+            self._refresh(connection)
+        return CaseTable(labelled_cases(connection, node, EVIDENCE_WINDOW))
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""
         from acegraph.state.database.copy import copy_ledger
 
-        with self._lock:
-            if self._writer is not None:
-                raise PlaybookError("a playbook cannot be forked in the middle of a write")
+        if self.database.is_writing:
+            raise PlaybookError("a playbook cannot be forked in the middle of a write")
         copy = BulletPlaybook()
         copy_ledger(self.database, copy.database)
         copy.invalidate()

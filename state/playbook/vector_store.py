@@ -65,9 +65,18 @@ class VectorStore:
             sizes = {len(vector) for vector in vectors.values()}
             sizes |= {stored // 4} if stored else set()
             if len(sizes) > 1:
-                raise ModelAnswerInvalid(f"{model} gave vectors of {sorted(sizes)} dimensions")
+                raise ModelAnswerInvalid(
+                    f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
+                    "acegraph reembed replaces all stored ones"
+                )
             insert = _insert(writer, embeddings)
             writer.connection.execute(insert.on_conflict_do_nothing(), rows)
+
+    def forget(self, model: str) -> int:
+        """Delete all vectors of a model; returns their number."""
+        with self._database.writing() as writer:
+            of_model = embeddings.delete().where(embeddings.c.model == model)
+            return writer.connection.execute(of_model).rowcount
 
     def bound_model(self) -> str | None:
         """The model whose vectors the bullets of this playbook have, if any."""

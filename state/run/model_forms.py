@@ -4,9 +4,9 @@ The reasons come before the conclusion, because a model writes in this order. Th
 prompt.py beside each node.
 """
 
-from typing import Literal
+from typing import Annotated, Final, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 from pydantic.config import JsonDict
 
 
@@ -17,6 +17,11 @@ def _drop_unsupported_keywords(schema: JsonDict) -> None:
         for keyword in ("default", "maxLength", "minLength"):
             if isinstance(field, dict):
                 field.pop(keyword, None)
+
+
+LONGEST_TEXT: Final = 2_000
+Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST_TEXT])]
+"""What a model may write in its own words; the rest is cut off, because all of it is stored."""
 
 
 class Form(BaseModel):
@@ -30,7 +35,7 @@ class Form(BaseModel):
 class DecisionForm(Form):
     """Decide on one transaction."""
 
-    reasons: list[str] = Field(description="short reasons, most important first", max_length=10)
+    reasons: list[Text] = Field(description="short reasons, most important first", max_length=10)
     bullets_used: list[str] = Field(
         default_factory=list, description="ids of the heuristics that had a part in the decision"
     )
@@ -41,7 +46,7 @@ class DecisionForm(Form):
 class VerdictForm(Form):
     """Judge one decision."""
 
-    reasoning: str = Field(description="why the decision is right or wrong, in two sentences")
+    reasoning: Text = Field(description="why the decision is right or wrong, in two sentences")
     is_correct: bool = Field(description="whether the decision was right")
     confidence: float = Field(ge=0, le=1, description="how sure you are, 0 to 1")
 
@@ -49,9 +54,9 @@ class VerdictForm(Form):
 class ComparisonForm(Form):
     """One test of one field."""
 
-    field: str
+    field: Text
     op: Literal["<", "<=", ">", ">=", "is", "is not", "is missing", "is known"]
-    value: str | bool | float | None = None
+    value: Text | bool | float | None = None
 
 
 class ConditionForm(Form):
@@ -68,7 +73,7 @@ class ReflectionForm(Form):
         description="one actionable heuristic with thresholds; empty if there is nothing to learn",
         max_length=500,
     )
-    problem_types: list[str] = Field(default_factory=list, max_length=8)
+    problem_types: list[Text] = Field(default_factory=list, max_length=8)
     confidence: float = Field(ge=0, le=1)
     condition: ConditionForm | None = Field(
         default=None, description="the heuristic over the transaction's fields, if it can be stated"

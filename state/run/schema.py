@@ -78,6 +78,13 @@ class RunSettings(TypedDict):
     shadow: NotRequired[ChallengerDecision]
 
 
+class DoubtData(TypedDict):
+    """A field of the transaction that was not understood, and why; never its value."""
+
+    field: str
+    why: str
+
+
 class ShownBullet(TypedDict):
     """A bullet that was shown to the agent, with its score by component."""
 
@@ -170,6 +177,8 @@ class AceOutput(TypedDict, total=False):
     confidence: float | None
     new_bullet: str | None
     """Id of the bullet learned from this decision."""
+    warnings: list[str]
+    """What to know and to change: a selection without vectors, a name in `redact` of no field."""
     usage: UsageByNode
     """Calls and tokens of the language models."""
     review: HumanVerdictData | None
@@ -187,6 +196,8 @@ class AceState(TypedDict, total=False):
     decision_id: Annotated[str | None, EphemeralValue(str)]
 
     case: CaseData
+    doubts: list[DoubtData]
+    """The fields that were not understood: where they could matter, nothing is approved."""
     settings: RunSettings
     """The settings of the run: a resumed run needs them, and LangGraph stores no context."""
     bullets: list[ShownBullet]

@@ -5,7 +5,7 @@ It knows nothing of the database that stores it; the collection of bullets is in
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from acegraph.state.values.condition import Condition
 from acegraph.state.values.verdict import Verdict
@@ -13,6 +13,10 @@ from acegraph.state.values.verdict import Verdict
 Source = Literal["offline", "online"]
 Status = Literal["candidate", "active", "retired", "removed"]
 """`removed`: a rollback went to a version from before the bullet; its record stays."""
+
+
+MAX_CONTENT: Final = 1_000
+"""Characters that a bullet may have."""
 
 
 def number_of(bullet_id: str) -> int:

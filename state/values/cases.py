@@ -18,6 +18,10 @@ EVIDENCE_WINDOW: Final = 5_000
 """How many of the newest labelled cases count as evidence; older ones are forgotten."""
 _MISSING = -1
 _START = 16
+_RARE: Final = 4
+"""A field that more cases have gets an array."""
+_MAX_NAMES: Final = 600
+"""Twice as many as one transaction may have: more were made up."""
 _Element = TypeVar("_Element", bound=np.generic)
 
 
@@ -49,6 +53,10 @@ class Column:
         """Whether most values of the field are numbers."""
         return int((~np.isnan(self.numbers)).sum()) > int((self.codes != _MISSING).sum())
 
+    def first(self, rows: int) -> "Column":
+        """The same field over the first so many cases."""
+        return Column(self.numbers[:rows], self.codes[:rows], self.values)
+
     def known(self) -> NDArray[np.bool_]:
         """For each case, whether the field has a value."""
         return np.asarray(~np.isnan(self.numbers) | (self.codes != _MISSING))
@@ -79,6 +87,7 @@ class _GrowingColumn:
         self.numbers = np.full(max(rows, _START), np.nan)
         self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
         self.code_by_value: dict[tuple[bool, str | bool], int] = {}
+        self.filled = 0
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.numbers):
@@ -86,6 +95,7 @@ class _GrowingColumn:
             self.codes = _grown(self.codes, 2 * rows, _MISSING)
 
     def put(self, row: int, value: str | bool | int | float) -> None:
+        self.filled += 1
         if isinstance(value, bool | str):
             key = (isinstance(value, bool), value)
             self.codes[row] = self.code_by_value.setdefault(key, len(self.code_by_value))
@@ -100,6 +110,36 @@ class _GrowingColumn:
         return Column(self.numbers[start:end], self.codes[start:end], values)
 
 
+class _RareColumn:
+    """A field that few cases have: names that strangers make up must not each fill an array."""
+
+    def __init__(self) -> None:
+        self.values: list[tuple[int, str | bool | int | float]] = []
+
+    @property
+    def filled(self) -> int:
+        return len(self.values)
+
+    def reserve(self, rows: int) -> None:
+        """Nothing: only what was put takes room."""
+
+    def put(self, row: int, value: str | bool | int | float) -> None:
+        self.values.append((row, value))
+
+    def occurs(self, rows: slice) -> bool:
+        return any(rows.start <= row < rows.stop for row, _ in self.values)
+
+    def view(self, start: int, end: int) -> Column:
+        return self.as_array(end).view(start, end)
+
+    def as_array(self, rows: int) -> _GrowingColumn:
+        column = _GrowingColumn(rows)
+        for row, value in self.values:
+            if row < rows:
+                column.put(row, value)
+        return column
+
+
 def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element]:
     grown = np.full(size, fill, dtype=array.dtype)
     grown[: len(array)] = array
@@ -111,9 +151,11 @@ class CaseTable:
 
     def __init__(self, cases: Iterable[Case] = ()) -> None:
         self._cases: list[Case] = []
-        self._columns: dict[str, _GrowingColumn] = {}
+        self._columns: dict[str, _GrowingColumn | _RareColumn] = {}
         self._fraud = np.zeros(_START, dtype=bool)
         self._start = self._size = 0
+        self.shared: dict[str, object] = {}
+        """What was computed from the cases; snapshots of the table share it."""
         for case in cases:
             self.add(case)
 
@@ -132,9 +174,10 @@ class CaseTable:
             column.reserve(size)
         for name, value in case.fields.items():
             if value is not None:
-                if name not in self._columns:
-                    self._columns[name] = _GrowingColumn(size)
-                self._columns[name].put(row, value)
+                column = self._columns.setdefault(name, _RareColumn())
+                if isinstance(column, _RareColumn) and len(column.values) == _RARE:
+                    column = self._columns[name] = column.as_array(size)
+                column.put(row, value)
         self._fraud[row] = case.label == DECLINE
         self._cases.append(case)
         self._size = size
@@ -156,12 +199,14 @@ class CaseTable:
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
         copy._start, copy._columns = self._start, dict(self._columns)
+        copy.shared = self.shared
         return copy
 
     def since(self, row: int) -> "CaseTable":
         """A snapshot without the cases before this row."""
         copy = self.snapshot()
         copy._start += row
+        copy.shared = {}
         return copy
 
     @property
@@ -171,9 +216,13 @@ class CaseTable:
 
     @property
     def field_names(self) -> tuple[str, ...]:
-        """The fields that at least one case has."""
-        rows = slice(self._start, self._size)
-        return tuple(name for name, column in self._columns.items() if column.occurs(rows))
+        """The fields that at least one case has; of very many names, those of the most cases."""
+        rows, columns = slice(self._start, self._size), self._columns
+        if len(columns) > _MAX_NAMES:
+            often = sorted(columns, key=lambda name: -columns[name].filled)
+            wanted = set(often[:_MAX_NAMES])
+            columns = {name: column for name, column in columns.items() if name in wanted}
+        return tuple(name for name, column in columns.items() if column.occurs(rows))
 
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None if no case has it."""

@@ -185,6 +185,8 @@ class Condition:
         while True:
             comparison, rest = _read_comparison(rest)
             comparisons.append(comparison)
+            if len(comparisons) > MAX_COMPARISONS:
+                raise InvalidCondition(f"a condition has at most {MAX_COMPARISONS} comparisons")
             if rest in ("", "."):
                 return cls(tuple(comparisons), parse_verdict(opening[1]))
             joint = re.match(r"\s*,?\s*and\s+", rest, re.IGNORECASE)
@@ -206,10 +208,14 @@ class Condition:
             listed = data["all"]
             if not isinstance(listed, list | tuple):
                 raise TypeError("'all' is not a list")
+            if len(listed) > MAX_COMPARISONS:
+                raise InvalidCondition(
+                    f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {len(listed)}"
+                )
             parts = tuple(Comparison(c["field"], c["op"], c.get("value")) for c in listed)
             return cls(parts, parse_verdict(data["verdict"]))
         except (KeyError, TypeError, AttributeError) as error:
-            raise InvalidCondition(f"not a condition: {data!r}") from error
+            raise InvalidCondition(f"not a condition: {str(data)[:200]}") from error
 
 
 def parse_condition(text: str) -> Condition | None:

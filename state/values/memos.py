@@ -52,7 +52,12 @@ def facts_text(transaction: Transaction) -> str:
 
 def without_remarks(text: str) -> str:
     """A text without memos and without quoted text."""
-    return "\n".join(map(_without_quotes, without_memos(text).split("\n"))).strip()
+    return without_quotes(without_memos(text))
+
+
+def without_quotes(text: str) -> str:
+    """A text without quoted text."""
+    return "\n".join(map(_without_quotes, text.split("\n"))).strip()
 
 
 def without_memos(text: str, instead: str = " ") -> str:

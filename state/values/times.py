@@ -2,7 +2,7 @@
 
 from datetime import UTC, date, datetime
 
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import InvalidInput, quoted
 
 
 def now() -> str:
@@ -20,7 +20,9 @@ def as_utc(time: str | date) -> str:
         try:
             time = datetime.fromisoformat(time.strip())
         except ValueError:
-            raise InvalidInput(f"a time is ISO 8601, as 2026-03-01T12:00, not {time!r}") from None
+            raise InvalidInput(
+                f"a time is ISO 8601, as 2026-03-01T12:00, not {quoted(time)}"
+            ) from None
     if not isinstance(time, datetime):  # a day alone
         time = datetime(time.year, time.month, time.day)
     aware = time if time.tzinfo else time.replace(tzinfo=UTC)

@@ -22,8 +22,10 @@ Fields = dict[str, Scalar]
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
+MAX_NAME = 200
 _MAX_EXACT = 2**53
-_MAX_BITS = 1024
+_STORABLE = range(-(2**63), 2**64)
+"""The whole numbers that a checkpoint can store: a run that gave others would fail at its end."""
 _BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
 """Fillers and separators that look like a space or like nothing, but do not count as blank."""
 _SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
@@ -49,7 +51,7 @@ class Transaction:
         if isinstance(given, str):
             return cls(_checked_text(clean_text(given)), {})
         if isinstance(given, Mapping):
-            fields = dict(_flatten(given))
+            fields = _collected(given)
             if not any(value is not None for value in fields.values()):
                 raise InvalidTransaction("the transaction has no field with a value")
             return cls(_checked_text(render_fields(fields)), fields)
@@ -103,6 +105,18 @@ def _checked_text(text: str) -> str:
     return text
 
 
+def _collected(given: Mapping[object, object]) -> Fields:
+    """The fields of a mapping by their cleaned names; two keys that become one are refused."""
+    fields: Fields = {}
+    for name, value in _flatten(given):
+        if name in fields:
+            raise InvalidTransaction(f"two keys of the transaction are one field, {name[:60]!r}")
+        fields[name] = value
+    if len(fields) > MAX_FIELDS:
+        raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
+    return fields
+
+
 def _flatten(
     fields: Mapping[object, object], prefix: str = "", depth: int = 1
 ) -> Iterator[tuple[str, Scalar]]:
@@ -111,15 +125,38 @@ def _flatten(
     if len(fields) > MAX_FIELDS:
         raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
     for key, value in fields.items():
+        _check_storable("", key)
         name = prefix + (clean_text(str(key)) or "unnamed")
+        if len(name) > MAX_NAME:
+            raise InvalidTransaction(
+                f"a field name has {len(name):,} characters; {MAX_NAME} at most"
+            )
         if isinstance(value, Mapping):
             yield from _flatten(value, name + ".", depth + 1)
         elif isinstance(value, list | tuple | set | frozenset):
+            _check_storable(name, value, depth)
             yield f"{name}.count", len(value)
             if value and all(isinstance(item, str) for item in value):
                 yield name, clean_text(", ".join(sorted(value)))
+            elif len(value) == 1 and not isinstance(next(iter(value)), Mapping | list | tuple):
+                yield name, _scalar(name, next(iter(value)))
         else:
             yield name, _scalar(name, value)
+
+
+def _check_storable(name: str, value: object, depth: int = 1) -> None:
+    """Refuse a whole number beyond 64 bits, also inside of lists."""
+    if isinstance(value, int) and value not in _STORABLE:
+        raise InvalidTransaction(
+            f"{f'field {name!r}' if name else 'a key of the transaction'} holds a whole number of "
+            f"{value.bit_length()} bits; write more than 64 as text"
+        )
+    if isinstance(value, Mapping | list | tuple | set | frozenset):
+        if depth > MAX_DEPTH:
+            raise InvalidTransaction(f"field {name!r} is nested deeper than {MAX_DEPTH}")
+        inner = [*value, *value.values()] if isinstance(value, Mapping) else value
+        for item in inner:
+            _check_storable(name, item, depth + 1)
 
 
 def _scalar(name: str, value: object) -> Scalar:
@@ -130,11 +167,12 @@ def _scalar(name: str, value: object) -> Scalar:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, int):
-        if value.bit_length() > _MAX_BITS:
-            raise InvalidTransaction(f"field {name!r} holds a number of {value.bit_length()} bits")
+        _check_storable(name, value)
         # A whole number that a float cannot hold exactly is a name, not a quantity.
         return value if abs(value) <= _MAX_EXACT else str(value)
     if isinstance(value, float | Decimal):
+        if isinstance(value, Decimal) and value.is_snan():
+            raise InvalidTransaction(f"field {name!r} holds a signalling NaN; a number wanted")
         number = float(value)
         return number if math.isfinite(number) else None
     if isinstance(value, datetime | date):

@@ -2,7 +2,7 @@
 
 from typing import Final, Literal
 
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import InvalidInput, quoted
 
 Verdict = Literal["APPROVE", "DECLINE"]
 APPROVE: Final = "APPROVE"
@@ -25,12 +25,17 @@ def parse_verdict(word: object) -> Verdict:
     >>> parse_verdict(" decline "), parse_verdict("Legit"), parse_verdict(1)
     ('DECLINE', 'APPROVE', 'DECLINE')
     """
-    text = str(word).strip().lower()
+    try:
+        text = str(word).strip().lower()
+    except ValueError:  # a whole number of thousands of digits
+        text = ""
     if text in _APPROVE_WORDS:
         return APPROVE
     if text in _DECLINE_WORDS:
         return DECLINE
-    raise InvalidInput(f"unknown label {word!r}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted")
+    raise InvalidInput(
+        f"unknown label {quoted(word)}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted"
+    )
 
 
 def other(verdict: Verdict) -> Verdict:

@@ -64,7 +64,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
     sections = CLI.sections("acegraph ")
     for line in (
         "train cards.csv --label is_fraud --json",
-        """decide '{"amount": 40, "hour": 15}' --id order-1 --json""",
+        "decide 'pays 2,500 USD at 3 AM via VPN, account is 2 days old' --id order-1 --json",
         "feedback order-1 DECLINE --json",
         "labels --json",
         "review --json",

@@ -297,7 +297,7 @@ def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
         stands = poisoned.decision(case)["label"]
         feedback(poisoned, case, "APPROVE" if stands == "DECLINE" else "DECLINE", source=said_by)
     again = purge(poisoned, "another feed")
-    assert again.note.endswith("it was purged before")
+    assert again.note == ""
     rollback(poisoned, before)
     assert all(poisoned.get_bullet(i).status == "removed" for i in found.learned)
 

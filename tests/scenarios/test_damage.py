@@ -6,7 +6,9 @@ import resource
 import sqlite3
 import subprocess
 import sys
-from contextlib import closing
+import tempfile
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from dataclasses import replace
 from enum import Enum
 from pathlib import Path
@@ -16,8 +18,21 @@ import pytest
 from ledger_cases import NODE, record
 from project_paths import SUPPORT
 
-from acegraph.state import BulletPlaybook, Case, Label, PlaybookError, Shown, verify
+from acegraph.graph.operations.doctor import database_findings
+from acegraph.state import (
+    BulletPlaybook,
+    Case,
+    InvalidInput,
+    Label,
+    PlaybookError,
+    Shown,
+    back_up,
+    verify,
+)
+from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
+from acegraph.state.ledger.lookups import labelled_cases
+from acegraph.state.maintenance.backup import restore
 
 FLIPS = 100
 TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"
@@ -199,3 +214,126 @@ def _ignore_the_signal() -> None:
 
     signal.signal(signal.SIGXFSZ, signal.SIG_IGN)  # then a write fails as on a full disk
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+
+
+FULL_DISK = """
+import resource, sys
+from pathlib import Path
+from acegraph.state import BulletPlaybook, PlaybookError, back_up
+from acegraph.state.maintenance.backup import restore
+
+folder = Path(sys.argv[1])
+with BulletPlaybook(f"sqlite:///{folder}/ace.db") as book:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
+    for act in (
+        lambda: back_up(book, folder / "copy.db"),
+        lambda: restore(folder / "whole.db", f"sqlite:///{folder}/restored.db"),
+        lambda: BulletPlaybook(f"sqlite:///{folder}/new.db"),
+    ):
+        try:
+            act()
+        except PlaybookError as error:
+            print(error)
+"""
+
+
+def test_a_full_disk_is_one_line_and_leaves_no_part_of_a_file(file: Path) -> None:
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        back_up(book, file.with_name("whole.db"))
+    ran = subprocess.run(
+        [sys.executable, "-c", FULL_DISK, str(file.parent)],
+        capture_output=True,
+        text=True,
+        preexec_fn=_ignore_the_signal,
+        timeout=60,
+    )
+    assert len(ran.stdout.splitlines()) == 3, ran
+    assert ran.stderr == ""
+    assert {path.name for path in file.parent.iterdir()} == {"ace.db", "whole.db"}
+
+
+def test_a_restore_is_whole(file: Path) -> None:
+    whole, new = file.with_name("whole.db"), file.with_name("new.db")
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        back_up(book, whole)
+        with pytest.raises(InvalidInput, match="exists"):
+            back_up(book, whole)
+    restore(whole, f"sqlite:///{new}")
+    assert findings(new) == []
+    with pytest.raises(PlaybookError, match="not empty"):
+        restore(whole, f"sqlite:///{new}")
+    assert {path.name for path in file.parent.iterdir()} == {"ace.db", "whole.db", "new.db"}
+
+
+def test_a_file_that_was_emptied_is_no_playbook(file: Path) -> None:
+    file.write_bytes(b"")
+    with pytest.raises(PlaybookError, match="is empty: not a playbook"):
+        BulletPlaybook(f"sqlite:///{file}")
+    assert findings(file) != []
+    assert [finding.level for finding in database_findings(f"sqlite:///{file}")] == ["problem"]
+    assert file.stat().st_size == 0
+
+
+@pytest.mark.parametrize("place", ["/dev/null", "/dev/full", "/"])
+def test_what_is_no_file_is_no_playbook(place: str) -> None:
+    with pytest.raises(PlaybookError, match="not a file"):
+        BulletPlaybook(f"sqlite:///{place}")
+
+
+@pytest.mark.parametrize("table", [b"TABLE bullets", b"TABLE ace_meta", b"TABLE clock"])
+def test_a_schema_that_is_no_text_is_one_line(file: Path, table: bytes) -> None:
+    whole = file.read_bytes()
+    assert table in whole
+    for place in (1, len(table) - 2, len(table) + 6):
+        at = whole.index(table) + place
+        file.write_bytes(whole[:at] + b"\xff" + whole[at + 1 :])
+        said = findings(file)
+        assert said
+        assert all("\n" not in line for line in said)
+
+
+def test_the_doctor_is_red_where_nothing_can_be_written(lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book:
+        book.add_bullet("one", NODE)
+    assert all(finding.level != "problem" for finding in database_findings(lasting_url))
+    with read_only(lasting_url) as url:
+        assert any(finding.level == "problem" for finding in database_findings(url))
+    with BulletPlaybook(lasting_url) as book:
+        assert (len(book), verify(book)) == (1, [])
+
+
+@contextmanager
+def read_only(url: str) -> Iterator[str]:
+    """A URL under which nothing can be written."""
+    file = file_of(url)
+    if file is None:
+        yield url + "%20-cdefault_transaction_read_only%3Don"
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder).chmod(0o777)
+        copy = Path(folder) / "ace.db"
+        copy.write_bytes(file.read_bytes())
+        copy.chmod(0o444)
+        user = os.geteuid()
+        if user == 0:
+            os.seteuid(65534)  # root may write everywhere
+        try:
+            yield f"sqlite:///{copy}"
+        finally:
+            os.seteuid(user)
+
+
+def test_a_clock_that_was_ahead_shuts_no_later_label_out(playbook: BulletPlaybook) -> None:
+    for i in range(60):
+        playbook.record(record(f"ahead{i}", amount=i), Label("DECLINE", "label", "2099-01-01"))
+    playbook.record(record("old", amount=1), Label("DECLINE", "label", "2026-01-01"))
+    for i in range(20):
+        playbook.record(record(f"late{i}", amount=i), Label("DECLINE"))
+    newest = playbook.database.in_snapshot(lambda c: labelled_cases(c, NODE, 30))
+    assert [case.id for case in newest[-20:]] == [f"late{i}" for i in range(20)]
+    before = playbook.cases(NODE)
+    playbook.record(record("next", amount=1), Label("DECLINE"))
+    after = playbook.cases(NODE)
+    assert [case.id for case in after][-1] == "next"
+    assert after._cases is before._cases  # they were not read again
+    assert len(after) == 82

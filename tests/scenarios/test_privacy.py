@@ -1,5 +1,8 @@
 """Erasing and redacting: what a transaction said is gone, what it counted for is not."""
 
+import json
+import os
+import unicodedata
 from pathlib import Path
 from typing import Any
 
@@ -8,15 +11,20 @@ from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
-from acegraph.graph.cli.console import visible
-from acegraph.nodes import HybridSelector
+from acegraph.graph.cli.console import one_line, visible
+from acegraph.graph.operations.transfer import export_bullets
+from acegraph.nodes import HybridSelector, recording
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
+    Case,
     InvalidInput,
+    InvalidSettings,
     PlaybookError,
     PrunedDecision,
+    Transaction,
     UnknownDecision,
+    back_up,
     clean_text,
     erase,
     prune,
@@ -304,6 +312,166 @@ def test_with_a_key_customers_stay_distinct(monkeypatch: pytest.MonkeyPatch) -> 
     assert a.startswith("redacted-")
 
 
+NAME, CARD = "Anna-Lena Öztürk", "4929123456781234"
+NAMES = (
+    NAME, NAME.upper(), NAME.lower(), NAME.swapcase(), "Öztürk, Anna-Lena", "Oeztuerk, Anna-Lena",
+    "Öztürk Anna Lena", "anna lena oeztuerk", "Anna Lena Ozturk", "ANNA_LENA_OZTURK",
+    "anna.lena.ozturk", "anna-lena-oeztuerk", "AnnaLenaOzturk", "annalenaöztürk",
+    unicodedata.normalize("NFD", NAME), "Anna\u2011Lena Öztürk", "Anna\u2013Lena Öztürk",
+    "Anna\u00a0Lena\u00a0Öztürk", "Anna  -  Lena  Öztürk", "A n n a L e n a Ö z t ü r k",
+    "\uff21\uff4e\uff4e\uff41-Lena Öztürk", "\u0410nn\u0430-Lena Öztürk", "Anna-Lena\tÖztürk",
+    "Anna-Lena\nÖztürk", "Anna\u200b-Lena Öztürk", "Anna-Lena Öztürk's",
+    "anna.lena.ozturk@example.org", "Frau Anna-Lena Öztürk", "Anna%2DLena%20%C3%96zt%C3%BCrk",
+    "Anna-Lena &Ouml;zt&uuml;rk", "Anna-Lena \\u00d6zt\\u00fcrk", "Öztürk/Anna-Lena",
+    "(Anna-Lena) Öztürk", "Anna-Lena, Öztürk", "\u201cAnna-Lena Öztürk\u201d",
+    "Anna-Lena K. Öztürk", "A.-L. Öztürk", "Frau Öztürk", "Anna*Lena*Öztürk", "ÖZTÜRK, ANNA-LENA",
+)  # fmt: skip
+
+
+def in_fours(sign: str) -> str:
+    return sign.join(CARD[i : i + 4] for i in range(0, 16, 4))
+
+
+def in_digits(first: int) -> str:
+    return "".join(chr(first + int(digit)) for digit in CARD)
+
+
+CARDS = (
+    CARD, *map(in_fours, " -._/,:'·+|*\\\t\n\u00a0\u2013\u2014"), in_fours("  "), in_fours(" - "),
+    "-".join(CARD), " ".join(CARD), "\u200b".join(CARD), in_digits(0xFF10), in_digits(0x660),
+    in_digits(0x966), in_digits(0x1D7CE), f"PAN{CARD}", f"#{CARD}", f"{CARD}.0", f"x{CARD}y",
+    "4929 123456 781234", "49291234 56781234", "4.929.123.456.781.234", "4,929,123,456,781,234",
+    in_fours("%20"), int(CARD), float(CARD),
+)  # fmt: skip
+WRITTEN = [("customer_name", NAME, NAMES), ("card_number", CARD, CARDS)]
+
+
+def left_in(content: bytes, written: tuple[object, ...]) -> list[str]:
+    """The writings of which something is in a file, as they are or as the boundary cleans them."""
+    texts = {form for w in written for form in (str(w), clean_text(str(w)), json.dumps(str(w)))}
+    return sorted(text for text in texts if text.strip('"').encode() in content)
+
+
+def repeating_agent(asked: dict[str, Any]) -> dict[str, Any]:
+    return {"decision": "APPROVE", "risk_score": 0.1, "reasons": [str(asked["transaction"])]}
+
+
+@pytest.mark.parametrize(("field", "value", "writings"), WRITTEN)
+def test_an_erased_value_is_gone_in_all_its_spellings(
+    tmp_path: Path, field: str, value: str, writings: tuple[object, ...]
+) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
+        graph = create_ace_graph(playbook=book, agent=repeating_agent).compile()
+        past: list[Case] = []
+        for number, word in enumerate(writings):
+            for place, given in enumerate(
+                (
+                    {"amount": 40.0, field: word},
+                    {"amount": 41.0, "memo": f"to {word} thanks", "other": word},
+                    f"User pays $2,500 at 3 AM to {word} via VPN",
+                )
+            ):
+                if number % 8:  # in one write, which is faster
+                    said, name = Transaction.of(given), f"{number}-{place}"
+                    past.append(Case(name, said.fields, "DECLINE", said.text, said.digest()))
+                else:
+                    graph.invoke({"transaction": given, "decision_id": f"{number}-{place}"})
+            book.add_bullet(f"Decline payments to {word} at night {number}", NODE, reason=str(word))
+        book.remember(past, NODE)
+        assert len(left_in(bytes_of(tmp_path), writings)) >= len(writings)
+        erased = erase(book, entity=(field, value))
+        assert erased.left == 0
+        export_bullets(book, tmp_path / "export.json")
+        back_up(book, tmp_path / "backup.db")
+        assert verify(book) == []
+        assert left_in(bytes_of(tmp_path), writings) == []
+        assert len(book) == len(writings)
+
+
+def test_a_field_of_another_spelling_is_erased_too() -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile()
+    for name in ("customerId", "Customer ID", "payer.customer_id", "CUSTOMER-ID", "customer_kind"):
+        graph.invoke({"transaction": {"amount": 40, name: "c-77"}, "decision_id": name})
+    assert len(erase(playbook, entity=("customer_id", "C-77")).cases) == 4
+
+
+def test_what_ids_hold_is_said(playbook: BulletPlaybook) -> None:
+    graph = create_ace_graph(playbook=playbook).compile()
+    graph.invoke({"transaction": ANNA, "decision_id": "c-778-ANNA/1"})
+    feedback(playbook, "c-778-ANNA/1", "APPROVE")
+    assert erase(playbook, entity=("customer_id", "C-778-anna")).left == 1
+    assert verify(playbook) == []
+
+
+@pytest.mark.parametrize(("field", "value", "writings"), WRITTEN)
+def test_a_redacted_value_is_stored_in_none_of_its_spellings(
+    tmp_path: Path, field: str, value: str, writings: tuple[object, ...]
+) -> None:
+    camel = "".join(word.title() for word in field.split("_"))
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
+        context = AceContext(redact=[field])
+        graph = create_ace_graph(playbook=book, agent=repeating_agent, context=context).compile()
+        for number, word in enumerate(writings):
+            own = {"payer": {camel: value}} if number % 2 else {camel: value}
+            others = {"memo": f"for {word}, thanks", "reference": word, "tag": word}
+            given = {"amount": 40.0, "hour": 3, **own, **others, f"of {word}": 1}
+            asked = {"transaction": given, "ground_truth": "DECLINE", "decision_id": str(number)}
+            assert graph.invoke(asked)["warnings"] == []
+        assert verify(book) == []
+        found = bytes_of(tmp_path)
+    assert left_in(found, writings) == []
+    assert b"amount: 40.0; hour: 3" in found
+
+
+@pytest.mark.parametrize("key", ["", "secret"])
+def test_what_is_redacted_stays_as_it_is_when_a_label_comes(
+    monkeypatch: pytest.MonkeyPatch, key: str
+) -> None:
+    monkeypatch.setenv("ACE_REDACT_KEY", key)
+    seen: list[str] = []
+
+    def reflector(asked: dict[str, Any]) -> None:
+        seen.append(asked["query"])
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, context=HIDE, agent=repeating_agent).compile()
+    graph.invoke({"transaction": ANNA, "decision_id": "d1"})
+    feedback(playbook, "d1", "DECLINE", reflector=reflector)
+    assert seen == [playbook.decision("d1")["text"]]
+    assert "[[" not in seen[0]
+    assert "merchant_name" in seen[0]
+
+
+def test_a_name_that_hides_nothing_is_said() -> None:
+    graph = create_ace_graph(context=AceContext(redact=["customer_id", "kundennummer"])).compile()
+    warnings = graph.invoke({"transaction": ANNA})["warnings"]
+    assert warnings == ["redact: no field of this transaction is called kundennummer"]
+    assert graph.invoke({"transaction": {**ANNA, "Kundennummer": 7}})["warnings"] == []
+
+
+def test_what_is_redacted_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-never-used")
+    graph = create_ace_graph(context=HIDE).compile()
+    with recording(tmp_path / "run.jsonl"), pytest.raises(InvalidSettings, match="ACE_RECORD"):
+        graph.invoke({"transaction": ANNA})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_files_that_we_make_are_their_owners_alone(tmp_path: Path) -> None:
+    before = os.umask(0)  # the most open one
+    try:
+        with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
+            used(book)
+            back_up(book, tmp_path / "backup.db")
+            export_bullets(book, tmp_path / "export.json")
+            modes = {file.name: file.stat().st_mode & 0o777 for file in tmp_path.iterdir()}
+    finally:
+        os.umask(before)
+    assert set(modes) >= {"ace.db", "ace.db-wal", "ace.db-shm", "backup.db", "export.json"}
+    assert set(modes.values()) == {0o600}
+
+
 @pytest.mark.parametrize(
     "unseen",
     ["\u202e", "\u2066", "\u200b", "\u200d", "\ufeff", "\U000e0041", "\x00", "\x1b", "\x9b",
@@ -319,5 +487,7 @@ def test_lone_surrogates_and_fillers_are_no_text() -> None:
 
 
 def test_output_cannot_steer_a_terminal() -> None:
-    assert visible("a\x1b[2Jb\x9b1mc\u202ed\r") == "a\\u001b[2Jb\\u009b1mc\\u202ed\\u000d"
+    assert visible("a\x1b[2Jb\x9b1mc\u202ed\r") == "a\\u001b[2Jb\\u009b1mc\\u202ed\\r"
     assert visible("two\nlines\tof café") == "two\nlines\tof café"
+    assert visible("\u00ad\u061c\U000e0041") == "\\u00ad\\u061c\\udb40\\udc41"
+    assert one_line("APPROVE\nDECLINE\x85\u2028") == "APPROVE\\nDECLINE\\u0085\\u2028"

@@ -11,7 +11,7 @@ import sys
 import time
 import zlib
 from array import array
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from threading import Event, Lock, Thread
@@ -48,6 +48,17 @@ class Response:
     """Whether the connection closes halfway through the content."""
     drips: float = 0.0
     """Seconds between one byte of the content and the next."""
+    surplus: bytes = b""
+    """What comes right after the content, and belongs to no request."""
+
+
+@dataclass(frozen=True)
+class Raw(Response):
+    """What is written to the connection as it is, piece by piece; then the connection closes."""
+
+    pieces: Callable[[], Iterable[bytes]] = tuple
+    pause: float = 0.0
+    """Seconds between the pieces."""
 
 
 Reply = Callable[[Body], Response | None]
@@ -161,6 +172,25 @@ def broken_off(reply: Reply) -> Reply:
         return response and replace(response, broken_off=True)
 
     return half
+
+
+def raw(pieces: Callable[[], Iterable[bytes]], pause: float = 0.0) -> Reply:
+    """Bytes that need not be HTTP."""
+    return lambda body: Raw(b"", pieces=pieces, pause=pause)
+
+
+def changed(reply: Reply, change: Callable[[Body], object]) -> Reply:
+    """A reply whose JSON is something else: what `change` makes of it, as it is or as text."""
+
+    def other(body: Body) -> Response | None:
+        response = reply(body)
+        if response is None:
+            return None
+        made = change(json.loads(response.content))
+        content = made if isinstance(made, str) else json.dumps(made)
+        return replace(response, content=content.encode("utf-8", "surrogatepass"))
+
+    return other
 
 
 def waiting_for(reply: Reply, seconds: str) -> Reply:
@@ -304,6 +334,7 @@ class _Quiet(ThreadingHTTPServer):
 def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"  # connections are kept, as real servers keep them
+        disable_nagle_algorithm = True  # else each answer is 40 ms late
 
         def do_POST(self) -> None:
             length = int(self.headers["content-length"])
@@ -312,6 +343,12 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             response = server.answer(Request(self.path, body, headers))
             if response is None:
                 self.close_connection = True
+                return
+            if isinstance(response, Raw):
+                self.close_connection = True
+                for piece in response.pieces():
+                    self.wfile.write(piece)
+                    time.sleep(response.pause)
                 return
             self.send_response(response.status)
             self.send_header("content-type", response.content_type)
@@ -324,7 +361,7 @@ def _handler_of(server: OpenAIServer) -> type[BaseHTTPRequestHandler]:
             step = 1 if response.drips else max(length, 1)
             for start in range(0, len(whole), step):
                 time.sleep(response.drips)
-                self.wfile.write(whole[start : start + step])
+                self.wfile.write(whole[start : start + step] + response.surplus)
             self.close_connection |= response.broken_off
 
         def log_message(self, *_: object) -> None:

@@ -53,8 +53,8 @@ def test_decide_gives_reasons_and_remembers(tmp_path: Path) -> None:
     done = run(tmp_path, "decide", RISKY, "--id", "mine")
     assert done.stdout.startswith("DECLINE")
     assert "no language model" in done.stdout
-    told = run(tmp_path, "feedback", "mine", "DECLINE")
-    assert "mine was right" in told.stdout
+    judged = run(tmp_path, "feedback", "mine", "DECLINE")
+    assert "mine was right" in judged.stdout
 
 
 def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
@@ -89,14 +89,13 @@ def compared(trained: Path) -> Any:
 
 
 def test_compare_prints_one_object_with_all_figures(compared: Any) -> None:
-    found = compared
-    assert set(found["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
-    for mode in found["modes"].values():
+    assert set(compared["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
+    for mode in compared["modes"].values():
         for metric in ("accuracy", "balanced_accuracy", "average_precision"):
             assert mode[metric]["low"] <= mode[metric]["mean"] <= mode[metric]["high"]
     for name in ("logistic_regression", "depth_3_tree", "gradient_boosting"):
-        assert 0 <= found["challengers"][name]["balanced_accuracy"]["mean"] <= 1
-    assert (found["seeds"], found["test_cases"]) == (2, 80)
+        assert 0 <= compared["challengers"][name]["balanced_accuracy"]["mean"] <= 1
+    assert (compared["seeds"], compared["test_cases"]) == (2, 80)
 
 
 def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
@@ -169,18 +168,18 @@ def test_bad_input_is_one_line_and_exit_code_2(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """In this process: so many starts of another would take a minute."""
+    """In this process: a new process for each case would take a minute."""
     for name in [name for name in os.environ if name.startswith(("OPENAI_", "ACE_"))]:
         monkeypatch.delenv(name)
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(sys, "argv", ["acegraph", *words])
     with pytest.raises(SystemExit) as ended:
         main()
-    said = capsys.readouterr().err
+    message = capsys.readouterr().err
     assert ended.value.code == 2
-    assert why in said
-    assert "secret" not in said
-    assert len(said.strip().splitlines()) == 1
+    assert why in message
+    assert "secret" not in message
+    assert len(message.strip().splitlines()) == 1
     assert list(tmp_path.iterdir()) == []
 
 
@@ -238,10 +237,13 @@ def test_a_tampered_export_is_refused(trained: Path, tmp_path: Path) -> None:
 
 
 def test_erase_and_purge_from_the_command_line(tmp_path: Path) -> None:
-    given = json.dumps({"amount": 9, "customer_id": "C-778"})
-    run(tmp_path, "decide", given, "--id", "d1")
+    fields = json.dumps({"amount": 9, "customer_id": "C-778"})
+    run(tmp_path, "decide", fields, "--id", "d1")
     run(tmp_path, "feedback", "d1", "DECLINE", "--source", "feed")
-    purged = run(tmp_path, "playbook", "purge", "--entity", "customer_id=C-778").stdout
+    unknown = run(tmp_path, "playbook", "purge", "--author", "gpt-4o-mini", code=1).stderr
+    assert "nothing in this playbook came from author 'gpt-4o-mini'" in unknown
+    both = ("--entity", "customer_id=C-1", "--entity", "customer_id=C-778")
+    purged = run(tmp_path, "playbook", "purge", *both).stdout
     assert purged.startswith("1 label(s) taken back")
     assert "FIELD=VALUE wanted" in run(tmp_path, "erase", "--entity", "C-778", code=2).stderr
     done = run(tmp_path, "erase", "--entity", "customer_id=C-778").stdout
@@ -260,8 +262,8 @@ def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
 def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
     cases = [e.item() for e in generate_transactions(75, seed=1)]
     file = write(tmp_path, "cases.json", json.dumps(cases))
-    found = from_json(run(tmp_path, "compare", file, "--no-baselines", "--json"))
-    assert found["test_cases"] == 45
+    figures = from_json(run(tmp_path, "compare", file, "--no-baselines", "--json"))
+    assert figures["test_cases"] == 45
 
 
 def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
@@ -287,8 +289,8 @@ def test_training_after_a_rollback_says_why_it_learns_nothing(
 ) -> None:
     run(trained, "backup", str(tmp_path / "ace.db"))
     run(tmp_path, "playbook", "rollback", "0")
-    told = run(tmp_path, "train", str(trained / "cases.json")).stdout
-    assert "learned from all of these cases before" in told
+    done = run(tmp_path, "train", str(trained / "cases.json"))
+    assert "learned from all of these cases before" in done.stdout
 
 
 def test_too_few_rows_are_one_line(trained: Path) -> None:
@@ -297,7 +299,7 @@ def test_too_few_rows_are_one_line(trained: Path) -> None:
 
 
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
-    assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum").stdout
+    assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum", code=3).stdout
     rows = ["memo,fraud", *(f"lorem ipsum dolor amet {i},{i % 2}" for i in range(30))]
     file = write(tmp_path, "f.csv", "\n".join(rows))
     done = run(tmp_path, "train", file, "--label", "fraud", "--text", "memo")
@@ -369,19 +371,19 @@ def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_p
 def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
     record = str(tmp_path / "nowhere" / "run.jsonl")
     env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORD": record}
-    found = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
-    problems = [finding for finding in found if finding["level"] == "problem"]
+    findings = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
+    problems = [finding for finding in findings if finding["level"] == "problem"]
     assert [p["name"] for p in problems] == ["agent", "judge", "reflector", "embedding"]
     assert all(f"No such file or directory: '{record}'" in p["text"] for p in problems)
-    assert "canary" not in str(found)
+    assert "canary" not in str(findings)
 
 
 def test_a_shell_can_read_the_example_environment(tmp_path: Path) -> None:
     example = (ROOT / ".env.example").read_text()
-    given = re.sub(r"^# (?=[A-Z_]+=\S)", "", example, flags=re.MULTILINE)
-    (tmp_path / ".env").write_text(given)
+    settings = re.sub(r"^# (?=[A-Z_]+=\S)", "", example, flags=re.MULTILINE)
+    (tmp_path / ".env").write_text(settings)
     words = ["sh", "-c", "set -a; . ./.env; set +a; env"]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=True)
-    told = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
+    variables = dict(line.partition("=")[::2] for line in done.stdout.splitlines())
     assert done.stderr == ""
-    assert json.loads(told["ACE_PRICES"]) == {"gpt-4o-mini": [0.15, 0.6]}
+    assert json.loads(variables["ACE_PRICES"]) == {"gpt-4o-mini": [0.15, 0.6]}

@@ -1,4 +1,4 @@
-"""Labels that come later: nothing may know one before its time."""
+"""Labels that come later: nothing may use a label before its time."""
 
 from typing import Any
 

@@ -51,7 +51,7 @@ def two_versions(url: str | None = None) -> BulletPlaybook:
 
 
 def right(hour_rule: bool) -> int:
-    """How many of the cases each rule decides rightly, reckoned by hand."""
+    """How many of the cases each rule decides rightly, computed without the playbook."""
     declined = [(n % 24 >= 12) if hour_rule else (10 * n >= 100) for n in range(40)]
     return sum(d == (10 * n >= 100) for n, d in enumerate(declined))
 
@@ -59,19 +59,20 @@ def right(hour_rule: bool) -> int:
 def test_a_version_is_decided_beside_todays_and_nothing_is_stored() -> None:
     playbook = two_versions()
     before = (playbook.clock, [(b.id, b.times_selected) for b in playbook])
-    found = duel(playbook, 1, CASES, agent=follow)
-    assert (int(found.champion.right.sum()), int(found.challenger.right.sum())) == (right(True), 40)
-    assert (found.paired.gained, found.paired.lost) == (40 - right(True), 0)
-    assert found.paired.p_value < 0.01
+    result = duel(playbook, 1, CASES, agent=follow)
+    rights = (int(result.champion.right.sum()), int(result.challenger.right.sum()))
+    assert rights == (right(True), 40)
+    assert (result.paired.gained, result.paired.lost) == (40 - right(True), 0)
+    assert result.paired.p_value < 0.01
     assert (playbook.clock, [(b.id, b.times_selected) for b in playbook]) == before
 
 
 def test_todays_version_does_not_differ_from_itself() -> None:
     playbook = two_versions()
-    found = duel(playbook, playbook.version, CASES, agent=follow)
-    assert found.challenger.decisions == found.champion.decisions
-    assert (found.paired.gained, found.paired.lost, found.paired.p_value) == (0, 0, 1.0)
-    assert found.cost_difference().mean == 0
+    result = duel(playbook, playbook.version, CASES, agent=follow)
+    assert result.challenger.decisions == result.champion.decisions
+    assert (result.paired.gained, result.paired.lost, result.paired.p_value) == (0, 0, 1.0)
+    assert result.cost_difference().mean == 0
 
 
 def test_the_cost_difference_is_the_sum_over_the_cases() -> None:
@@ -79,18 +80,18 @@ def test_the_cost_difference_is_the_sum_over_the_cases() -> None:
     champion = Run(truths, ["APPROVE", "DECLINE", "DECLINE", "APPROVE"], [None] * 4)
     challenger = Run(truths, ["DECLINE", "APPROVE", "APPROVE", "UNDECIDED"], [None] * 4)
     stakes = np.array([100.0, 10.0, 30.0, 1.0])
-    found = Duel(2, 1, champion, challenger, stakes, CostMatrix(missed_fraud=1, false_decline=0.5))
+    costs = CostMatrix(missed_fraud=1, false_decline=0.5)
     # Saved: the missed 100 and half of 30; lost: the missed 10. The undecided case costs neither.
-    estimate = found.cost_difference()
+    estimate = Duel(2, 1, champion, challenger, stakes, costs).cost_difference()
     assert estimate.mean == pytest.approx(-100 - 15 + 10)
     assert estimate.low <= estimate.mean <= estimate.high
 
 
 def test_costs_can_be_the_amounts() -> None:
-    found = duel(two_versions(), 1, CASES, agent=follow, amount="amount")
+    result = duel(two_versions(), 1, CASES, agent=follow, amount="amount")
     missed = sum(10 * n for n in range(40) if 10 * n >= 100 and n % 24 < 12)
     false = sum(10 * n for n in range(40) if 10 * n < 100 and n % 24 >= 12)
-    assert found.cost_difference().mean == pytest.approx(-missed - false)
+    assert result.cost_difference().mean == pytest.approx(-missed - false)
     with pytest.raises(InvalidSettings, match="price"):
         duel(two_versions(), 1, CASES, agent=follow, amount="price")
 
@@ -140,10 +141,10 @@ def test_in_shadow_a_version_decides_the_stream_and_counts_for_nothing(
     assert records(playbook) == records(plain)
     assert playbook.version == plain.version
     offline = duel(two_versions(), 1, CASES, agent=follow)
-    found = live_duel(playbook, 1)
-    assert found.challenger.decisions == offline.challenger.decisions
-    assert found.champion.decisions == offline.champion.decisions == alone
-    assert found.paired == offline.paired
+    online = live_duel(playbook, 1)
+    assert online.challenger.decisions == offline.challenger.decisions
+    assert online.champion.decisions == offline.champion.decisions == alone
+    assert online.paired == offline.paired
     assert verify(playbook) == []
 
 
@@ -156,31 +157,33 @@ def test_the_command_line_compares_a_file_and_the_live_stream(tmp_path: Path) ->
             feedback(playbook, case["id"], case["answer"], reflector=lambda given: None)
     for command in (["compare", str(file), "--challenger", "1"], ["compare", "--challenger", "1"]):
         done = CliRunner().invoke(app, [*command, "--playbook", url, "--json"])
-        found = json.loads(done.stdout)
-        assert (found["cases"], found["challenger"]["version"]) == (40, 1)
-        assert found["paired"]["gained"] + found["paired"]["lost"] > 0
-    said = CliRunner().invoke(app, ["challenge", "1", "--amount", "amount", "--playbook", url])
-    assert "McNemar" in said.output
-    assert "challenger minus champion" in said.output
+        figures = json.loads(done.stdout)
+        assert (figures["cases"], figures["challenger"]["version"]) == (40, 1)
+        assert figures["paired"]["gained"] + figures["paired"]["lost"] > 0
+    done = CliRunner().invoke(app, ["challenge", "1", "--amount", "amount", "--playbook", url])
+    assert "McNemar" in done.output
+    assert "challenger minus champion" in done.output
 
 
 def test_cases_under_way_at_once_do_not_make_the_challenger_the_champion() -> None:
-    found = []
     for concurrency in (1, 3):
         playbook = BulletPlaybook()
         playbook.add_bullet("DECLINE when amount >= 10", NODE, "online")
         items = [{"query": {"amount": 50 + i}, "answer": "APPROVE", "id": i} for i in range(6)]
         context = AceContext(challenger=0)
         TrainingPipeline(playbook, concurrency=concurrency, context=context).train_online(items)
-        found.append(live_duel(playbook, 0))
-    for one in found:
-        assert one.champion.decisions[0] == "DECLINE"
-        assert set(one.challenger.decisions) == {"APPROVE"}
+        result = live_duel(playbook, 0)
+        assert result.champion.decisions[0] == "DECLINE"
+        assert set(result.challenger.decisions) == {"APPROVE"}
 
 
-@pytest.mark.parametrize("given", [{"mode": "online"}, {"source": "online"}, {"mode": "vanilla"}])
-def test_a_duel_is_fought_in_the_mode_that_is_asked_for(given: Any) -> None:
+@pytest.mark.parametrize(
+    "settings", [{"mode": "online"}, {"source": "online"}, {"mode": "vanilla"}]
+)
+def test_a_duel_is_fought_in_the_mode_that_is_asked_for(settings: Any) -> None:
     playbook = BulletPlaybook()
     playbook.add_bullet("DECLINE when amount >= 10", NODE, "offline")
     items = [{"query": {"amount": 50, "hour": 12}, "answer": "APPROVE"}]
-    assert duel(playbook, 0, items, context=AceContext(**given)).champion.decisions == ["APPROVE"]
+    assert duel(playbook, 0, items, context=AceContext(**settings)).champion.decisions == [
+        "APPROVE"
+    ]

@@ -1,4 +1,4 @@
-"""Pictures and tables, looked at as they are drawn: also of nothing and of hostile text."""
+"""Pictures and tables as they are drawn, also of nothing and of hostile text."""
 
 from itertools import pairwise
 from pathlib import Path
@@ -60,7 +60,7 @@ def line_of(figure: Any, label: str) -> Any:
 
 
 def named_lines(figure: Any) -> list[str]:
-    """What the legend names, but for the line of whoever declines everything."""
+    """What the legend names, without the line for declining everything."""
     names = figure.axes[0].get_legend_handles_labels()[1]
     return [name for name in names if not name.startswith("declining")]
 
@@ -92,23 +92,23 @@ def test_a_learning_curve_is_never_below_the_picture(right: int, lowest: float) 
 
 @pytest.mark.parametrize("run", [Run(), undecided()], ids=["no cases", "nothing decided"])
 def test_a_run_without_decisions_has_no_line_in_any_picture(run: Run, tmp_path: Path) -> None:
-    found = everywhere(run)
+    experiment = everywhere(run)
     for figure in (
-        draw_learning_curves(found.modes),
-        draw_precision_recall(found),
-        draw_reliability(found),
+        draw_learning_curves(experiment.modes),
+        draw_precision_recall(experiment),
+        draw_reliability(experiment),
     ):
         assert named_lines(figure) == []
-    draw_all(found, tmp_path)
+    draw_all(experiment, tmp_path)
     assert len(list(tmp_path.glob("*.png"))) == 4
 
 
 def test_a_mode_that_decided_is_drawn_beside_one_that_did_not() -> None:
-    found = Experiment(modes={"vanilla": [undecided()], "online": [some_run(1)]})
+    experiment = Experiment(modes={"vanilla": [undecided()], "online": [some_run(1)]})
     for figure in (
-        draw_learning_curves(found.modes),
-        draw_precision_recall(found),
-        draw_reliability(found),
+        draw_learning_curves(experiment.modes),
+        draw_precision_recall(experiment),
+        draw_reliability(experiment),
     ):
         assert named_lines(figure) == ["online only"]
 

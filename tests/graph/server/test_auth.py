@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 from uuid import uuid4
@@ -29,6 +30,7 @@ SPOOF = {"who": "bob", "verdict": "APPROVE", "why": "in another's name"}
 @dataclass(frozen=True)
 class Place:
     address: str
+    folder: Path
     playbook: str
     ann: Any
     bob: Any
@@ -43,7 +45,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         client(address, ANN) as ann,
         client(address, BOB) as bob,
     ):
-        yield Place(address, f"sqlite:///{folder / 'ace.db'}", ann, bob)
+        yield Place(address, folder, f"sqlite:///{folder / 'ace.db'}", ann, bob)
 
 
 def refused(call: Any, *args: Any, **kwargs: Any) -> int:
@@ -121,6 +123,36 @@ def test_the_door_is_open_for_what_has_users_and_for_nothing_else(server: Place)
     for path in ("/okay", "/threadsearch", "/internal/threads", "/"):
         token = {"authorization": f"Bearer {ANN}"}
         assert httpx.get(server.address + path, headers=token).text == "not found"
+
+
+FORGED = "GET /ok 200 ann was here"
+
+
+@pytest.mark.parametrize(
+    ("path", "headers"),
+    [
+        (f"/threads/x%0A{FORGED}", {}),
+        (f"/threads/x%0d%0a{FORGED}", {}),
+        (f"/runs/%1b[2J{FORGED}", {}),
+        (f"/store/%C2%9b2J{FORGED}", {}),
+        (f"/assistants/%E2%80%AE{FORGED}", {}),
+        (f"/threads/%ff{FORGED}", {}),
+        ("/threads/x", {"x-request-id": f"\x9b2J{FORGED}".encode()}),
+        ("/threads/x", {"user-agent": f"é{FORGED}".encode()}),
+    ],
+)
+def test_no_stranger_writes_into_the_log(server: Place, path: str, headers: Any) -> None:
+    answer = httpx.get(server.address + path.replace(" ", "%20"), headers=headers)
+    assert (answer.status_code, answer.text) == (404, "not found")
+    httpx.get(f"{server.address}/threads/logged")  # requests are logged in their order
+    log = (server.folder / "server.log").read_bytes()
+    assert b"/threads/logged" in log
+    assert FORGED.encode() not in log
+
+
+def test_only_its_owner_may_enter_the_folder_that_the_server_unpickles(server: Place) -> None:
+    assert (server.folder / ".langgraph_api").stat().st_mode & 0o777 == 0o700
+    assert (server.folder / "ace.db").stat().st_mode & 0o777 == 0o600
 
 
 async def test_no_websocket_passes_the_door() -> None:

@@ -127,7 +127,7 @@ def test_the_gate_can_be_switched_off() -> None:
 
 
 def test_a_full_playbook_retires_its_least_useful_bullet() -> None:
-    playbook, curator = BulletPlaybook(), Curator(capacity=2)
+    playbook, curator = BulletPlaybook(), Curator(capacity=2, gate="off")
     for text in ("Gift cards at night", "Crypto through a proxy"):
         curator.merge_bullet(text, NODE, playbook)
     playbook.update_stats("b2", True)
@@ -170,7 +170,7 @@ def test_a_rule_whose_cause_is_gone_is_retired() -> None:
 
 
 def test_of_equals_a_full_playbook_retires_the_one_that_says_what_another_says() -> None:
-    playbook, curator = BulletPlaybook(), Curator(capacity=3)
+    playbook, curator = BulletPlaybook(), Curator(capacity=3, gate="off")
     for text in (
         "Decline gift cards bought at night by new users",
         "Decline wire transfers abroad over the weekend",
@@ -185,7 +185,7 @@ def test_of_equals_a_full_playbook_retires_the_one_that_says_what_another_says()
 
 
 def test_a_contradiction_is_not_redundant() -> None:
-    playbook, curator = BulletPlaybook(), Curator(capacity=3)
+    playbook, curator = BulletPlaybook(), Curator(capacity=3, gate="off")
     playbook.add_bullet("Refuse donations to unknown charities", NODE)
     playbook.add_bullet("Approve gift cards bought at night by new users", NODE)
     playbook.add_bullet("Decline gift cards bought at night by new users", NODE)

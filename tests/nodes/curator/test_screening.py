@@ -43,7 +43,7 @@ def history(customers: int, n: int = 60) -> CaseTable:
 
 def test_ninety_of_a_hundred_good_bullets_pass() -> None:
     assert len(GOOD) == 100
-    passed = [b for b in GOOD if Curator().curate(b, NODE, BulletPlaybook()).action == "added"]
+    passed = [b for b in GOOD if not reason(b)]
     assert len(passed) >= 90
     assert sum("ignore" in b.lower() for b in passed) >= 5
 
@@ -163,7 +163,7 @@ def test_a_text_and_its_condition_say_the_same() -> None:
 def test_what_is_held_back_is_a_candidate_and_acts_when_it_is_borne_out_later() -> None:
     playbook = BulletPlaybook()
     said = 'APPROVE when merchant_category is "gift_cards"'
-    playbook.remember(history(1), NODE)
+    playbook.remember(history(4), NODE)
     first = Curator().curate(said, NODE, playbook)
     assert (first.action, playbook.get_bullet("b1").status) == ("held", "candidate")
     assert Curator().curate(said, NODE, playbook).action == "duplicate"
@@ -171,17 +171,21 @@ def test_what_is_held_back_is_a_candidate_and_acts_when_it_is_borne_out_later() 
     playbook.remember(more, NODE)
     again = Curator().curate(said, NODE, playbook)
     assert (again.action, again.bullet_id) == ("revived", "b1")
-    assert playbook.get_bullet("b1").status == "active"
+    bullet = playbook.get_bullet("b1")
+    assert (bullet.status, bullet.proof) == ("active", "proven")
+    assert bullet.evidence["fires"] > first.evidence["fires"]
 
 
-def test_the_waiting_room_is_bounded() -> None:
+def test_the_waiting_room_is_bounded_and_the_oldest_leave_it() -> None:
     playbook, curator = BulletPlaybook(), Curator(capacity=3)
     said = [
         f"Purchases of {kind} at night on a phone are always approved"
         for kind in ("fuel", "jewelry", "clothing", "crypto", "electronics")
     ]
-    actions = [curator.curate(text, NODE, playbook).action for text in said]
-    assert actions == ["held"] * 3 + ["refused"] * 2
+    found = [curator.curate(text, NODE, playbook) for text in said]
+    assert [curation.action for curation in found] == ["held"] * 5
+    assert [curation.retired for curation in found[2:]] == [(), ("b1",), ("b2",)]
+    assert [b.id for b in playbook if b.status == "candidate"] == ["b3", "b4", "b5"]
 
 
 def test_no_reason_repeats_what_it_was_refused_for() -> None:

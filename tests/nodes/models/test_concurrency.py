@@ -4,7 +4,8 @@ import asyncio
 import random
 import re
 import zlib
-from threading import Barrier
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier, Event
 from typing import Any
 
 import pytest
@@ -18,11 +19,12 @@ from model_samples import (
     RULE,
     SUSPICIOUS,
 )
-from openai_server import Body, OpenAIServer, Reply, Response, delayed, failed, filled
+from openai_server import Body, OpenAIServer, Reply, Response, delayed, failed, filled, held
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
 from acegraph.graph.build import gather_parts
 from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.nodes import Curator
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import AWAITING
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
@@ -67,7 +69,9 @@ def test_a_case_is_decided_on_what_was_learned_a_lag_before(server: OpenAIServer
     server.on("DecisionForm", _at_random(filled(**APPROVAL), lag))
     server.on("ReflectionForm", _at_random(_lesson, lag))
     context = AceContext(n_bullets=20, semantic_threshold=-1)
-    TrainingPipeline(context=context, concurrency=lag).train_online(_stream(6))
+    prose_acts = Curator(gate="off")
+    pipeline = TrainingPipeline(context=context, concurrency=lag, curator=prose_acts)
+    pipeline.train_online(_stream(6))
     expected = {n: set(NUMBERS[: max(0, n + 1 - lag)]) for n in range(6)}
     assert _shown(server) == expected
 
@@ -218,6 +222,50 @@ def test_who_waits_for_vectors_in_vain_is_told(
         assert state["warnings"][0].startswith("selection without embeddings: ")
 
 
+@pytest.mark.parametrize("way", ["invoke", "ainvoke"])
+def test_a_request_for_vectors_that_hangs_holds_up_nobody_else(
+    server: OpenAIServer, playbook: BulletPlaybook, way: str
+) -> None:
+    rule, asked, release = playbook.add_bullet(RULE, NODE), Event(), Event()
+    server.on("DecisionForm", filled(**DENIAL))
+
+    def hanging(body: Body) -> Response | None:
+        asked.set()
+        return held(release, _embedded)(body)
+
+    server.on("embeddings", hanging, _embedded)
+    graph = create_ace_graph(playbook=playbook).compile()
+
+    def decide(amount: int) -> Any:
+        given = {"transaction": {**SUSPICIOUS, "amount": amount}, "ground_truth": "DECLINE"}
+        return list(graph.stream(given, stream_mode="values"))[-1]
+
+    async def adecide(amount: int) -> Any:
+        given = {"transaction": {**SUSPICIOUS, "amount": amount}, "ground_truth": "DECLINE"}
+        return [s async for s in graph.astream(given, stream_mode="values")][-1]
+
+    async def all_of_them() -> list[Any]:
+        first = asyncio.create_task(adecide(1000))
+        await asyncio.to_thread(asked.wait, 10)
+        others = await asyncio.gather(*map(adecide, range(1001, 1005)))
+        assert not first.done()
+        release.set()
+        return [await first, *others]
+
+    if way == "ainvoke":
+        found = asyncio.run(all_of_them())
+    else:
+        with ThreadPoolExecutor(5) as threads:
+            first = threads.submit(decide, 1000)
+            asked.wait(10)
+            others = list(threads.map(decide, range(1001, 1005)))
+            assert not first.done()
+            release.set()
+            found = [first.result(), *others]
+    assert [s["warnings"] for s in found] == [[]] * 5
+    assert [[b["id"] for b in s["bullets"]] for s in found] == [[rule]] * 5
+
+
 class _SlowEmbeddings(Embeddings):
     """Gives vectors only after it is opened."""
 
@@ -235,7 +283,7 @@ class _SlowEmbeddings(Embeddings):
         self.asked.set()
         await self.opened.wait()
         self.embedded += texts
-        return [[1.0] for _ in texts]
+        return [[1.0, len(text)] for text in texts]
 
 
 async def test_a_caller_that_stops_waiting_does_not_disturb_the_one_that_fetches() -> None:

@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from lies import EMBEDDINGS
 from model_samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
 from openai_server import OpenAIServer, embedded, failed, filled
 from typer.testing import CliRunner
@@ -87,6 +88,14 @@ def test_it_says_what_is_wrong(server: OpenAIServer, monkeypatch: pytest.MonkeyP
     assert found["embedding"].level == "warning"
     assert "no threshold is known for it: 0.5 is assumed" in found["embedding"].text
     assert CANARY not in str(found)
+
+
+@pytest.mark.parametrize("lie", ["vectors of [0.0", "vectors of [0.5", "vectors of [nan"])
+def test_an_embedder_that_gives_no_vectors_is_a_problem(server: OpenAIServer, lie: str) -> None:
+    [change] = [change for name, change in EMBEDDINGS.items() if name.startswith(lie)]
+    server.on_all(HELLO)
+    server.on("embeddings", change(embedded(64)))
+    assert _by_name(model_findings())["embedding"].level == "problem"
 
 
 def test_a_server_without_forms_is_a_warning(server: OpenAIServer) -> None:

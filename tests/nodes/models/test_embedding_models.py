@@ -159,6 +159,30 @@ def test_reembedding_that_fails_changes_nothing(
     assert playbook.embedding_model == bound == "acegraph-concepts-1"
 
 
+def test_reembedding_with_the_same_model_replaces_what_a_server_gave_wrongly(
+    server: OpenAIServer, tmp_path: Path
+) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    again = {"transaction": f"{PROSE} again", "ground_truth": "DECLINE"}
+    server.on("DecisionForm", filled(**DENIAL))
+    server.on("embeddings", embedded(8), embedded(64))
+    with BulletPlaybook(url) as playbook:
+        prose = playbook.add_bullet(PROSE, NODE)
+        graph = create_ace_graph(playbook=playbook)
+        run_once(graph, GIVEN)
+        [warning] = run_once(graph, again)["warnings"]
+        assert "gave vectors of [8, 64] dimensions" in warning
+        assert "acegraph reembed replaces all" in warning
+        assert reembed(playbook, None) == 1  # this process forgets the old ones, too
+        assert [b["id"] for b in run_once(graph, again)["bullets"]] == [prose]
+        assert run_once(graph, GIVEN)["warnings"] == []
+        asked = len(_fetched(server))
+    done = CliRunner().invoke(app, ["reembed", "--playbook", url])
+    assert _fetched(server)[asked:] == [PROSE]
+    assert done.exit_code == 0
+    assert "1 vector(s) of 64 dimensions were fetched; the 3 stored before are gone" in done.stdout
+
+
 def test_a_switch_on_the_command_line_is_one_line_and_exit_code_two(
     server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:

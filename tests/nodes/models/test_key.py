@@ -97,7 +97,7 @@ def test_a_changed_key_is_used_for_vectors_too(
             id="agent",
         ),
         pytest.param(
-            lambda: run_once(create_ace_graph(), {"transaction": "x"}, judge_model=SCHEMAS),
+            lambda: run_once(create_ace_graph(), {"transaction": SUSPICIOUS}, judge_model=SCHEMAS),
             id="judge",
         ),
         pytest.param(lambda: SimpleFraudAgent(model=FUNCTIONS).decide("x"), id="alone"),

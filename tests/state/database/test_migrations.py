@@ -1,6 +1,7 @@
 """Opening databases of other ages and other owners."""
 
 import sqlite3
+import threading
 from contextlib import closing
 from pathlib import Path
 
@@ -178,4 +179,37 @@ def test_a_database_that_lacks_a_table_is_refused(lasting_url: str) -> None:
     with BulletPlaybook(lasting_url) as book, book.database.writing() as page:
         page.connection.exec_driver_sql("DROP TABLE text_embeddings")
     with pytest.raises(PlaybookError, match=f"schema {SCHEMA_VERSION} but no table text_embeddi"):
+        BulletPlaybook(lasting_url)
+
+
+def test_who_opens_while_another_process_migrates_waits_for_it(tmp_path: Path) -> None:
+    file = tmp_path / "ace.db"
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        book.add_bullet("one", NODE)
+    lengths: list[int] = []
+
+    def open_it() -> None:
+        with BulletPlaybook(f"sqlite:///{file}") as book:
+            lengths.append(len(book))
+
+    with closing(sqlite3.connect(file, isolation_level=None)) as other:
+        made = "SELECT sql FROM sqlite_master WHERE name = 'text_embeddings'"
+        (table,) = other.execute(made).fetchone()
+        other.execute("DROP TABLE text_embeddings")  # as if it had read the names before this
+        other.execute("BEGIN IMMEDIATE")
+        opener = threading.Thread(target=open_it)
+        opener.start()
+        opener.join(0.5)
+        assert opener.is_alive()
+        other.execute(table)
+        other.execute("COMMIT")
+    opener.join(30)
+    assert lengths == [1]
+
+
+@pytest.mark.parametrize("schema", ["\u00b2", "", "-1", "two", "1e9"])
+def test_a_schema_that_is_no_number_is_refused_in_one_line(schema: str, lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book, book.database.writing() as page:
+        page.connection.execute(sa.text("UPDATE ace_meta SET value = :v"), {"v": schema})
+    with pytest.raises(PlaybookError, match="it is damaged"):
         BulletPlaybook(lasting_url)

@@ -1,0 +1,95 @@
+"""What keeps a payment from being approved: something that was not understood.
+
+A decision to approve stands only if nothing that is in doubt could have changed it. Doubts come
+from nodes/text/field_contract.py.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from acegraph.nodes.agent.analyst import analyse
+from acegraph.nodes.evidence.scorecard import SCORECARD, START, resolved, weight_of
+from acegraph.nodes.text.reader import read_exposed_fields
+from acegraph.state import DECLINE, Bullet, Condition, Scalar
+from acegraph.state.run.schema import CaseData, DoubtData
+
+_NAMED: Final = 8
+"""So many doubts and rules are named in a reason."""
+_ROUNDING: Final = 1e-9
+
+
+def unasked_rules(
+    fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], rules: Sequence[Bullet]
+) -> list[Bullet]:
+    """The rules that a field in doubt keeps from being tested, and that may hold."""
+    in_doubt = {doubt["field"] for doubt in doubts}
+    certain = {name: value for name, value in fields.items() if name not in in_doubt}
+    return [b for b in rules if b.condition and _may_hold(b.condition, certain, in_doubt)]
+
+
+def reason_not_to_approve(
+    case: CaseData, doubts: Sequence[DoubtData], rules: Sequence[Bullet], *, is_embedded: bool
+) -> str:
+    """Why a payment that the agent would approve is not approved; empty where nothing speaks
+    against it.
+
+    `rules` are all active bullets. The scorecard and the reader decide only for the embedded
+    analyst: a language model reads the transaction itself.
+    """
+    fields = case["fields"]
+    unasked = [b for b in unasked_rules(fields, doubts, rules) if weight_of(b) > 0]
+    if not is_embedded:
+        return describe(doubts, unasked) if unasked else ""
+    if not case["given_fields"]:
+        exposed = read_exposed_fields(case["text"])
+        if exposed != fields and analyse(exposed, rules).decision == DECLINE:
+            return "a memo or a quotation hides facts that would have declined it"
+    if not doubts:
+        return ""
+    if any(doubt["field"] == "transaction" for doubt in doubts):
+        return describe(doubts, [])
+    # Sums of floats: a tie at zero may have been a decline.
+    is_safe = _worst_log_odds(fields, doubts, rules) < -_ROUNDING
+    return "" if is_safe else describe(doubts, unasked)
+
+
+def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:
+    """The doubts in words, and the rules that could not be tested."""
+    alike: dict[str, list[str]] = {}
+    for doubt in doubts[:_NAMED]:
+        alike.setdefault(doubt["why"], []).append(doubt["field"])
+    whole = "; ".join(f"{', '.join(fields)} {why}" for why, fields in alike.items())
+    if len(doubts) > _NAMED:
+        whole += f"; and {len(doubts) - _NAMED} more"
+    names = ", ".join(bullet.id for bullet in unasked[:_NAMED])
+    return f"not understood: {whole}" + (f" (could not be tested: {names})" if names else "")
+
+
+def _worst_log_odds(
+    fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], rules: Sequence[Bullet]
+) -> float:
+    """The highest log-odds of fraud that values for the fields in doubt could give.
+
+    Bullets that lower risk do not count: which of them are shown depends on all fields.
+    """
+    in_doubt = {doubt["field"] for doubt in doubts}
+    certain = {name: value for name, value in fields.items() if name not in in_doubt}
+    log_odds = START
+    for line in SCORECARD:
+        test = resolved(line.test, dict.fromkeys([*certain, *in_doubt]))
+        if test.field in in_doubt:
+            log_odds += max(line.points, 0.0)
+        elif test.holds(certain):
+            log_odds += line.points
+    for bullet in rules:
+        condition = bullet.condition
+        if condition and (condition.holds(certain) or _may_hold(condition, certain, in_doubt)):
+            log_odds += max(weight_of(bullet), 0.0)
+    return log_odds
+
+
+def _may_hold(condition: Condition, certain: Mapping[str, Scalar], in_doubt: set[str]) -> bool:
+    """Whether a condition tests a field in doubt, and no certain field speaks against it."""
+    if in_doubt.isdisjoint(condition.fields):
+        return False
+    return all(c.field in in_doubt or c.holds(certain) is True for c in condition.comparisons)

@@ -1,0 +1,304 @@
+"""The fields that a playbook knows, and how the words of a caller are folded to them.
+
+The labelled cases tell which fields a payment usually has, of which kind each is, and which values
+are usual. A field that is written in another way gets the known name and the known value. What
+cannot be folded is a doubt. nodes/agent/fail_closed.py says what follows from doubts.
+"""
+
+import re
+import unicodedata
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal
+
+import numpy as np
+
+from acegraph.nodes.text.lookalikes import skeleton
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
+from acegraph.state.values.cases import Column
+from acegraph.state.values.memos import is_memo
+from acegraph.state.values.notation import is_nothing, written_number
+
+Kind = Literal["number", "flag", "word", "mixed"]
+_MIN_CASES: Final = 20
+"""Fewer labelled cases do not tell what is usual."""
+_USUAL: Final = 0.98
+"""The share of the labelled cases from which on a field, or a kind of value, is usual."""
+_NEW_WORD: Final = 0.02
+"""Where a new word is expected less often than this, the list of words is closed."""
+_YES: Final = frozenset(
+    "yes y true t 1 1.0 on enabled enable active activated detected present positive used set x "
+    "✓ ✔ ja j oui o si sim s da tak hai 是 да はい".split()
+)
+_NO: Final = frozenset(
+    "no n false f 0 0.0 off disabled disable inactive deactivated undetected absent negative "
+    "unused unset ✗ ✘ nein non nao net nie iie 否 нет いいえ".split()
+)
+_AFFIXES: Final = frozenset(
+    "is has was tx txn trx transaction transactions payment pay order data attributes payload body "
+    "fields field event record input details info flag value val indicator ind bool yn".split()
+)
+"""Words round a name that do not change which field is meant."""
+_SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
+_MONEY: Final = re.compile(
+    r"(?:[a-z]{3}(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
+    r"\s*(?:[a-z]{3}|dollars|euros|pounds|)",
+    re.IGNORECASE,
+)
+_SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?e[+-]?\d{1,2}", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class KnownField:
+    """What the labelled cases tell about one field."""
+
+    name: str
+    kind: Kind
+    share: float
+    """The share of the labelled cases that have it."""
+    lowest: float | None = None
+    highest: float | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+    """The known words by their folded form."""
+    is_closed: bool = False
+    """Whether a word that is not among them is unusual."""
+
+    @property
+    def is_usual(self) -> bool:
+        """Whether nearly every payment has it."""
+        return self.share >= _USUAL
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A field that was not understood, and why; never its value."""
+
+    field: str
+    why: str
+
+    def __str__(self) -> str:
+        return f"{self.field} {self.why}"
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A transaction in the words of a contract, with what is in doubt."""
+
+    transaction: Transaction
+    doubts: tuple[Doubt, ...] = ()
+
+
+@dataclass(frozen=True)
+class FieldContract:
+    """The fields that a playbook knows."""
+
+    cases: int = 0
+    """How many labelled cases it was made from."""
+    fields: Mapping[str, KnownField] = field(default_factory=dict)
+    by_folded_name: Mapping[str, str] = field(default_factory=dict)
+    """The known names by their folded form, where that is not ambiguous."""
+
+    @classmethod
+    def of(cls, table: CaseTable) -> "FieldContract":
+        """The contract that labelled cases make; it is made again when their number has grown."""
+        size = _size_to_look_at(len(table))
+        kept = table.shared.get("field_contract")
+        if isinstance(kept, FieldContract) and kept.cases == size:
+            return kept
+        contract = cls._made_from(table, size)
+        table.shared["field_contract"] = contract
+        return contract
+
+    @classmethod
+    def _made_from(cls, table: CaseTable, size: int) -> "FieldContract":
+        fields: dict[str, KnownField] = {}
+        folded: dict[str, list[str]] = {}
+        for name in table.field_names if size else ():
+            column = table.column(name)
+            if column is not None and not is_memo(name):
+                fields[name] = _known_field(name, column.first(size))
+                folded.setdefault(_folded_name(name), []).append(name)
+        return cls(
+            size, fields, {fold: names[0] for fold, names in folded.items() if not names[1:]}
+        )
+
+    def understand(self, transaction: Transaction) -> Understood:
+        """The transaction under the names and values that are known, and what is in doubt."""
+        if not self.fields:
+            return Understood(transaction)
+        given = transaction.fields
+        if not given:
+            return Understood(transaction, tuple(self._absent(read_fields(transaction))))
+        doubts: dict[str, Doubt] = {}
+        fields: Fields = {}
+        for name, value in self._known_names(given).items():
+            known = self.fields.get(name)
+            fields[name], why = (value, "") if known is None else _understood_value(known, value)
+            if why:
+                doubts[name] = Doubt(name, why)
+        doubts = {doubt.field: doubt for doubt in self._absent(fields)} | doubts
+        if fields != given:
+            transaction = replace(transaction, fields=fields)
+        return Understood(transaction, tuple(doubts.values()))
+
+    def _absent(self, fields: Mapping[str, Scalar]) -> Iterator[Doubt]:
+        """The fields that nearly every labelled case has, and this transaction has not."""
+        for known in self.fields.values():
+            if known.is_usual and _is_absent(known.name, fields):
+                yield Doubt(known.name, _ABSENT.format(known.share))
+
+    def _known_names(self, given: Mapping[str, Scalar]) -> Fields:
+        """The fields under their known names; two that mean one field are refused."""
+        named: Fields = {name: value for name, value in given.items() if name in self.fields}
+        for name, value in given.items():
+            if name in self.fields:
+                continue
+            meant = next(filter(None, map(self.by_folded_name.get, _folded_names(name))), None)
+            if meant is None:
+                named[name] = value
+            elif named.get(meant) is None:
+                named[meant] = value
+            elif _folded_name(name) == _folded_name(meant) and value not in (None, named[meant]):
+                raise InvalidTransaction(
+                    f"{name!r} and {meant!r} are one field with two values; send one of them"
+                )
+        return named
+
+
+_ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
+
+
+def _size_to_look_at(cases: int) -> int:
+    """So many of the first cases make the contract: steps, so that it is not made all the time."""
+    if cases < _MIN_CASES:
+        return 0
+    step = 1 << max(cases.bit_length() - 4, 2)
+    return cases - cases % step
+
+
+def _known_field(name: str, column: Column) -> KnownField:
+    """What one column of labelled cases tells."""
+    numbers = column.numbers[~np.isnan(column.numbers)]
+    counts = column.counts()
+    flags = sum(count for value, count in counts.items() if isinstance(value, bool))
+    words = {value: count for value, count in counts.items() if isinstance(value, str)}
+    total = len(numbers) + sum(counts.values())
+    kinds: dict[Kind, int] = {"number": len(numbers), "flag": flags, "word": sum(words.values())}
+    kind: Kind = max(kinds, key=lambda one: kinds[one])
+    if kinds[kind] < _USUAL * total:
+        kind = "mixed"
+    # The chance that the next word is a new one (Good 1953): the share of words seen once.
+    seen_once = sum(count == 1 for count in words.values())
+    return KnownField(
+        name,
+        kind,
+        share=total / max(len(column.numbers), 1),
+        lowest=float(numbers.min()) if kind == "number" and len(numbers) else None,
+        highest=float(numbers.max()) if kind == "number" and len(numbers) else None,
+        words={_folded_word(word): word for word in words} if kind == "word" else {},
+        is_closed=kind == "word" and seen_once < _NEW_WORD * max(kinds["word"], 1),
+    )
+
+
+def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
+    """The value as the labelled cases write it, and why it is in doubt."""
+    if value is None or (isinstance(value, str) and is_nothing(value)):
+        return value, _ABSENT.format(known.share) if known.is_usual else ""
+    if known.kind == "flag":
+        flag = read_flag(value)
+        return (value, "is neither yes nor no") if flag is None else (flag, "")
+    if known.kind == "number":
+        number = read_number(value)
+        if number is None and (known.lowest, known.highest) == (0.0, 1.0):
+            number = read_flag(value)
+        if number is None:
+            return value, "is not a number"
+        if number < 0 <= (known.lowest or 0.0):
+            return number, "is negative, and no labelled payment is"
+        return number, ""
+    if known.kind == "word":
+        word = known.words.get(_folded_word(str(value)))
+        if word is None and known.is_closed:
+            return value, "has a value that no labelled payment has"
+        return (value if word is None else word), ""
+    return value, ""
+
+
+def _is_absent(name: str, fields: Mapping[str, Scalar]) -> bool:
+    """Whether a field is missing; the hour of a date is there where the date is."""
+    if fields.get(name) is not None:
+        return False
+    parent, _, part = name.rpartition(".")
+    return part not in ("hour", "weekday", "month") or fields.get(parent) is None
+
+
+def read_flag(value: Scalar) -> bool | None:
+    """The yes or no that a value means, in the forms that are usual; None for anything else.
+
+    >>> [read_flag(value) for value in ("Y", "off", 1, "detected", 2, "maybe")]
+    [True, False, True, True, None, None]
+    """
+    if isinstance(value, bool):
+        return value
+    word = skeleton(str(value)).strip(" .!")
+    return True if word in _YES else False if word in _NO else None
+
+
+def read_number(value: Scalar) -> float | int | None:
+    """The number that a value means, with a currency or a scale; None for anything else.
+
+    >>> [read_number(text) for text in ("9000.00 USD", "CHF 9'000", "1.2k", "9.0e3", "nine", True)]
+    [9000.0, 9000.0, 1200.0, 9000.0, None, None]
+    """
+    if isinstance(value, bool) or value is None:
+        return None
+    if not isinstance(value, str):
+        return value
+    text = "".join(_plain_digits(value)).strip()
+    if _SCIENTIFIC.fullmatch(text):
+        return float(text)
+    match = _MONEY.fullmatch(text[:60])
+    if match is None:
+        return None
+    number = written_number(re.sub(r"['’]", "", match[1].strip()))
+    return None if number is None else number * _SCALES.get(match[2].lower(), 1.0)
+
+
+def _plain_digits(text: str) -> Iterator[str]:
+    """The characters of a text with plain digits, and without signs of currencies."""
+    for c in unicodedata.normalize("NFKC", text):
+        if unicodedata.category(c) == "Nd":
+            yield str(unicodedata.decimal(c))
+        elif unicodedata.category(c) != "Sc":
+            yield c
+
+
+def _folded_names(name: str) -> Iterator[str]:
+    """The forms under which a name is looked for: itself, without affixes, without its path."""
+    yield _folded_name(name)
+    words = _words_of(name)
+    kept = [word for word in words if word not in _AFFIXES]
+    if kept and kept != words:
+        yield "".join(kept)
+    for start in range(1, len(words)):
+        if "." in name:
+            yield "".join(words[start:])
+
+
+def _folded_name(name: str) -> str:
+    """A name without case, separators and width.
+
+    >>> {_folded_name(name) for name in ("tx_last_hour", "TxLastHour", "TX-LAST HOUR")}
+    {'txlasthour'}
+    """
+    return "".join(_words_of(name))
+
+
+def _words_of(name: str) -> list[str]:
+    parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", unicodedata.normalize("NFKC", name))
+    return re.findall(r"[^\W_]+", skeleton(parted))
+
+
+def _folded_word(word: str) -> str:
+    return "".join(re.findall(r"[^\W_]+", skeleton(word))) or word

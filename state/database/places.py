@@ -1,0 +1,109 @@
+"""Where things are stored: a URL as it may be shown, and files that only their owner may read."""
+
+import os
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from secrets import token_hex
+from typing import TYPE_CHECKING, Final
+
+if TYPE_CHECKING:
+    from sqlalchemy import URL
+
+_SHOWN_OPTIONS: Final = frozenset("host hostaddr port dbname sslmode".split())
+"""The options of a database URL that tell where the database is; others may hold a secret."""
+_SECRET_FROM: Final = 4
+"""A shorter text is part of many words; to strike it out there would tell what it is."""
+
+
+def shown_url(url: str) -> str:
+    """A database URL as it may be printed or logged: without password and without options.
+
+    >>> shown_url("postgresql://ann:secret@db/ace?password=secret&sslmode=require")
+    'postgresql://ann:***@db/ace?sslmode=require'
+    >>> shown_url("postgresql://ann:se@cret@db/ace")  # what is the host here?
+    'postgresql://***'
+    """
+    if url.startswith("sqlite:"):
+        return _without_options(url)
+    from sqlalchemy import make_url
+    from sqlalchemy.exc import ArgumentError
+
+    try:
+        parsed = make_url(url)
+    except (ArgumentError, ValueError):
+        return _hidden_url(url)
+    query = {name: value for name, value in parsed.query.items() if name.lower() in _SHOWN_OPTIONS}
+    shown = parsed.set(drivername=parsed.drivername.partition("+")[0], query=query)
+    # A bare @ in a password moves its end into the name of the host or of the database.
+    is_clear = not any("@" in str(part) for part in (shown.host, shown.database, query))
+    return shown.render_as_string(hide_password=True) if is_clear else _hidden_url(url)
+
+
+def secrets_in(url: "URL") -> list[str]:
+    """What an error message may not repeat of a URL, the longest text first."""
+    options = (str(text) for name, text in url.query.items() if name not in _SHOWN_OPTIONS)
+    texts = (url.password or "", *options)
+    return sorted((t for t in texts if len(t) >= _SECRET_FROM), key=len, reverse=True)
+
+
+def _hidden_url(url: str) -> str:
+    scheme = url.partition("://")[0] if "://" in url else ""
+    return f"{scheme}://***" if re.fullmatch(r"[\w+]{1,30}", scheme) else "***"
+
+
+def _without_options(url: str) -> str:
+    """A SQLite URL without `?name=value`: what stands there names a file, or is a mistake."""
+    return re.sub(r"[?&][^=&/]*=[^&]*", "", url)
+
+
+def private_file(file: Path) -> Path:
+    """The file, which only its owner may read if it is new: what is stored names people."""
+    with suppress(OSError):  # whoever opens it next says what is wrong
+        descriptor = os.open(file, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600)
+        with suppress(OSError):
+            os.fchmod(descriptor, 0o600)  # whatever the umask is
+        os.close(descriptor)
+    return file
+
+
+@contextmanager
+def new_file(file: Path) -> Iterator[Path]:
+    """Another name for a file that is to be written; at the end it gets its own name.
+
+    A crash or an error leaves all of the file or nothing. A file that came to be in the meantime is
+    not overwritten: that is a FileExistsError.
+    """
+    made = file.with_name(f"{file.name}.{token_hex(4)}.part")
+    try:
+        yield private_file(made)
+        with made.open("rb") as written:
+            os.fsync(written.fileno())
+        _link(made, file)
+    finally:
+        for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
+            made.with_name(made.name + tail).unlink(missing_ok=True)
+
+
+def _link(made: Path, file: Path) -> None:
+    """Give a file a second name that nobody has, and make sure that the folder keeps it."""
+    try:
+        os.link(made, file)
+    except FileExistsError:
+        raise
+    except OSError:  # this file system has no links
+        made.rename(file)
+    with suppress(OSError):  # some systems cannot open a folder
+        folder = os.open(file.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
+
+
+def private_folder(folder: Path) -> None:
+    """Make a folder, and those around it, that only its owner may enter; an old one stays."""
+    for part in (*reversed(folder.parents), folder):
+        if not part.is_dir():
+            part.mkdir(mode=0o700, exist_ok=True)

@@ -1,0 +1,120 @@
+"""A purge takes several entities or an author, and adds up to the same in any order."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from acegraph.graph import create_ace_graph, feedback
+from acegraph.graph.operations.purge import purge
+from acegraph.state import AceContext, BulletPlaybook, InvalidInput, PlaybookError, verify
+
+COLLUDERS = ("A0", "A1")
+
+
+Payment = tuple[str, dict[str, Any], str]
+
+
+def told(stream: Sequence[Payment], playbook: BulletPlaybook | None = None) -> BulletPlaybook:
+    playbook = playbook or BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook).compile()
+    for decision_id, fields, label in stream:
+        given: Any = {"transaction": fields, "decision_id": decision_id, "ground_truth": label}
+        graph.invoke(given)
+    return playbook
+
+
+def payments(*, with_lies: bool, first: int = 0, n: int = 60) -> list[Payment]:
+    """Gifts are fraud; every fifth payment is a colluder's gift with the label turned."""
+    found: list[Payment] = []
+    for i in range(first, first + n):
+        fields = {"paid": 10 + 7 * i % 50, "gift": i % 3 == 0, "customer_id": f"C{i}"}
+        label = "DECLINE" if i % 3 == 0 else "APPROVE"
+        if i % 5 == 4 and i < 60:
+            fields |= {"gift": True, "customer_id": COLLUDERS[i % 2]}
+            label = "APPROVE"
+        if with_lies or i % 5 < 4 or i >= 60:
+            found.append((f"t{i}", fields, label))
+    return found
+
+
+@pytest.fixture(scope="module")
+def poisoned() -> BulletPlaybook:
+    return told(payments(with_lies=True))
+
+
+@pytest.fixture(scope="module")
+def never_saw() -> BulletPlaybook:
+    return told(payments(with_lies=False))
+
+
+def rules(playbook: BulletPlaybook) -> set[tuple[object, ...]]:
+    """What acts, with its record and weight."""
+    return {
+        (b.content, b.weight, b.helpful_count, b.harmful_count, b.times_selected)
+        for b in playbook
+        if b.status == "active"
+    }
+
+
+def decisions(playbook: BulletPlaybook) -> list[tuple[str, float]]:
+    graph = create_ace_graph(playbook=playbook.fork(), context=AceContext(learn=False)).compile()
+    asked: Any = [
+        {"transaction": fields, "decision_id": f"asked-{decision_id}"}
+        for decision_id, fields, _ in payments(with_lies=False, first=100, n=12)
+    ]
+    return [(r["decision"], r["risk_score"]) for r in map(graph.invoke, asked)]
+
+
+def entity(name: str) -> tuple[str, object]:
+    return "customer_id", name
+
+
+def test_colluders_are_purged_at_once_or_one_by_one_with_the_same_result(
+    poisoned: BulletPlaybook, never_saw: BulletPlaybook
+) -> None:
+    at_once, one_by_one = poisoned.fork(), poisoned.fork()
+    assert rules(poisoned) != rules(never_saw) != set()
+    found = purge(at_once, entities=[entity(name) for name in COLLUDERS])
+    assert (found.labels, found.note) == (12, "")
+    for name in reversed(COLLUDERS):
+        assert purge(one_by_one, entity=entity(name)).note == ""
+    assert rules(at_once) == rules(one_by_one)
+    assert decisions(at_once) == decisions(one_by_one) == decisions(never_saw)
+    assert verify(at_once) == verify(one_by_one) == []
+    before = rules(at_once)
+    with pytest.raises(PlaybookError, match="nothing in this playbook came from 2 of customer_id"):
+        purge(at_once, entities=[entity(name) for name in COLLUDERS])
+    assert rules(at_once) == before
+
+
+def test_what_came_between_two_purges_is_learned_from(never_saw: BulletPlaybook) -> None:
+    """Labels of two sources: the purge of the second knows the purge of the first."""
+    playbook = never_saw.fork()
+    for source, case in (("feed", "t0"), ("auditor", "t0"), ("feed", "t1")):
+        feedback(playbook, case, "APPROVE", source=source)
+        feedback(playbook, case, "DECLINE", source=source)
+    assert purge(playbook, "feed").note == ""
+    later = payments(with_lies=True, first=60, n=15)
+    told(later, playbook)
+    assert purge(playbook, "auditor").note == ""
+    wanted = told(later, never_saw.fork())
+    assert rules(playbook) == rules(wanted)
+    assert decisions(playbook) == decisions(wanted)
+    assert verify(playbook) == []
+
+
+def test_a_purge_takes_the_bullets_of_an_author_and_no_label() -> None:
+    playbook = BulletPlaybook()
+    for number, author in enumerate(("bad-model", "good-model", "bad-model")):
+        text = f"DECLINE when amount >= {100 * (number + 1)}"
+        playbook.add_bullet(text, "fraud_detection", origin={"author": author})
+    playbook.set_status("b2", "retired", "least useful of 2", "curator")
+    found = purge(playbook, author="bad-model")
+    assert (found.bullets, found.labels, found.restored) == (("b1", "b3"), 0, ("b2",))
+    assert [b.status for b in playbook] == ["retired", "active", "retired"]
+    with pytest.raises(PlaybookError, match="author 'bad-model'"):
+        purge(playbook, author="bad-model")
+    with pytest.raises(InvalidInput, match="not both at once"):
+        purge(playbook, "feed", author="good-model")
+    assert verify(playbook) == []

@@ -1,0 +1,266 @@
+"""Whatever a server says instead of an answer: nothing is decided, counted, labelled or learned.
+
+`make soak` runs every lie in every role, synchronously and asynchronously; here each lie has one
+role and one of the two, in turn.
+"""
+
+import asyncio
+import gzip
+import itertools
+import json
+import os
+import time
+import tracemalloc
+import zlib
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from itertools import chain, repeat
+from typing import Any
+
+import pytest
+from lies import CALLED, CHATS, EMBEDDINGS, WRITTEN, Lie, as_call
+from model_samples import (
+    AGREEMENT,
+    APPROVAL,
+    DENIAL,
+    FUNCTIONS,
+    LESSON,
+    NODE,
+    PROSE,
+    RULE,
+    SCHEMAS,
+    SUSPICIOUS,
+    arun_once,
+    counters,
+    run_once,
+)
+from openai_server import (
+    Body,
+    OpenAIServer,
+    Reply,
+    Response,
+    delayed,
+    dripped,
+    embedded,
+    filled,
+    raw,
+    said,
+)
+
+from acegraph.graph import create_ace_graph
+from acegraph.nodes import SimpleFraudAgent
+from acegraph.state import BulletPlaybook, ModelAnswerInvalid, ModelUnavailable
+
+ROLES = ("agent", "judge", "reflector")
+WAYS = (run_once, arun_once)
+METHODS = (FUNCTIONS, SCHEMAS)
+EVERYTHING = bool(os.environ.get("ACE_SOAK"))
+
+
+def _chats() -> list[Any]:
+    """Every lie with a role, a model and a way to run: all of them, or one of them in turn."""
+    chosen = []
+    for number, (name, (about, lie)) in enumerate(CHATS.items()):
+        models = [FUNCTIONS] if about == CALLED else [SCHEMAS] if about == WRITTEN else METHODS
+        ways = list(itertools.product(ROLES, models, WAYS))
+        for role, model, way in ways if EVERYTHING else [ways[number % len(ways)]]:
+            title = f"{name}, {role} by {model}, {way.__name__}"
+            chosen.append(pytest.param(lie, role, model, way, id=title))
+    return chosen
+
+
+@pytest.fixture(scope="module")
+def playbooks() -> dict[str, BulletPlaybook]:
+    """One for each role that is lied to, all lies long."""
+    books = {role: BulletPlaybook() for role in ROLES}
+    for playbook in books.values():
+        playbook.add_bullet(RULE, NODE)
+    return books
+
+
+@pytest.mark.parametrize(("lie", "role", "model", "way"), _chats())
+def test_a_lie_is_no_decision_no_label_and_no_bullet(
+    server: OpenAIServer,
+    monkeypatch: pytest.MonkeyPatch,
+    playbooks: dict[str, BulletPlaybook],
+    lie: Lie,
+    role: str,
+    model: str,
+    way: Any,
+) -> None:
+    monkeypatch.setenv("ACE_ATTEMPTS", "2")
+    good = {"DecisionForm": APPROVAL, "VerdictForm": AGREEMENT, "ReflectionForm": LESSON}
+    form = dict(zip(ROLES, good, strict=True))[role]
+    for name, values in good.items():
+        server.on(name, lie(filled(**values)) if name == form else filled(**values))
+    again = filled(**good[form])  # what is asked once more, in plain JSON, gets the same lie
+    server.on("plain", lie(as_call(form, again) if model == FUNCTIONS else again))
+    playbook = playbooks[role]
+    before, version = len(playbook.cases(NODE)), playbook.version
+    given: dict[str, Any] = {"transaction": SUSPICIOUS}
+    if role != "judge":
+        given["ground_truth"] = "APPROVE" if role == "agent" else "DECLINE"
+    found = way(create_ace_graph(playbook=playbook), given, **{f"{role}_model": model})
+    assert found["undecided"].startswith(f"{role}: {model}")
+    assert "\n" not in found["undecided"]
+    assert (len(playbook), playbook.version, found["new_bullet"]) == (1, version, None)
+    if role == "agent":
+        assert (found["decision"], found["risk_score"]) == ("UNDECIDED", None)
+        assert counters(playbook, "b1") == (0, 0, 0)
+    if role == "judge":
+        assert (found["verdict"], found["correct_answer"]) == ("undecided", None)
+        assert counters(playbook, "b1")[:2] == (0, 0)
+    assert len(playbook.cases(NODE)) == before + (role == "reflector")
+
+
+def _embeddings() -> list[Any]:
+    return [
+        pytest.param(lie, way, id=f"{name}, {way.__name__}")
+        for number, (name, lie) in enumerate(EMBEDDINGS.items())
+        for way in (WAYS if EVERYTHING else [WAYS[number % 2]])
+    ]
+
+
+@pytest.mark.parametrize(("lie", "way"), _embeddings())
+def test_a_vector_that_is_none_is_not_kept(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, lie: Lie, way: Any
+) -> None:
+    monkeypatch.setenv("ACE_ATTEMPTS", "1")
+    playbook = BulletPlaybook()
+    rule, prose = playbook.add_bullet(RULE, NODE), playbook.add_bullet(PROSE, NODE)
+    playbook.add_bullet("gift cards for a stranger", NODE)
+    server.on("DecisionForm", filled(**DENIAL))
+    server.on("embeddings", lie(embedded(64)))
+    graph = create_ace_graph(playbook=playbook)
+    given = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
+    found = way(graph, given)
+    assert [b["id"] for b in found["bullets"]] == [rule]
+    assert found["warnings"][0].startswith("selection without embeddings: ")
+    texts = [bullet.content for bullet in playbook]
+    assert playbook.text_vectors("text-embedding-3-small", texts) == {}
+    server.on("embeddings", embedded(64))
+    found = way(graph, {"transaction": PROSE, "ground_truth": "DECLINE"})
+    assert (found["warnings"], [b["id"] for b in found["bullets"]]) == ([], [prose])
+
+
+def test_a_long_reason_is_cut_off(server: OpenAIServer) -> None:
+    server.on("DecisionForm", filled(**{**DENIAL, "reasons": ["x" * 1_000_000]}))
+    found = run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
+    assert (found["decision"], len(json.dumps(found["reasons"]))) == ("DECLINE", 2_004)
+
+
+SLOW: dict[str, Reply] = {
+    "headers": raw(lambda: [b"HTTP/1.1 200 OK\r\n", *[b"x: y\r\n"] * 100], 0.05),
+    "status line": raw(lambda: [b"HTTP/1.1 200 ", *[b"O"] * 100], 0.05),
+    "informational answers": raw(lambda: [b"HTTP/1.1 100 Continue\r\n\r\n"] * 100, 0.05),
+    "chunk size": raw(lambda: [_CHUNKED + b"\r\n", *[b"0"] * 100], 0.05),
+    "chunks": raw(lambda: [_CHUNKED + b"\r\n", *[b"1\r\n \r\n"] * 100], 0.05),
+    "packed nothing": raw(
+        lambda: [_CHUNKED + b"content-encoding: gzip\r\n\r\n", *_packed_nothing(100)], 0.05
+    ),
+    "hanging": raw(lambda: [b"", b""], 5),
+    "drips": dripped(filled(**APPROVAL), 0.05),
+}
+_CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
+
+
+def _packed_nothing(times: int) -> Iterator[bytes]:
+    pack = zlib.compressobj(wbits=31)
+    for _ in range(times):
+        piece = pack.compress(b"") + pack.flush(zlib.Z_FULL_FLUSH)
+        yield b"%x\r\n%s\r\n" % (len(piece), piece)
+
+
+@pytest.mark.parametrize("way", ["decide", "adecide"])
+def test_however_slow_a_server_is_its_deadline_is_kept(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    monkeypatch.setenv("ACE_DEADLINE", "0.6")
+    monkeypatch.setenv("ACE_TIMEOUT", "0.4")
+
+    def slow(body: Body) -> Response | None:
+        return next(reply for name, reply in SLOW.items() if name in str(body["messages"]))(body)
+
+    def seconds(name: str) -> float:
+        agent, begun = SimpleFraudAgent(), time.monotonic()
+        with pytest.raises(ModelUnavailable, match="Timeout"):
+            agent.decide(name) if way == "decide" else asyncio.run(agent.adecide(name))
+        return time.monotonic() - begun
+
+    server.on_all(filled(**APPROVAL))
+    SimpleFraudAgent().decide("what is built once is built now")
+    server.on_all(slow)
+    with ThreadPoolExecutor(len(SLOW)) as at_once:
+        took = dict(zip(SLOW, at_once.map(seconds, SLOW), strict=True))
+    assert max(took.values()) < 0.6 + 1, took
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_one_deadline_covers_the_question_and_its_repetition(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: Any
+) -> None:
+    monkeypatch.setenv("ACE_DEADLINE", "0.8")
+    server.on_all(delayed(said("I would rather not."), lambda body: 0.5))
+    begun = time.monotonic()
+    found = way(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
+    assert (found["decision"], len(server.chats)) == ("UNDECIDED", 2)
+    assert time.monotonic() - begun < 0.8 + 1
+
+
+@pytest.mark.parametrize("way", ["decide", "adecide"])
+def test_a_body_without_end_takes_no_memory(server: OpenAIServer, way: str) -> None:
+    packed = gzip.compress(b" " * 50_000_000, 1)
+    heads = {b"": b"x" * 1_000_000, b"content-encoding: gzip\r\n": packed}
+    for headers, piece in heads.items():
+        server.on_all(raw(lambda h=headers, p=piece: chain([_ENDLESS + h + b"\r\n"], repeat(p))))  # type: ignore[misc]
+        tracemalloc.start()
+        agent = SimpleFraudAgent()
+        with pytest.raises(ModelAnswerInvalid, match="the answer has more than 4 MB"):
+            agent.decide("x") if way == "decide" else asyncio.run(agent.adecide("x"))
+        peak = tracemalloc.get_traced_memory()[1]
+        tracemalloc.stop()
+        assert peak < 50e6
+
+
+_ENDLESS = b"HTTP/1.1 200 OK\r\n"
+
+
+@pytest.mark.parametrize("way", ["decide", "adecide"])
+async def test_a_second_answer_is_not_that_of_the_next_question(
+    server: OpenAIServer, way: str
+) -> None:
+    def twice(body: Body) -> Response:
+        denied, approved = (filled(**values)(body) for values in (DENIAL, APPROVAL))
+        assert denied is not None
+        assert approved is not None
+        second = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
+        surplus = second % len(approved.content) + approved.content
+        return replace(denied, surplus=surplus)
+
+    server.on_all(twice, filled(**DENIAL))
+    agent = SimpleFraudAgent()
+    with pytest.raises(ModelAnswerInvalid, match="more than one answer"):
+        agent.decide("one") if way == "decide" else await agent.adecide("one")
+    decided = agent.decide("two") if way == "decide" else await agent.adecide("two")
+    assert (decided.decision, len(server.chats)) == ("DECLINE", 2)
+
+
+def test_a_redirection_is_not_followed(server: OpenAIServer) -> None:
+    server.on_all(CHATS["HTTP 307"][1](filled(**APPROVAL)))
+    with pytest.raises(ModelUnavailable, match=r"redirects \(HTTP 307\).* set OPENAI_BASE_URL"):
+        SimpleFraudAgent().decide(SUSPICIOUS)
+    assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("packing", [gzip.compress, zlib.compress])
+def test_an_honest_answer_may_be_packed(server: OpenAIServer, packing: Any) -> None:
+    name = packing.__module__.replace("zlib", "deflate")
+
+    def packed(body: Body) -> Response:
+        answer = filled(**DENIAL)(body)
+        assert answer is not None
+        return replace(answer, content=packing(answer.content), headers={"content-encoding": name})
+
+    server.on_all(packed)
+    assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"

@@ -1,0 +1,112 @@
+"""What is not understood is never approved, and what is understood decides as before."""
+
+import json
+
+import pytest
+from rewordings import decisions, reworded_decisions, trained_playbook
+
+from acegraph.graph import create_ace_graph, feedback, generate_transactions
+from acegraph.state import AceContext, BulletPlaybook, InvalidTransaction
+
+FROZEN = AceContext(learn=False)
+RISKY = {"amount": 9000.0, "hour": 3, "account_age_days": 2, "vpn": True, "new_device": True}
+
+
+@pytest.fixture(scope="module")
+def trained() -> BulletPlaybook:
+    return trained_playbook(400)
+
+
+def test_no_rewording_turns_a_decline_into_an_approval(trained: BulletPlaybook) -> None:
+    found = reworded_decisions(trained, generate_transactions(60, seed=99), most=8)
+    assert len(found) > 80
+    approved = {name: dict(counts) for name, counts in found.items() if counts["APPROVE"]}
+    assert approved == {}
+    understood = [name for name, counts in found.items() if counts["DECLINE"] == 8]
+    assert {"names: upper", "names: camel", "one level deeper", "amount 0", "yes 0"} <= set(
+        understood
+    )
+
+
+def test_honest_payments_in_their_usual_form_are_all_decided(trained: BulletPlaybook) -> None:
+    honest = [dict(e.fields) for e in generate_transactions(100, seed=5)]
+    assert set(decisions(trained, honest)) == {"APPROVE", "DECLINE"}
+
+
+def test_the_reason_names_the_field_and_the_rules_but_no_value(trained: BulletPlaybook) -> None:
+    payment = {**dict(generate_transactions(1, seed=3)[0].fields), "amount": "canary-4711"}
+    graph = create_ace_graph(playbook=trained).compile()
+    result = graph.invoke({"transaction": payment}, context=FROZEN)
+    if result["decision"] == "UNDECIDED":
+        assert "amount is not a number" in result["undecided"]
+        assert "canary" not in json.dumps(result)
+
+
+@pytest.mark.parametrize("given", ["asdf", "cards.csv", {"foo": 12.5}, "[1, 2, 3]", "hello there"])
+def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
+    result = create_ace_graph().compile().invoke({"transaction": given})
+    assert result["decision"] == "UNDECIDED"
+    assert "no field that the playbook or the scorecard knows" in result["undecided"]
+
+
+def test_an_undecided_payment_is_kept_and_its_label_is_evidence() -> None:
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        given = {"transaction": {"v1": 0.5, "v2": -3.0}, "decision_id": "d1"}
+        assert graph.invoke(given)["decision"] == "UNDECIDED"
+        feedback(playbook, "d1", "DECLINE")
+        assert [case.id for case in playbook.cases("fraud_detection")] == ["d1"]
+
+
+def test_with_a_known_answer_unknown_fields_are_decided_and_learned_from() -> None:
+    given = {"transaction": {"v1": 0.5}, "ground_truth": "DECLINE"}
+    assert create_ace_graph().compile().invoke(given)["verdict"] == "wrong"
+
+
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"amount": 9000, "amount ": 1},
+        {"amount": 9000, "amo\u200bunt": 1},
+        {"card": {"age": 1}, "card.age": 900},
+        {"x" * 201: 1, "amount": 5},
+        {f"f{n}": {f"g{m}": 1 for m in range(100)} for n in range(4)},
+    ],
+)
+def test_keys_that_become_one_or_too_many_are_refused(given: dict[str, object]) -> None:
+    with pytest.raises(InvalidTransaction):
+        create_ace_graph().compile().invoke({"transaction": given})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'Note "Ann" Lee pays $2,500 at 3 AM via VPN, account is 2 days old, merchant "Shop"',
+        "Memo 'x' Smith pays $2,500 at 3 AM via VPN, account is 2 days old, at 'Y'",
+        "note: pays $2,500 at 3 AM via VPN, account is 2 days old",
+        'Description: "pays $2,500 at 3 AM via VPN, account is 2 days old"',
+        "Reference pays $2,500 at 3 AM via VPN from an account that is 2 days old",
+    ],
+)
+def test_a_name_or_a_memo_hides_no_fact(text: str) -> None:
+    plain = "Ann Lee pays $2,500 at 3 AM via VPN, account is 2 days old"
+    graph = create_ace_graph().compile()
+    assert graph.invoke({"transaction": plain})["decision"] == "DECLINE"
+    assert graph.invoke({"transaction": text})["decision"] != "APPROVE"
+
+
+def test_a_memo_still_lowers_nothing() -> None:
+    graph = create_ace_graph().compile()
+    text = 'pays $2,500 at 3 AM via VPN, account is 2 days old, memo "x" verified, recurring "y"'
+    assert graph.invoke({"transaction": text})["decision"] == "DECLINE"
+
+
+def test_a_reviewed_graph_asks_a_person_about_what_was_not_understood() -> None:
+    from langgraph.checkpoint.memory import InMemorySaver
+
+    graph = create_ace_graph(review=True).compile(checkpointer=InMemorySaver())
+    config = {"configurable": {"thread_id": "t"}}
+    result = graph.invoke({"transaction": {"foo": 1}}, config)
+    (question,) = result["__interrupt__"]
+    assert question.value["kind"] == "verdict"
+    assert "no field" in question.value["undecided"]
