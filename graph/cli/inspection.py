@@ -2,7 +2,7 @@
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,6 +22,9 @@ from acegraph.graph.cli.console import (
 from acegraph.state import Transaction
 from acegraph.state.database.encoding import file_of
 
+if TYPE_CHECKING:
+    from acegraph.graph.data.explain import FileReport
+
 
 def graph() -> None:
     """Print the graph as a Mermaid drawing."""
@@ -39,17 +42,18 @@ def doctor(
 ) -> None:
     """Say which models and which database would be used, and what is wrong with them.
 
-    Exits with 1 where there is a problem.
+    Exits with 1 where there is a problem. At another place than the default a playbook must exist.
     """
-    from acegraph.graph.operations.doctor import database_findings, model_findings
+    from acegraph.graph.operations.doctor import database_findings, model_findings, version_finding
 
     file = file_of(place_of(playbook))
-    findings = database_findings(playbook)
+    findings = database_findings(playbook, must_exist=playbook != DEFAULT_URL)
     if (file is not None and not file.exists()) or findings[0].level == "problem":
         findings += model_findings(ask=calls)
     else:
         with lasting(playbook) as book:
             findings += model_findings(playbook=book, ask=calls)
+    findings.insert(0, version_finding())
     if as_json:
         print_json([finding.to_json() for finding in findings])
     else:
@@ -102,21 +106,44 @@ def read(
 ) -> None:
     """Show what the reader makes of a transaction or a file, and what it ignores."""
     from acegraph.graph.cli.tables import reading_table
-    from acegraph.graph.data.explain import explain, explain_file
+    from acegraph.graph.data.explain import FileReport, Readings, explain, explain_dataset
+    from acegraph.graph.data.leakage import find_leaks
 
     if _names_a_file(given):
-        readings = explain_file(columns.load(Path(given)))
+        dataset = columns.read(Path(given))
+        readings: Readings = explain_dataset(dataset, find_leaks(dataset))
     else:
         readings = explain(Transaction.of(parse_transaction(given)))
     if as_json:
         print_json(asdict(readings))
         return
+    if isinstance(readings, FileReport):
+        _say_rows(readings)
     print_table(reading_table(readings))
-    say(f"ignored: {', '.join(readings.ignored) or 'nothing'}")
+    if not isinstance(readings, FileReport):
+        say(f"ignored: {', '.join(readings.ignored) or 'nothing'}")
+        return
+    for column in readings.ignored or ["nothing"]:
+        say(f"ignored: {column}")
+    for warning in readings.warnings:
+        say(f"warning: {warning}")
+
+
+def _say_rows(report: "FileReport") -> None:
+    labelled = report.rows - report.unlabelled
+    share = f"{100 * report.fraud / labelled:.1f} % of {labelled} labelled rows"
+    say(f"{report.rows} rows, {report.fraud} fraud ({share})")
+    if report.unlabelled:
+        say(f"{report.unlabelled} rows have no label: left out of learning")
+    for label, taken in report.labels.items():
+        say(f"label {label}: taken for {taken['taken_for']}, {taken['rows']} rows")
+    if report.time:
+        say(f"time: {report.time}")
 
 
 def _names_a_file(text: str) -> bool:
     try:
-        return Path(text).suffix.lower() in (".csv", ".json", ".jsonl") or Path(text).exists()
+        endings = (".csv", ".tsv", ".json", ".jsonl", ".gz")
+        return Path(text).suffix.lower() in endings or Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or not one at all
         return False

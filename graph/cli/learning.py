@@ -1,6 +1,7 @@
-"""`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
+"""`acegraph train`, `demo` and `generate`: learn from labelled cases, of a file or generated."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from acegraph.graph.cli.console import (
     Concurrency,
     PlaybookUrl,
     Redact,
+    RiskOptions,
     ShuffleLabels,
     lasting,
     print_experiment,
@@ -22,6 +24,7 @@ from acegraph.graph.cli.console import (
     progress_bar,
     say,
     takes_groups,
+    warn,
     warn_of_misspelt,
 )
 from acegraph.state.database.places import shown_url
@@ -31,36 +34,54 @@ if TYPE_CHECKING:
     from acegraph.state import Bullet
 
 
+@dataclass(frozen=True)
+class CallOptions:
+    """Options of `train`: how much language models are asked."""
+
+    concurrency: Concurrency = 1
+    max_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
+    ] = None
+    max_tokens: Annotated[
+        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
+    ] = None
+
+
 @takes_groups
 def train(
     file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
     columns: Columns,
+    risk: RiskOptions,
+    calls: CallOptions,
     online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
-    concurrency: Concurrency = 1,
-    max_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
-    ] = None,
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
+    mature_days: Annotated[
+        float | None,
+        typer.Option(
+            min=0,
+            help="Leave out honest rows of the last so many days: chargebacks may still come.",
+        ),
     ] = None,
     redact: Redact = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
+    from acegraph.graph.data.splits import mature_rows
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
 
-    items = columns.load(file)
+    (items,) = columns.load_to_learn(file)
     warn_of_misspelt(redact or (), items)
+    if mature_days:
+        mature = mature_rows(items, mature_days, columns.time)
+        warn(f"{len(items) - len(mature)} honest rows of the last {mature_days:g} days left out")
+        items = mature
     with lasting(playbook) as book, progress_bar() as progress:
         pipeline = TrainingPipeline(
             book,
-            context=AceContext(redact=redact or []),
+            context=AceContext(redact=redact or [], **vars(risk)),
             progress=progress(None),
-            concurrency=concurrency,
-            max_calls=max_calls,
-            max_tokens=max_tokens,
+            **vars(calls),
         )
         try:
             report = pipeline.train_online(items) if online else pipeline.train_offline(items)
@@ -81,15 +102,30 @@ def _say_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playboo
     from acegraph.graph.cli.tables import bullet_table
 
     say(
-        f"{report.cases} case(s), {report.mistakes} mistake(s), {report.bullets_added} bullet(s) "
-        f"added, {report.bullets_active} active in {shown_url(playbook)}"
+        f"{report.cases} case(s), {report.frauds} of them fraud, {report.mistakes} mistake(s), "
+        f"{report.bullets_added} bullet(s) added, {report.bullets_active} active in "
+        f"{shown_url(playbook)}"
     )
+    if report.since_change < report.evidence:
+        say(
+            f"a change was seen: {report.since_change} of {report.evidence} labelled cases still "
+            "count as evidence, those since then"
+        )
+    if held_out := report.held_out:
+        say(
+            f"held out in turn, {held_out['caught']:g} of {held_out['frauds']:g} frauds are caught "
+            f"and {held_out['false_declines']:.1%} of honest payments declined"
+        )
     if report.failure:
         say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:
         say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
     print_usage()
     if bullets:
+        if report.repeated:
+            say(
+                f"{report.repeated} of the cases were known: this playbook learned from them before"
+            )
         print_table(bullet_table(bullets, "Active bullets"))
     elif report.repeated == report.cases:
         say(
@@ -123,7 +159,7 @@ def demo(
     """
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_demonstration
-    from acegraph.graph.experiments.pictures import check_picture, draw_learning_curves
+    from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
     from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model
     from acegraph.state import AceContext
 
@@ -150,4 +186,21 @@ def demo(
     else:
         print_experiment(experiment, model, expected=True)
         say(f"Learning curves: {picture}")
-    draw_learning_curves(experiment.modes, picture, best=attainable)
+    caption = caption_of(experiment)
+    draw_learning_curves(experiment.modes, picture, best=attainable, caption=caption)
+
+
+def generate(
+    file: Annotated[Path, typer.Argument(help="The CSV to write; it must not exist.")],
+    rows: Annotated[int, typer.Option(min=2, help="How many transactions.")] = 1000,
+    fraud_rate: Annotated[float, typer.Option(min=0, max=1, help="The share of fraud.")] = 0.5,
+    natural: Annotated[
+        bool, typer.Option("--natural", help="A natural share of fraud instead: 2 %.")
+    ] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other transactions.")] = 0,
+) -> None:
+    """Write a sample file of generated card payments, to try everything with."""
+    from acegraph.graph.data.synthetic import NATURAL_FRAUD_RATE, write_sample
+
+    write_sample(file, rows, seed=seed, fraud_rate=NATURAL_FRAUD_RATE if natural else fraud_rate)
+    say(f"{rows} rows in {file}; next: acegraph read {file} --label is_fraud")

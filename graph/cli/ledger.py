@@ -1,6 +1,8 @@
 """`acegraph verify`, `replay`, `prune`, `erase`, `backup`, `restore`: check and keep a ledger."""
 
+import re
 from contextlib import closing
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Annotated
 
@@ -10,6 +12,7 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
+    Who,
     existing,
     field_and_value,
     lasting,
@@ -18,6 +21,7 @@ from acegraph.graph.cli.console import (
     say,
 )
 from acegraph.state.database.places import shown_url
+from acegraph.state.run.review_answers import signature
 
 
 def verify(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
@@ -61,8 +65,9 @@ def replay(
 
 def prune(
     decisions_before: Annotated[
-        str, typer.Option(help="Remove decisions made before this time (ISO 8601).")
+        str, typer.Option(help="Remove decisions made before this time: ISO 8601, or as 90d.")
     ],
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Remove old decisions with their cases and labels; what they counted for stays.
@@ -72,9 +77,11 @@ def prune(
     from acegraph.state import prune as remove
     from acegraph.state.values.times import as_past
 
-    before = as_past(decisions_before)
+    days = re.fullmatch(r"(\d{1,5})d", decisions_before)
+    ago = datetime.now(UTC) - timedelta(days=int(days[1])) if days else None
+    before = as_past(ago or decisions_before)
     with lasting(playbook, must_exist=True) as book:
-        count = remove(book, before)
+        count = remove(book, before, signature(who))
     say(f"{count} decision(s) removed from {shown_url(playbook)}; the bullets keep their counters")
 
 
@@ -123,6 +130,7 @@ def erase(
     entity: Annotated[
         str | None, typer.Option(help="FIELD=VALUE: all transactions whose field has this value.")
     ] = None,
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -134,7 +142,8 @@ def erase(
     from acegraph.state import erase as remove
 
     with lasting(playbook, must_exist=True) as book:
-        erased = remove(book, decision or (), field_and_value(entity) if entity else None)
+        of = field_and_value(entity) if entity else None
+        erased = remove(book, decision or (), of, signature(who))
     if as_json:
         print_json({"cases": erased.cases, "texts": erased.texts, "left": erased.left})
         return

@@ -8,7 +8,7 @@ from typing import Annotated, Any, Final
 import typer
 
 from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook, review
-from acegraph.graph.cli.console import err, one_line, say
+from acegraph.graph.cli.console import err, one_line, say, warn_of_unknown_settings
 from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -22,7 +22,13 @@ app = typer.Typer(
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
     "Decide": (decisions.decide, decisions.feedback, decisions.labels, review.review),
-    "Learn and measure": (learning.demo, learning.train, comparison.compare, comparison.challenge),
+    "Learn and measure": (
+        learning.demo,
+        learning.generate,
+        learning.train,
+        comparison.compare,
+        comparison.challenge,
+    ),
     "Look": (
         inspection.read,
         inspection.schema,
@@ -49,6 +55,7 @@ def acegraph(
     if version:
         say(f"acegraph {metadata.version('acegraph')}")
         raise typer.Exit
+    warn_of_unknown_settings()
 
 
 def main() -> None:

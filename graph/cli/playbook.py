@@ -10,6 +10,7 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
+    Who,
     field_and_value,
     lasting,
     print_json,
@@ -19,8 +20,11 @@ from acegraph.graph.cli.console import (
 )
 from acegraph.state import InvalidSettings, Status
 from acegraph.state.database.places import shown_url
+from acegraph.state.run.review_answers import signature
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from acegraph.state import BulletPlaybook, Difference
 
 
@@ -78,14 +82,28 @@ def list_bullets(
 def show_bullet(
     bullet_id: BulletId,
     playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
 ) -> None:
     """Show one bullet: what it says, where it came from, its evidence, its history."""
+    from acegraph.graph.cli.tables import bullet_table, history_table
     from acegraph.graph.operations.transfer import bullet_to_json
 
     with lasting(playbook, must_exist=True) as book:
         bullet = book.get_bullet(bullet_id)
         history = [h for h in book.history() if h["bullet"] == bullet_id]
-    print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
+    if as_json:
+        print_json({"id": bullet.id, **bullet_to_json(bullet), "history": history})
+        return
+    print_table(bullet_table([bullet], f"{bullet_id} in {shown_url(playbook)}"))
+    weight = "not fitted" if bullet.weight is None else f"{bullet.weight:+.2f} log-odds of fraud"
+    say(f"{bullet.proof}; weight: {weight}; kinds of problem: {_listed(bullet.problem_types)}")
+    say(f"evidence: {_listed(f'{name} {fact}' for name, fact in bullet.evidence.items())}")
+    say(f"origin: {_listed(f'{name} {fact}' for name, fact in bullet.origin.items())}")
+    print_table(history_table(history, "history"))
+
+
+def _listed(words: "Iterable[str]") -> str:
+    return ", ".join(words) or "none"
 
 
 @playbook_app.command("export")
@@ -123,16 +141,18 @@ def import_playbook(
 def retire_bullet(
     bullet_id: BulletId,
     reason: Reason = "retired by hand",
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a bullet off; it stays in the playbook and can be restored."""
-    _switch(bullet_id, "retired", reason, playbook)
+    _switch(bullet_id, "retired", reason, playbook, who)
 
 
 @playbook_app.command("restore")
 def restore_bullet(
     bullet_id: BulletId,
     reason: Reason = "restored by hand",
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a retired bullet on again; one that waited for approval waits again."""
@@ -140,7 +160,7 @@ def restore_bullet(
         if book.get_bullet(bullet_id).status == "candidate":
             raise InvalidSettings(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
         status = _status_in_use(book, bullet_id)
-    _switch(bullet_id, status, reason, playbook)
+    _switch(bullet_id, status, reason, playbook, who)
     if status == "candidate":
         say(f"it waited for approval before, and waits again: 'acegraph review {bullet_id}'")
 
@@ -151,12 +171,13 @@ def _status_in_use(book: "BulletPlaybook", bullet_id: str) -> Status:
     return next((s for s in reversed(statuses) if s in ("active", "candidate")), "active")
 
 
-def _switch(bullet_id: str, status: Status, reason: str, playbook: str) -> None:
+def _switch(bullet_id: str, status: Status, reason: str, playbook: str, who: str) -> None:
+    source = signature(who)
     with lasting(playbook, must_exist=True) as book:
         if book.get_bullet(bullet_id).status == status:
             say(f"{bullet_id} is {status} already; nothing was changed")
             return
-        book.set_status(bullet_id, status, reason)
+        book.set_status(bullet_id, status, reason, source)
     say(f"{bullet_id} is {status}")
 
 
@@ -203,6 +224,7 @@ def show_difference(
 def roll_back(
     version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
     reason: Reason = "",
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -211,7 +233,7 @@ def roll_back(
     from acegraph.state import rollback
 
     with lasting(playbook, must_exist=True) as book:
-        changes = rollback(book, version, reason)
+        changes = rollback(book, version, reason, signature(who))
         now = book.version
     if as_json:
         print_json({"version": now, "changes": [_difference_json(d) for d in changes]})
@@ -236,6 +258,7 @@ def purge_suspect(
     ] = None,
     since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
     until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
+    who: Who = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -251,6 +274,7 @@ def purge_suspect(
         purged = purge(
             book,
             source,
+            signature(who),
             entities=pairs,
             author=author,
             since=since,

@@ -5,7 +5,7 @@ escaped, so that brackets in it are not taken for markup.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,9 +17,10 @@ from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
 from acegraph.graph.experiments.bullet_report import BulletRecord
+from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
 from acegraph.graph.metrics.costs import money
-from acegraph.graph.metrics.intervals import estimate, row_numbers
-from acegraph.graph.metrics.paired import accuracy_gained, mcnemar, p_words
+from acegraph.graph.metrics.intervals import Estimate, estimates, row_numbers
+from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
@@ -107,22 +108,32 @@ def _baselines(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
 
 
 def _rate_cells(runs: Sequence[Run]) -> list[str]:
-    balanced = estimate("balanced_accuracy", runs)
-    interval = f"[{_share(balanced.low)}, {_share(balanced.high)}]"
+    figures = estimates(runs, ("balanced_accuracy", "false_decline_rate", "missed_fraud_rate"))
+    balanced, *mistakes = figures.values()
     return [
         _share(float(np.mean([accuracy(run) for run in runs]))),
-        _cell(f"{_share(balanced.mean)} {interval}"),
-        _share(estimate("false_decline_rate", runs).mean),
-        _share(estimate("missed_fraud_rate", runs).mean),
+        _with_interval(balanced),
+        *(_share(figure.mean) for figure in mistakes),
     ]
+
+
+def _with_interval(figure: Estimate, write: Callable[[float], str] = _share) -> str:
+    """A figure with its interval, or a stroke if there is no such figure."""
+    if math.isnan(figure.mean):
+        return "-"
+    return _cell(f"{write(figure.mean)} [{write(figure.low)}, {write(figure.high)}]")
+
+
+def _whole(x: float) -> str:
+    """A figure of some size, without decimals."""
+    return "-" if math.isnan(x) else f"{x:,.0f}"
 
 
 def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
     if runs is vanilla:
         return ""
-    points = 100 * accuracy_gained(runs, vanilla)
-    p_value = mcnemar(runs, vanilla).p_value
-    return "" if math.isnan(points) else f"{points:+.1f}, {p_words(p_value)}"
+    gain = paired_difference(runs, vanilla)
+    return "" if math.isnan(gain.mean) else f"{100 * gain.mean:+.1f}, {p_words(gain.p_value)}"
 
 
 def _footnotes(experiment: "Experiment", *, expected: bool) -> Iterator[str]:
@@ -135,13 +146,18 @@ def _footnotes(experiment: "Experiment", *, expected: bool) -> Iterator[str]:
         "and 0.500 balanced accuracy."
     )
     yield (
-        "Against vanilla: points of plain accuracy gained, McNemar's exact test on paired cases. "
+        "Against vanilla: points of balanced accuracy gained, permutation test on paired cases. "
         "Intervals resample seeds and cases."
     )
     if is_repeated:
         yield "A row that several seeds tested counts once in the test and the intervals."
-    if any(run.undecided_rate for runs in experiment.modes.values() for run in runs):
+    shares = {
+        label: float(np.mean([run.undecided_rate for run in runs]))
+        for label, runs in _all_runs(experiment)
+    }
+    if undecided := ", ".join(f"{name} {_share(x)}" for name, x in shares.items() if x):
         yield "Against vanilla an undecided case is not right; the rates leave it out."
+        yield f"Undecided: {undecided}."
     if expected:
         yield "exp. %: the accuracy that the first description of ACE expected of each mode."
     if experiment.duplicates:
@@ -168,12 +184,7 @@ def money_table(experiment: "Experiment") -> Table:
     _add(table, "figure", "avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR")
     _add(table, "figure", "calib.\nerror", "value\ncaught", "cost a\ncase", "declined\na fraud")
     _add(table, "figure", "undec.")
-    modes = [
-        (label, experiment.modes[mode])
-        for mode, (label, _) in _MODES.items()
-        if mode in experiment.modes and not mode.endswith("second_half")
-    ]
-    for label, runs in (*modes, *_baselines(experiment)):
+    for label, runs in _all_runs(experiment):
         figures = money(runs, costs)
         per_fraud = figures.declined_per_fraud
         table.add_row(
@@ -194,7 +205,93 @@ def _ranking_cells(runs: Sequence[Run]) -> list[str]:
         if any(is_void(name, run) for run in runs)
         else _share(float(np.mean([METRICS[name](run) for run in runs])))
         for name in RANKINGS
+        if name != "recall_at_half_percent"  # it is for rare fraud
     ]
+
+
+def rare_fraud_tables(experiment: "Experiment") -> Group:
+    """What counts where fraud is rare, with intervals: ranking, alerts, and money against vanilla.
+
+    Plain accuracy is high for whoever approves everything.
+    """
+    return Group(_ranking_table(experiment), _alert_table(experiment))
+
+
+def _ranking_table(experiment: "Experiment") -> Table:
+    caption = (
+        "Recall: the share of fraud caught where at most so many honest payments may be declined. "
+        f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}."
+    )
+    table = _table("How the risk ranks fraud, with 95 % intervals", caption)
+    _add(table, "name", "mode")
+    recalls = (f"recall at {share} % of\nfalse declines" for share in ("0.5", "1", "5"))
+    _add(table, "figure", "average\nprecision", *recalls)
+    names = [name for name in RANKINGS if name.startswith(("average", "recall"))]
+    for label, runs in _all_runs(experiment):
+        table.add_row(label, *map(_with_interval, estimates(runs, names).values()))
+    return table
+
+
+def _alert_table(experiment: "Experiment") -> Table:
+    costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
+    nothing, unit = 1000 * money(vanilla, costs).cost_if_all_approved, _unit_of_cost(vanilla)
+    has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
+    caption = (
+        f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
+        f"1,000 payments; {unit}: {costs.missed_fraud:g} for a missed fraud, "
+        f"{costs.false_decline:g} for a false decline. Against vanilla: cost per 1,000 payments, "
+        "permutation test on paired cases."
+    )
+    table = _table("Alerts and money, with 95 % intervals", caption)
+    _add(table, "name", "mode")
+    _add(table, "figure", "frauds per\n1,000 alerts", *(["value caught"] if has_amounts else []))
+    _add(table, "figure", "cost per\n1,000 payments", "against vanilla")
+    for label, runs in _all_runs(experiment):
+        alerts, value, cost = cost_estimates(runs, costs).values()
+        gap = cost_difference(runs, vanilla, costs)
+        is_other = runs is not vanilla and not math.isnan(gap.mean)
+        table.add_row(
+            label,
+            _with_interval(alerts, _whole),
+            *([_with_interval(value)] if has_amounts else []),
+            _with_interval(cost, _whole),
+            f"{gap.mean:+,.0f}, {p_words(gap.p_value)}" if is_other else "",
+        )
+    return table
+
+
+def _all_runs(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
+    """The runs over all test cases, with the names that tables show."""
+    for mode, (label, _) in _MODES.items():
+        if mode in experiment.modes and not mode.endswith("second_half"):
+            yield label, experiment.modes[mode]
+    yield from _baselines(experiment)
+
+
+def group_tables(experiment: "Experiment", mode: str = "offline_online") -> Group:
+    """How the groups of each field fared with one mode."""
+    tables = []
+    for name, groups in experiment.groups(mode).items():
+        table = _table(
+            f"By {name}: {_MODES[mode][0]}",
+            "* differs from all other groups by more than chance explains (Fisher's exact test, "
+            "Holm's correction over all groups)",
+        )
+        _add(table, "name", "group")
+        _add(table, "figure", "honest\npayments", "false declines, 95 %")
+        _add(table, "name", "")
+        _add(table, "figure", "fraud", "missed fraud, 95 %")
+        for group in groups:
+            table.add_row(
+                _cell(group.group),
+                str(group.honest),
+                _with_interval(group.false_decline_rate),
+                f"* {p_words(group.p_value)}" if group.stands_out else "",
+                str(group.fraud),
+                _with_interval(group.missed_fraud_rate),
+            )
+        tables.append(table)
+    return Group(*tables)
 
 
 def _unit_of_cost(runs: Sequence[Run]) -> str:
@@ -226,16 +323,22 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
             str(record.fires),
             _cell(f"{precision} [{_share(low)}, {_share(high)}]"),
             str(record.marginal),
-            _cell((record.last_hit or "-")[-12:]),
+            _cell(_end_of(record.last_hit or "-")),
         )
     return table
+
+
+def _end_of(row_id: str, width: int = 12) -> str:
+    """The end of a long id, where rows differ, marked as cut."""
+    return row_id if len(row_id) <= width else f"…{row_id[1 - width :]}"
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
     """Bullets with their counters and their backtest."""
     table = _table(
         title,
-        "helpful and harmful: outcomes where it fired; backtest: right of fired, before it acted",
+        "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
+        "backtest: right of fired, before it acted",
     )
     _add(table, "name", "id")
     _add(table, "text", "heuristic", min_width=30)

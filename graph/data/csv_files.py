@@ -1,11 +1,15 @@
-"""CSV files as people save them: rows by the names of their columns, every cell accounted for.
+"""Data files as people save them: their text, and the rows of a CSV by the names of its columns.
 
-Names are stripped and blank lines skipped. A row with too many cells is refused, and so are two
-columns of one name: no cell may end up in the wrong column. The caller knows what the cells mean.
+A text may be UTF-8, UTF-16 or Windows-1252, and packed by gzip. Names are stripped and blank lines
+skipped. A row with too many cells is refused, and so are two columns of one name: no cell may end
+up in the wrong column. The caller knows what the cells mean.
 """
 
 import csv
+import gzip
 import io
+import re
+import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
@@ -15,30 +19,78 @@ from typing import Final
 from acegraph.state import InvalidDataset
 
 _BLANK: Final = ' ,;|"\t\r\n'
+_GZIP: Final = b"\x1f\x8b"
+_SEPARATOR = re.compile(r"\s*\"?sep=(.)\"?[ ,;\t]*\r?\n")
+"""The first line by which Excel says what separates the columns."""
+_BINARY: Final = {
+    b"PAR1": "a Parquet file; write it as CSV, as pandas.read_parquet(FILE).to_csv(OUT)",
+    b"PK\x03\x04": "an Excel workbook or a zip archive; save the sheet as CSV, or unpack the file",
+    b"\xd0\xcf\x11\xe0": "an old Excel workbook; save the sheet as CSV",
+    b"SQLite format 3": "a SQLite database; write the table as CSV",
+    b"%PDF": "a PDF; get the table as CSV",
+}
+"""How files begin that are no text, and what to do with them."""
+_CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
 def read_text(file: Path) -> str:
     """The text of a data file, which may be a pipe."""
+    return read_encoded(file)[0]
+
+
+def read_encoded(file: Path) -> tuple[str, str]:
+    """The text of a data file, and the encoding that it was taken for."""
     try:
-        return file.read_text(encoding="utf-8-sig")
+        data = file.read_bytes()
+        if data.startswith(_GZIP):
+            data = gzip.decompress(data)
     except FileNotFoundError:
         raise InvalidDataset(f"{file}: no such file") from None
-    except UnicodeDecodeError:
-        raise InvalidDataset(f"{file}: not UTF-8 text; save it as UTF-8") from None
+    except (EOFError, zlib.error, gzip.BadGzipFile):
+        raise InvalidDataset(f"{file}: a damaged gzip file; pack it again") from None
     except OSError as error:
         raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
+    for opening, what in _BINARY.items():
+        if data.startswith(opening):
+            raise InvalidDataset(f"{file}: {what}")
+    for encoding in _encodings(data):
+        try:
+            text = data.decode(encoding)
+        except UnicodeDecodeError:
+            continue
+        if encoding == "utf-8-sig" or not _CONTROLS.search(text):
+            return text, encoding
+    raise InvalidDataset(f"{file}: not text of a known encoding; save it as UTF-8")
+
+
+def _encodings(data: bytes) -> list[str]:
+    """The encodings to try. Bytes that are UTF-8 are hardly ever anything else."""
+    if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
+        return ["utf-16"]
+    if b"\x00" in data[:2_000]:  # UTF-16 without its mark: every other byte of plain letters is 0
+        return ["utf-16-be" if data[:1] == b"\x00" else "utf-16-le"]
+    return ["utf-8-sig", "cp1252"]
+
+
+def find_delimiter(text: str) -> str:
+    """What separates the columns of a CSV: what Excel wrote, or the most frequent in the header."""
+    if said := _SEPARATOR.match(text):
+        return said[1]
+    header = next((line for line in io.StringIO(text) if line.strip(_BLANK)), "")
+    return max(",;\t|", key=header.count)
 
 
 def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a CSV, and its rows, each with the number of its line."""
-    header = next((line for line in io.StringIO(text) if line.strip(_BLANK)), "")
-    delimiter = max(",;\t|", key=header.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    said = _SEPARATOR.match(text)
+    table = io.StringIO(text[said.end() :] if said else text, newline="")
+    reader = csv.reader(table, delimiter=find_delimiter(text))
     try:
         names = _column_names(next(filter(_width, reader), []), file)
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
-    return names, _rows(((reader.line_num, cells) for cells in reader if cells), names, file)
+    above = 1 if said else 0
+    return names, _rows(((reader.line_num + above, row) for row in reader if row), names, file)
 
 
 def _rows(

@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import json
 import math
+import re
+import shlex
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+from difflib import get_close_matches
+from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, TypeVar, cast
 
-from acegraph.graph.data.csv_files import read_sheet, read_text
+from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
+from acegraph.graph.data.dates import Dates, find_dates
 from acegraph.graph.data.synthetic import Example
+from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.notation import is_nothing, written_number
@@ -20,6 +28,24 @@ if TYPE_CHECKING:
     from acegraph.state.run.schema import GivenTransaction
 
 _WORDS_OF_PROSE: Final = 4
+_ROWS_A_TICK: Final = 2_000
+_MAX_GROUPS: Final = 50
+_A_GROUP: Final = 5
+_OTHERS: Final = "*"
+_NO_PAYMENT: Final = frozenset(
+    "birth dob born expiry expiration expires valid opened opening since".split()
+)
+"""Dates of something else than the payment."""
+_START: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_ENCODINGS: Final = {"cp1252": "Windows-1252; save it as UTF-8 if letters look wrong"}
+_LABEL_NAMES: Final = (
+    "isfraud fraud fraudlabel fraudflag fraudind fraudulent fraudreported fraudbool label class "
+    "target answer outcome betrug istbetrug chargeback ischargeback y".split()
+)
+"""Usual names of the column of labels, folded."""
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Called with what is under way, how many rows are done, and how many there are."""
 
 
 class Item(TypedDict):
@@ -31,6 +57,73 @@ class Item(TypedDict):
     """The id that the row came with, else its place in the data set."""
     copy: NotRequired[int]
     """Only on a row that came without an id: 1 on the first row of its content, 2 on the second."""
+    time: NotRequired[str]
+    """When the case happened, in ISO 8601, where that is known."""
+    amount: NotRequired[float]
+    """The amount, where a column was named for it."""
+
+
+@dataclass(frozen=True)
+class FileLayout:
+    """Which columns of a file hold what, and how it is read."""
+
+    query: str | None = "query"
+    """The text of the transaction; None: all other columns together are its fields."""
+    answer: str = "answer"
+    positive: object = None
+    """The label that means fraud, if it is not one of the usual words."""
+    ids: str | None = "id"
+    drop: Sequence[str] = ()
+    """Columns that are kept out of the transaction."""
+    keep: Sequence[str] = ()
+    """Columns that rules may use although they have too many values, or look like a leak."""
+    time: str | None = None
+    """When a case happened: a date, or a number that counts seconds."""
+    amount: str | None = None
+    day_first: bool | None = None
+    """Which number of a date is the day, where no value settles it."""
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """The labelled rows of a file, and how the file was read."""
+
+    items: list[Item]
+    unlabelled: int
+    """How many rows have no label; they are left out."""
+    labels: dict[str, tuple[Verdict, int]]
+    """What each label was taken for, and how many rows have it."""
+    forms: dict[str, str]
+    """By column of dates, the form in which the file writes them."""
+    notes: list[str]
+    """What a person should know of the reading, in sentences."""
+    unread: list[str]
+    """Columns beside the text that is the transaction, and columns that were dropped."""
+    kept: tuple[str, ...] = ()
+    time: str | None = None
+    """The column that says when a case happened, where it is known."""
+
+    def without(self, names: Collection[str]) -> Dataset:
+        """The same rows without these fields; rows that are equal then are numbered as copies."""
+        if not names:
+            return self
+        items: list[Item] = []
+        copies: Counter[str] = Counter()
+        for item in self.items:
+            given, item = item["query"], {**item}
+            if isinstance(given, Mapping):
+                left = {name: value for name, value in given.items() if name not in names}
+                item["query"] = left
+                if not any(value is not None for value in left.values()):
+                    raise InvalidDataset(
+                        f"nothing to learn from is left without {', '.join(names)}"
+                    )
+            if "copy" in item:
+                digest = Transaction.of(item["query"]).digest()
+                copies[digest] += 1
+                item["copy"] = copies[digest]
+            items.append(item)
+        return replace(self, items=items, unread=[*self.unread, *names])
 
 
 def load_dataset(
@@ -40,36 +133,101 @@ def load_dataset(
     answer: str = "answer",
     positive: object = None,
     ids: str | None = "id",
+    drop: Sequence[str] = (),
+    keep: Sequence[str] = (),
+    time: str | None = None,
+    day_first: bool | None = None,
 ) -> list[Item]:
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
     `query` and `answer` name the keys or columns. With `query=None` all other columns together are
     the fields of the transaction; if only one of them describes it, in prose, that one is its text.
-    `positive` is the label that means fraud, if it is not one of the usual words.
+    `positive` is the label that means fraud, if it is not one of the usual words. `FileLayout`
+    says what the others mean. Rows without a label are left out.
     """
-    file = Path(path)
-    rows = list(_read_rows(file, answer))
+    layout = FileLayout(
+        query, answer, positive, ids, drop=drop, keep=keep, time=time, day_first=day_first
+    )
+    return read_dataset(path, layout).items
+
+
+def read_dataset(
+    path: str | Path,
+    layout: FileLayout = FileLayout(),  # noqa: B008
+    progress: Progress | None = None,
+) -> Dataset:
+    """Read a labelled set, and say how it was read."""
+    file, answer = Path(path), layout.answer
+    rows, notes, is_continental = _read_rows(file, answer, progress)
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
-    if query is None:
-        query = _prose_column([row for _, row in rows], answer)
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    _check_names(file, names, layout)
+    query = _prose_column(rows, answer) if layout.query is None else layout.query
+    columns = {
+        name: [row.get(name) for row in rows]
+        for name in names
+        if name not in (answer, query, *layout.drop)
+    }
+    forms: dict[str, str] = {}
+    for name, dates in _dates(file, columns, layout, is_continental).items():
+        forms[name] = dates.form
+        notes += [f"{name}: dates {dates.doubt}"] if dates.doubt else []
+        for row, value in zip(rows, dates.values, strict=True):
+            row[name] = value
+    for name in columns.keys() & set(layout.keep):
+        _group(rows, name)
+    time = layout.time or _only_time(rows, forms)
+    items, labels = _items(file, rows, replace(layout, query=query, time=time), progress)
+    beside = [] if query is None else [n for n in columns if n not in (layout.ids, time)]
+    return Dataset(
+        items=items,
+        unlabelled=len(rows) - len(items),
+        labels=labels,
+        forms=forms,
+        notes=notes,
+        unread=[*beside, *(name for name in layout.drop if name in names)],
+        kept=tuple(layout.keep),
+        time=time,
+    )
+
+
+def _items(
+    file: Path, rows: Sequence[Mapping[str, object]], layout: FileLayout, progress: Progress | None
+) -> tuple[list[Item], dict[str, tuple[Verdict, int]]]:
+    """The labelled rows as items, and what each label was taken for."""
+    query, answer, ids, hidden = layout.query, layout.answer, layout.ids, {*layout.drop}
+    hidden.add(answer)
     items: list[Item] = []
     copies: Counter[str] = Counter()
-    for number, row in rows:
+    labels: dict[str, tuple[Verdict, int]] = {}
+    for number, row in enumerate(_ticking(rows, "checking", len(rows), progress), start=1):
         where = f"{file}: row {number}"
-        label = _label(_need(row, answer, where), positive, answer, where)
-        fields = {name: value for name, value in row.items() if name != answer}
+        word = row.get(answer)
+        if _is_empty(word) or (word == "-" and layout.positive is None):
+            continue
+        label = _label(word, layout.positive, answer, where)
+        labels[str(word)] = (label, labels.get(str(word), (label, 0))[1] + 1)
+        fields = {name: value for name, value in row.items() if name not in hidden}
         given = fields if query is None else _need(row, query, where)
         try:
-            transaction = _checked(given)
+            transaction = Transaction.of(given)
         except InvalidInput as error:
             raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
         row_id = row.get(ids) if ids else None
-        items.append(_item(transaction, label, row_id, f"{file.stem}-{number}", copies))
-    if positive is not None and not any(item["answer"] == DECLINE for item in items):
-        labels = ", ".join(sorted({str(row[answer]) for _, row in rows})[:6])
-        raise InvalidDataset(f"{file}: no row has {positive!r} in {answer!r}; found {labels}")
-    return items
+        item = _item(transaction, given, label, row_id, f"{file.stem}-{number}", copies)
+        if layout.time and (time := time_of(row.get(layout.time))):
+            item["time"] = time
+        amount = row.get(layout.amount) if layout.amount else None
+        if isinstance(amount, int | float) and not isinstance(amount, bool):
+            item["amount"] = float(amount)
+        items.append(item)
+    if not items:
+        raise InvalidDataset(f"{file}: field {answer!r} is empty in all {len(rows)} rows")
+    if layout.positive is not None and not any(item["answer"] == DECLINE for item in items):
+        words = ", ".join(sorted(labels)[:6])
+        raise InvalidDataset(f"{file}: no row has {layout.positive!r} in {answer!r}; found {words}")
+    return items, labels
 
 
 def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
@@ -80,10 +238,14 @@ def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
         row = entry.item() if isinstance(entry, Example) else entry
         where = f"item {number}"
         label = _label(_need(row, "answer", where), None, "answer", where)
-        transaction = _checked(_need(row, "query", where))
-        item = _item(transaction, label, row.get("id"), str(number), copies)
+        given = _need(row, "query", where)
+        item = _item(Transaction.of(given), given, label, row.get("id"), str(number), copies)
         if isinstance(copy := row.get("copy"), int):  # it was an item before
             item["copy"] = copy
+        if isinstance(time := row.get("time"), str):
+            item["time"] = time
+        if isinstance(amount := row.get("amount"), float):
+            item["amount"] = amount
         items.append(item)
     return items
 
@@ -94,37 +256,92 @@ def row_name(item: Item) -> str:
 
 
 def _item(
-    query: GivenTransaction, answer: Verdict, row_id: object, place: str, copies: Counter[str]
+    transaction: Transaction,
+    given: object,
+    answer: Verdict,
+    row_id: object,
+    place: str,
+    copies: Counter[str],
 ) -> Item:
     """A row under its id; without one under its place, and numbered among its copies."""
+    query = given if isinstance(given, str | dict) else transaction.fields or transaction.text
     if row_id is not None:
         return {"query": query, "answer": answer, "id": str(row_id)}
-    digest = Transaction.of(query).digest()
+    digest = transaction.digest()
     copies[digest] += 1
     return {"query": query, "answer": answer, "id": place, "copy": copies[digest]}
 
 
-def _checked(given: object) -> GivenTransaction:
-    """A transaction as it was given; what is neither text nor a mapping of fields is refused."""
-    transaction = Transaction.of(given)
-    return given if isinstance(given, str | dict) else transaction.fields or transaction.text
+def time_of(value: object) -> str | None:
+    """The moment that a field states, in ISO 8601; a number counts seconds from some start."""
+    try:
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return (_START + timedelta(seconds=value)).isoformat()
+        return datetime.fromisoformat(value if isinstance(value, str) else "").isoformat()
+    except (ValueError, OverflowError):
+        return None
 
 
-def _read_rows(file: Path, answer: str) -> Iterator[tuple[int, Mapping[str, object]]]:
-    text = read_text(file)
-    if file.suffix.lower() in (".csv", ".tsv"):
+def _dates(
+    file: Path, columns: Mapping[str, list[Scalar]], layout: FileLayout, is_continental: bool
+) -> dict[str, Dates]:
+    try:
+        return find_dates(columns, day_first=layout.day_first, is_continental=is_continental)
+    except InvalidDataset as error:
+        raise InvalidDataset(f"{file}: {error}") from None
+
+
+def _only_time(rows: Sequence[Mapping[str, object]], dated: Iterable[str]) -> str | None:
+    """The one column of dates that no row lacks, if there is one only."""
+    named = [name for name in dated if not _NO_PAYMENT & set(words_of_name(name))]
+    complete = [name for name in named if all(time_of(row.get(name)) for row in rows)]
+    return complete[0] if len(complete) == 1 else None
+
+
+def _group(rows: Sequence[dict[str, Scalar]], name: str) -> None:
+    """Keep the frequent words of a column, so that it has groups; the others become one value.
+
+    No rule can name that value: it is no word.
+    """
+    counts = Counter(word for row in rows if isinstance(word := row.get(name), str))
+    if len(counts) <= _MAX_GROUPS:
+        return
+    frequent = {word for word, count in counts.most_common(_MAX_GROUPS) if count >= _A_GROUP}
+    for row in rows:
+        if isinstance(word := row.get(name), str) and word not in frequent:
+            row[name] = _OTHERS
+
+
+def _ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None) -> Iterator[T]:
+    """The rows, with word of how many are done."""
+    for number, row in enumerate(rows, start=1):
+        if progress and number % _ROWS_A_TICK == 0:
+            progress(what, number, total)
+        yield row
+    if progress:
+        progress(what, total, total)
+
+
+def _read_rows(
+    file: Path, answer: str, progress: Progress | None
+) -> tuple[list[dict[str, Scalar]], list[str], bool]:
+    """The rows, notes on the reading, and whether the file looks like one of Europe's continent."""
+    text, encoding = read_encoded(file)
+    notes = [f"{file}: read as {_ENCODINGS[encoding]}"] if encoding in _ENCODINGS else []
+    name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+    if name.suffix.lower() in (".csv", ".tsv"):
         rows = [
             # Labels may be + and -.
-            {k: "-" if (k, v.strip()) == (answer, "-") else _cell(v) for k, v in row.items()}
-            for _, row in read_sheet(file, text)[1]
+            {k: "-" if k == answer and v.strip() == "-" else _cell(v) for k, v in row.items()}
+            for _, row in _ticking(read_sheet(file, text)[1], "reading", text.count("\n"), progress)
         ]
         _blank_na(rows)
-        yield from enumerate(rows, start=1)
-        return
-    for number, entry in enumerate(_json_entries(file, text), start=1):
+        return rows, notes, find_delimiter(text) == ";"
+    entries = _json_entries(file, text)
+    for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise InvalidDataset(f"{file}: row {number} is not an object")
-        yield number, entry
+    return cast("list[dict[str, Scalar]]", entries), notes, False
 
 
 def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
@@ -155,13 +372,14 @@ def _json_entries(file: Path, text: str) -> list[object]:
     return list(entries[0]) if is_list else entries
 
 
+@lru_cache(maxsize=1 << 16)
 def _cell(text: str) -> Scalar:
     """The value of a CSV cell: a number (also as people write it), a flag, None, or text."""
     if is_nothing(text):
         return None
     word = text.strip()
-    if word.lower() in ("true", "false"):
-        return word.lower() == "true"
+    if (flag := word.lower()) in ("true", "false"):
+        return flag == "true"
     if "_" in word:  # Python would read 18_25 as a number
         return word
     try:
@@ -180,12 +398,13 @@ def _cell(text: str) -> Scalar:
 def _prose_column(rows: Sequence[Mapping[str, object]], answer: str) -> str | None:
     """The one column of sentences, if all other columns only name the rows."""
     columns = {name: [row.get(name) for row in rows] for name in rows[0] if name != answer}
-    prose = [name for name, values in columns.items() if _is_prose(values)]
+    prose = [name for name, values in columns.items() if is_prose(values)]
     others = [values for name, values in columns.items() if name not in prose]
     return prose[0] if len(prose) == 1 and all(map(_describes_nothing, others)) else None
 
 
-def _is_prose(values: Sequence[object]) -> bool:
+def is_prose(values: Sequence[object]) -> bool:
+    """Whether the values of a column are sentences, most of them different."""
     texts = [value for value in values if isinstance(value, str)]
     is_text = len(texts) > 0.9 * len(values) and len(set(texts)) > 0.5 * len(texts)
     return is_text and median(len(text.split()) for text in texts) >= _WORDS_OF_PROSE
@@ -197,9 +416,46 @@ def _describes_nothing(values: Sequence[object]) -> bool:
     return distinct <= 1 or distinct == len(values)
 
 
+def _check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
+    """Refuse a name that no column has, with a guess at the one that was meant."""
+    wanted = {"--label": layout.answer, "--text": layout.query, "--time": layout.time}
+    others = [("--amount", layout.amount), *(("--keep", name) for name in layout.keep)]
+    if layout.ids != "id":
+        others.append(("--id", layout.ids))
+    for option, name in (*wanted.items(), *others, *(("--drop", name) for name in layout.drop)):
+        if name is not None and name not in names:
+            guess = guess_column(name, names, is_label=option == "--label")
+            hint = f"did you mean {guess!r}? ({option} {shlex.quote(guess)})" if guess else ""
+            hint = hint or "say which one to take (--label, --text)"
+            raise InvalidDataset(
+                f"{file}: row 1: field {name!r} is missing; it has {', '.join(names)}; {hint}"
+            )
+
+
+def guess_column(name: str, names: Sequence[str], *, is_label: bool) -> str | None:
+    """The column that was probably meant: one of almost that name, or one named like a label.
+
+    >>> guess_column("answer", ["Time", "Amount", "Class"], is_label=True)
+    'Class'
+    """
+    by_fold = {re.sub(r"[\W_]+", "", other).casefold(): other for other in reversed(names)}
+    fold = re.sub(r"[\W_]+", "", name).casefold()
+    if close := get_close_matches(fold, by_fold, n=1, cutoff=0.8):
+        return by_fold[close[0]]
+    return (
+        next((by_fold[word] for word in _LABEL_NAMES if word in by_fold), None)
+        if is_label
+        else None
+    )
+
+
+def _is_empty(value: object) -> bool:
+    return value is None or value == "" or value != value  # NaN is not even itself
+
+
 def _need(row: Mapping[str, object], name: str, where: str) -> object:
     value = row.get(name)
-    if value is not None and value != "" and value == value:  # NaN is not even itself
+    if not _is_empty(value):
         return value
     if name in row:
         raise InvalidDataset(f"{where}: field {name!r} is empty")
@@ -215,7 +471,9 @@ def _label(value: object, positive: object, name: str, where: str) -> Verdict:
     try:
         return parse_verdict(value)
     except InvalidInput as error:
-        raise InvalidDataset(f"{where}, field {name!r}: {error}") from None
+        raise InvalidDataset(
+            f"{where}, field {name!r}: {error}; --positive WORD names the label that means fraud"
+        ) from None
 
 
 def _label_value(label: object) -> object:

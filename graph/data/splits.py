@@ -7,10 +7,11 @@ learning achieves with bad labels. It does not train: graph/training does.
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from typing import cast
 
 import numpy as np
 
-from acegraph.graph.data.files import Item
+from acegraph.graph.data.files import Item, time_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction, other
 from acegraph.state.values.notation import written
@@ -103,13 +104,33 @@ def temporal_splits(
         yield Split(ordered[start : start + train], ordered[start + train : start + train + test])
 
 
+def mature_rows(items: Sequence[Item], days: float, time: str | None) -> list[Item]:
+    """The rows without the honest ones of the last so many days before the newest row.
+
+    A fraud is known for certain; that there is none is known when no chargeback can come any more.
+    """
+    moments = moments_of(items, time)
+    last = max(moments, default=0.0) - days
+    return [
+        item
+        for item, moment in zip(items, moments, strict=True)
+        if item["answer"] == DECLINE or moment <= last
+    ]
+
+
 def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
-    """When each case happened, in days; without a name the one field that holds dates is taken."""
+    """When each case happened, in days; without a name the one field that holds dates is taken.
+
+    A field that is named may also hold numbers, which count seconds.
+    """
+    if all("time" in item for item in items) and time is None:
+        return [cast("float", _days(item["time"])) for item in items]
     rows = [Transaction.of(item["query"]).fields for item in items]
     names = [time] if time else list(dict.fromkeys(name for row in rows[:1] for name in row))
     dated: dict[str, list[float]] = {}
     for name in names:
-        days = [_days(row.get(name)) for row in rows]
+        values = [row.get(name) for row in rows]
+        days = [_days(time_of(value) if time else value) for value in values]
         complete = [day for day in days if day is not None]
         if len(complete) == len(rows):
             dated[name] = complete
@@ -118,7 +139,9 @@ def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
     if dated:
         raise InvalidDataset(f"{' and '.join(dated)} hold dates: say which is the time by --time")
     wanted = f"field {time!r} to hold" if time else "a field with"
-    raise InvalidDataset(f"time order wants {wanted} a date (ISO 8601) in every row: see --time")
+    raise InvalidDataset(
+        f"time order wants {wanted} a date, or a number of seconds, in every row: see --time"
+    )
 
 
 def _days(value: Scalar) -> float | None:

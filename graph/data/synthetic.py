@@ -5,18 +5,24 @@ fraud leaves no trace and some honest transactions look like fraud, so nobody ca
 the best possible decision is known (`Example.best_decision`). No single field gives a label away.
 """
 
+import csv
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
+from pathlib import Path
 from typing import Final, TypedDict
 
 import numpy as np
 
-from acegraph.state import APPROVE, DECLINE, Verdict
+from acegraph.state import APPROVE, DECLINE, InvalidSettings, Verdict
 
 NATURAL_FRAUD_RATE: Final = 0.02
 """The share of fraud in the natural variant; in the balanced variant it is one half."""
 _POPULATION_FRAUD_RATE: Final = 0.0515
 """The share of fraud among the transactions that `_draw` gives; a variant picks from these."""
+_SAMPLE_START: Final = datetime(2025, 1, 6)
+_SAMPLE_DAYS: Final = 182
 _FRAUD_IF_CAUSE: Final = 0.90
 _FRAUD_IF_NONE: Final = 0.004
 _CATEGORIES: Final = {
@@ -97,6 +103,34 @@ def generate_transactions(
         Example(f"g{seed}-{i}", _describe(drawn[j][0], rng), drawn[j][0], drawn[k][1], drawn[j][2])
         for i, (j, k) in enumerate(zip(order, labelled_as, strict=True))
     ]
+
+
+def write_sample(path: Path, rows: int, *, seed: int = 0, fraud_rate: float = 0.5) -> None:
+    """Write generated transactions as a CSV with ids, customers and times in order.
+
+    A file that exists is refused. The times tell the hour; about eight rows are of one customer.
+    """
+    examples = generate_transactions(rows, seed=seed, fraud_rate=fraud_rate)
+    rng = np.random.default_rng([seed, 21])
+    days = np.sort(rng.integers(0, _SAMPLE_DAYS, rows))
+    moments = [
+        _SAMPLE_START + timedelta(days=int(day), hours=e.fields["hour"], minutes=float(minute))
+        for day, e, minute in zip(days, examples, rng.integers(0, 60, rows), strict=True)
+    ]
+    customers = rng.integers(1, max(2, rows // 8), rows)
+    ordered = sorted(zip(moments, examples, customers, strict=True), key=lambda row: row[0])
+    try:
+        with path.open("x", newline="", encoding="utf-8") as file:
+            names = [name for name in CardPayment.__annotations__ if name != "hour"]
+            writer = csv.writer(file)
+            writer.writerow(["id", "time", "customer", *names, "is_fraud"])
+            for number, (moment, example, customer) in enumerate(ordered, start=1):
+                fields: Mapping[str, object] = {**example.fields}
+                values = [fields[name] for name in names]
+                is_fraud = int(example.answer == DECLINE)
+                writer.writerow([f"p{number}", moment, f"C-{customer:05}", *values, is_fraud])
+    except FileExistsError:
+        raise InvalidSettings(f"{path} exists; choose another name") from None
 
 
 def _best(chance: float, fraud_rate: float) -> Verdict:

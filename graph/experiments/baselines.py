@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
-from acegraph.nodes.evidence.learnable_fields import learnable_fields
+from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,
@@ -40,8 +40,8 @@ def check_baselines() -> None:
     """Refuse, before any work is done, to go on without scikit-learn."""
     if find_spec("sklearn") is None:
         raise InvalidSettings(
-            "the rivals need scikit-learn, the extra `report`: pip install '.[report]' (compare "
-            "does without by --no-baselines)"
+            "the rivals need scikit-learn, the extra `report`: pip install "
+            "'acegraph[report]' (compare does without by --no-baselines)"
         )
 
 

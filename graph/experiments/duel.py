@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from acegraph.graph.build import Collaborators
 from acegraph.graph.data.files import as_items
-from acegraph.graph.metrics.costs import CostMatrix
 from acegraph.graph.metrics.intervals import Estimate
 from acegraph.graph.metrics.paired import PairedTest, mcnemar
 from acegraph.graph.metrics.rates import accuracy
@@ -30,6 +29,7 @@ from acegraph.state import (
     Transaction,
 )
 from acegraph.state.ledger.lookups import challenged_decisions
+from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -96,8 +96,9 @@ class Duel:
         decided = self.champion.is_decided & self.challenger.is_decided
         fraud = (np.array(self.champion.truths) == DECLINE)[decided]
         champion, challenger = (
-            self.costs.shares(fraud, (np.array(run.decisions) == DECLINE)[decided])
-            * self.stakes[decided]
+            self.costs.of(
+                fraud, (np.array(run.decisions) == DECLINE)[decided], self.stakes[decided]
+            )
             for run in (self.champion, self.challenger)
         )
         gap = challenger - champion

@@ -5,6 +5,7 @@ It gathers runs and computes figures. The tables are in cli/tables.py, the pictu
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from typing import Final
 
 import numpy as np
 
@@ -15,10 +16,12 @@ from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.experiments.delayed_labels import decide_delayed
-from acegraph.graph.metrics.costs import CostMatrix, money
-from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers
+from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
+from acegraph.graph.metrics.costs import money
+from acegraph.graph.metrics.groups import GroupRates, personal_fields, rates_by_group
+from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers, share_of_rows
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
-from acegraph.graph.metrics.rates import accuracy
+from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import Progress, TrainingPipeline, TrainingReport
 from acegraph.nodes.curator.curator import Curator
@@ -27,7 +30,19 @@ from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, Transaction
+from acegraph.state import (
+    DECLINE,
+    AceContext,
+    Bullet,
+    BulletPlaybook,
+    InvalidSettings,
+    Scalar,
+    Transaction,
+)
+from acegraph.state.run.costs import CostMatrix
+
+RARE_FRAUD: Final = 0.2
+"""Below this share of fraud, accuracy says little: approving everything has a high one."""
 
 
 @dataclass(frozen=True)
@@ -42,6 +57,8 @@ class Plan:
     time: str | None = None
     """The field that says when a case happened; without a name it is looked for."""
     costs: CostMatrix = field(default_factory=CostMatrix)
+    by: tuple[str, ...] = ()
+    """Fields by whose groups false declines are reported."""
 
     def prepared(self, split: Split | tuple[list[Item], list[Item]], seed: int) -> Split:
         """The split as the experiment uses it: no duplicates, labels changed, in order of time."""
@@ -71,6 +88,12 @@ class Experiment:
     copies: int = 0
     """Test rows of all seeds that stayed although a training row is the same."""
     plan: Plan = field(default_factory=Plan)
+    data: str = ""
+    """The name of the data, for pictures."""
+    group_values: dict[str, list[list[Scalar | None]]] = field(default_factory=dict)
+    """The values of each field of `plan.by`, by seed and test case."""
+    groups_suggested: list[str] = field(default_factory=list)
+    """Other fields of the test cases that `plan.by` might name."""
 
     @property
     def learned(self) -> bool:
@@ -83,9 +106,27 @@ class Experiment:
         truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
         return float(np.mean(np.array(truths) == DECLINE))
 
-    def add_seed(self, modes: dict[str, Run], baselines: dict[str, Run], test: list[Item]) -> None:
+    @property
+    def counts_money(self) -> bool:
+        """Whether ranking and money say more than accuracy: fraud is rare, or prices were given."""
+        return self.fraud_rate < RARE_FRAUD or self.plan.costs != CostMatrix()
+
+    def add_test(self, test: list[Item]) -> list[float | None]:
+        """Note the groups of one more seed's test cases, and give their amounts."""
+        rows = [read_fields(Transaction.of(item["query"])) for item in test]
+        names = dict.fromkeys(name for row in rows for name in row)
+        for name in self.plan.by:
+            if name not in names:
+                known = ", ".join(sorted(names)) or "none"
+                raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
+            self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
+        self.groups_suggested = [n for n in personal_fields(names) if n not in self.plan.by]
+        return [i.get("amount") or amount_of(row) for i, row in zip(test, rows, strict=True)]
+
+    def add_seed(
+        self, modes: dict[str, Run], baselines: dict[str, Run], amounts: list[float | None]
+    ) -> None:
         """Add the runs of one more seed on its test cases."""
-        amounts = [amount_of(read_fields(Transaction.of(item["query"]))) for item in test]
         for runs, gathered in ((modes, self.modes), (baselines, self.baselines)):
             for name, run in runs.items():
                 run.amounts = amounts
@@ -118,22 +159,41 @@ class Experiment:
             "plan": asdict(self.plan),
             "modes": {name: self._mode_json(name, runs) for name, runs in self.modes.items()},
             "challengers": {name: self._figures(runs) for name, runs in self.baselines.items()},
+            "groups": {
+                name: {field: [group.to_json() for group in groups] for field, groups in by.items()}
+                for name in self.modes | self.baselines
+                if (by := self.groups(name))
+            },
+            "groups_suggested": self.groups_suggested,
             "bullets": [
                 {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
             ],
         }
 
+    def groups(self, name: str) -> dict[str, list[GroupRates]]:
+        """How the groups of each field of `plan.by` fared with a mode or a baseline."""
+        runs = (self.modes | self.baselines)[name]
+        half = name.endswith("second_half")  # its cases are not all test cases
+        return {} if half else rates_by_group(runs, self.group_values)
+
     def _mode_json(self, name: str, runs: list[Run]) -> dict[str, object]:
         vanilla = self.vanilla_beside(name)
         gain = paired_difference(runs, vanilla).to_json()
-        paired = {**asdict(mcnemar(runs, vanilla)), "balanced_accuracy": gain}
+        paired = {
+            **asdict(mcnemar(runs, vanilla)),
+            "p_value": gain["p_value"],
+            "balanced_accuracy": gain,
+            "cost_per_1000": cost_difference(runs, vanilla, self.plan.costs).to_json(),
+        }
         return {**self._figures(runs), "against_vanilla": paired}
 
     def _figures(self, runs: list[Run]) -> dict[str, object]:
         undecided = float(np.mean([run.undecided_rate for run in runs]))
         in_money = asdict(money(runs, self.plan.costs))
+        with_interval = estimates(runs) | cost_estimates(runs, self.plan.costs)
+        del in_money["value_caught"]  # it has an interval
         return {
-            **{name: estimate.to_json() for name, estimate in estimates(runs).items()},
+            **{name: estimate.to_json() for name, estimate in with_interval.items()},
             "undecided_rate": round(undecided, 4),
             "wilson": _wilson(runs),
             **{name: None if x is None else rounded(x) for name, x in in_money.items()},
@@ -157,6 +217,7 @@ def run_experiment(
         split.check_labels()
         experiment.duplicates += split.duplicates
         experiment.copies += split.copies
+        amounts = experiment.add_test(split.test)
         settings = context.with_changes(seed=seed)
         curator, reflector = Curator(gate=plan.gate), Reflector(gate=plan.gate)
         learners: Collaborators = {"curator": curator, "reflector": reflector}
@@ -169,7 +230,7 @@ def run_experiment(
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
         by_baseline = run_baselines(split.train, split.test, seed) if baselines else {}
-        experiment.add_seed(by_mode, by_baseline, split.test)
+        experiment.add_seed(by_mode, by_baseline, amounts)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = report_bullets(experiment.bullets, split.test)
     experiment.add_second_half()
@@ -202,7 +263,7 @@ def run_demonstration(
     progress: Callable[[int], Progress] | None = None,
     concurrency: int = 1,
 ) -> tuple[Experiment, float | None]:
-    """An experiment on generated transactions, and the best accuracy that can be attained on them.
+    """An experiment on generated transactions, and the best balanced accuracy attainable on them.
 
     The best decisions follow the causes by which the labels were generated; shuffled labels have no
     cause, so their best accuracy is None.
@@ -216,6 +277,7 @@ def run_demonstration(
     ]
     splits = [Split(as_items(past), as_items(stream)) for past, stream in worlds]
     experiment = run_experiment(splits, context=context, progress=progress, concurrency=concurrency)
+    experiment.data = "generated payments"
     if shuffle_labels:
         return experiment, None
     best = [
@@ -229,7 +291,7 @@ def run_demonstration(
         for (_, stream), run in zip(worlds, experiment.modes["vanilla"], strict=True)
     ]
     experiment.baselines["best_attainable"] = best
-    return experiment, float(np.mean([accuracy(run) for run in best]))
+    return experiment, float(np.mean([balanced_accuracy(run) for run in best]))
 
 
 def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
@@ -237,7 +299,7 @@ def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
 
     A row that several seeds tested counts once, by its mean.
     """
-    rows, size = row_numbers(runs)
+    rows = row_numbers(runs)[0]
     decided = np.concatenate([r[run.is_decided] for r, run in zip(rows, runs, strict=True)])
     fraud = np.concatenate([run.fraud for run in runs])
     declined = np.concatenate([run.declined for run in runs])
@@ -248,9 +310,6 @@ def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
     }
     intervals = {}
     for name, (counted, relevant) in counts.items():
-        times = np.bincount(decided, relevant, minlength=size)
-        tested = times > 0
-        share = (np.bincount(decided, counted, minlength=size)[tested] / times[tested]).sum()
-        low, high = wilson_interval(float(share), int(tested.sum()))
+        low, high = wilson_interval(*share_of_rows(decided, counted, relevant))
         intervals[name] = {"low": round(low, 4), "high": round(high, 4)}
     return intervals

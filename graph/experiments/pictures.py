@@ -10,13 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
+from acegraph.graph.metrics.cost_figures import cost_curve
 from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
-from acegraph.graph.metrics.rates import rolling_accuracy
+from acegraph.graph.metrics.rates import rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.state import Bullet, InvalidSettings
+from acegraph.state import DECLINE, Bullet, InvalidSettings
 from acegraph.state.database.places import private_folder
+from acegraph.state.values.times import now
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -35,10 +38,11 @@ _BASELINES: Final = {
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
 }
 """Label, colour and line of each baseline."""
+_STYLES: Final = {**{name: (*style, "-") for name, style in _MODES.items()}, **_BASELINES}
 _WINDOW: Final = 100
 """Cases over which accuracy along the stream is averaged."""
-_STEADY: Final = 5
-"""Points of the reliability curve with fewer cases are not joined to others."""
+_BEYOND: Final = 1.02
+"""A threshold that no risk score reaches."""
 _WIDTH: Final = 60
 """Characters in a line of a bullet's text."""
 
@@ -51,51 +55,95 @@ def check_picture(path: Path) -> None:
     private_folder(path.parent)
 
 
+def caption_of(experiment: Experiment) -> str:
+    """What a picture of an experiment shows: the data, its rows, and the day."""
+    vanilla, training = experiment.modes["vanilla"], experiment.training
+    train = sum(report.cases for report in training) / max(len(training), 1)
+    test = sum(len(run.truths) for run in vanilla) / max(len(vanilla), 1)
+    seeds = f" in each of {len(vanilla)} seeds" if len(vanilla) > 1 else ""
+    rows = f"{train:,.0f} training and {test:,.0f} test rows{seeds}"
+    return f"{experiment.data or 'labelled cases'}: {rows}; {now()[:10]}"
+
+
 def draw_learning_curves(
-    modes: Mapping[str, Sequence[Run]], path: Path | None = None, *, best: float | None = None
+    modes: Mapping[str, Sequence[Run]],
+    path: Path | None = None,
+    *,
+    best: float | None = None,
+    caption: str = "",
 ) -> "Figure":
-    """Accuracy along the stream, one line per mode, and the best accuracy that can be attained."""
+    """What each mode brings along the stream.
+
+    Where fraud is common: balanced accuracy, and the best one that can be attained. Where it is
+    rare a window holds next to none: frauds caught and honest payments declined so far.
+    """
+    shown = {name: modes[name] for name in _MODES if any(len(r.fraud) for r in modes.get(name, ()))}
+    seeds = max((len(runs) for runs in modes.values()), default=0)
+    title = f"What the playbook brings{f' (mean of {seeds} seeds)' if seeds > 1 else ''}"
+    truths = np.array([truth for runs in shown.values() for run in runs for truth in run.truths])
+    if len(truths) and np.mean(truths == DECLINE) < RARE_FRAUD:
+        figure = _draw_counts_so_far(shown, title)
+    else:
+        figure = _draw_balanced_accuracy(shown, title, best)
+    return _finished(figure, path, caption)
+
+
+def _draw_balanced_accuracy(
+    modes: Mapping[str, Sequence[Run]], title: str, best: float | None
+) -> "Figure":
     figure, axes = _canvas((9, 5))
     lowest = 0.4
-    for name, (label, colour) in _MODES.items():
-        curve = _curve(modes.get(name, ()))
-        if not len(curve):
-            continue
+    for name, runs in modes.items():
+        curve = rolling_balanced_accuracy(runs, _WINDOW)
         start = min(_WINDOW, len(curve)) - 1  # before this case the window is not full
-        axes.plot(
-            range(start + 1, len(curve) + 1),
-            curve[start:],
-            label=label,
-            color=colour,
-            linewidth=5 if name == "offline" else 2,  # the line of another mode may lie right on it
-            alpha=0.45 if name == "offline" else 1.0,
-        )
-        lowest = min(lowest, float(curve[start:].min()) - 0.03)
+        _plot(axes, np.arange(start + 1, len(curve) + 1), curve[start:], name)
+        lowest = min(lowest, float(np.nanmin(curve[start:], initial=1)) - 0.03)
     if best is not None:
         axes.axhline(best, color="black", linestyle=":", linewidth=1.2)
         place = axes.get_yaxis_transform()
         axes.text(0.01, best + 0.008, "best attainable", transform=place, fontsize=9)
-    seeds = max((len(runs) for runs in modes.values()), default=0)
-    mean = f" (mean of {seeds} seeds)" if seeds > 1 else ""
     axes.set(
         xlabel="transaction of the held-out stream",
-        ylabel=f"accuracy, last {_WINDOW} transactions",
-        title=f"What the playbook brings{mean}",
+        ylabel=f"balanced accuracy, last {_WINDOW} transactions",
+        title=title,
         ylim=(max(lowest, 0.0), 1.01),
     )
     axes.grid(alpha=0.25)
     _add_legend(axes, loc="best", frameon=False)
-    return _finished(figure, path)
+    return figure
 
 
-def _curve(runs: Sequence[Run]) -> Scores:
-    """Accuracy along the stream; empty if nothing was decided."""
-    if not any(len(run.fraud) for run in runs):
-        return np.empty(0)
-    return rolling_accuracy(runs, _WINDOW)
+def _draw_counts_so_far(modes: Mapping[str, Sequence[Run]], title: str) -> "Figure":
+    figure = _blank((9, 6.5))
+    above, below = figure.subplots(2, sharex=True)
+    length = min(len(run.truths) for runs in modes.values() for run in runs)
+    cases = np.arange(1, length + 1)
+    for name, runs in modes.items():
+        fraud = np.array([run.truths[:length] for run in runs]) == DECLINE
+        declined = np.array([run.decisions[:length] for run in runs]) == DECLINE
+        for axes, counted in ((above, fraud & declined), (below, ~fraud & declined)):
+            _plot(axes, cases, np.cumsum(counted.mean(axis=0)), name)
+        all_fraud = np.cumsum(fraud.mean(axis=0))  # the same in every mode
+    above.plot(cases, all_fraud, ":", color="black", linewidth=1.2, label="all fraud")
+    above.set(ylabel="frauds caught so far", ylim=(0, None), title=title)
+    below.set(ylabel="honest payments declined so far", ylim=(0, None))
+    below.set_xlabel("transaction of the held-out stream")
+    for axes in (above, below):
+        axes.grid(alpha=0.25)
+    _add_legend(above, loc="upper left", frameon=False)
+    return figure
 
 
-def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> "Figure":
+def _plot(axes: "Axes", cases: NDArray[np.int_], figures: Scores, mode: str) -> None:
+    """Draw the line of a mode; one that others may lie on is wide and pale."""
+    label, colour = _MODES[mode]
+    width, alpha = (5, 0.45) if mode in ("vanilla", "offline") else (2, 1.0)
+    axes.plot(cases, figures, label=label, color=colour, linewidth=width, alpha=alpha)
+
+
+def draw_bullets(
+    bullets: Sequence[Bullet], path: Path | None = None, *, caption: str = ""
+) -> "Figure":
     """The backtest of every bullet: precision with its interval, and on how many cases it fired.
 
     Bullets without these figures are left out.
@@ -111,11 +159,11 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> "Figure
         colour = "#c0392b" if bullet.verdict == "DECLINE" else "#2e86c1"
         faded = 0.35 if bullet.status == "retired" else 1.0
         axes.plot([e["precision_low"], e["precision_high"]], [row, row], color=colour, alpha=faded)
-        axes.plot(e["precision"], row, "o", color=colour, alpha=faded, clip_on=False)
+        axes.plot(e["precision"], row, "o", color=colour, alpha=faded)
         axes.annotate(
             f"n = {e['fires']}",
-            (1, row),
-            (8, 0),
+            (1.02, row),
+            (6, 0),
             textcoords="offset points",
             va="center",
             fontsize=8,
@@ -123,11 +171,12 @@ def draw_bullets(bullets: Sequence[Bullet], path: Path | None = None) -> "Figure
         )
     axes.set_yticks(rows, labels, fontsize=8, parse_math=False)  # a $ is a dollar
     axes.set(ylim=(total, 0))  # the first bullet on top
-    axes.set(xlim=(0, 1), xlabel="precision on the labelled cases, 95 % interval")
-    figure.suptitle("How often each bullet was right")  # long texts leave the axes little width
-    axes.set_title("red: DECLINE, blue: APPROVE, faded: retired", fontsize=9, loc="right")
+    axes.set(xlim=(-0.02, 1.02), xlabel="precision on the labelled cases, 95 % interval")
+    # Long texts leave the axes little width: the title may reach to the left of them.
+    title = "How often each bullet was right\n"
+    axes.set_title(f"{title}red: DECLINE, blue: APPROVE, faded: retired", fontsize=10, loc="right")
     axes.grid(axis="x", alpha=0.25)
-    return _finished(figure, path)
+    return _finished(figure, path, caption)
 
 
 def _has_backtest(bullet: Bullet) -> bool:
@@ -138,9 +187,8 @@ def _has_backtest(bullet: Bullet) -> bool:
 
 def draw_precision_recall(experiment: Experiment, path: Path | None = None) -> "Figure":
     """Precision against recall of every mode and baseline, over all seeds together."""
-    figure, axes = _canvas((7, 5.5))
-    styles = {**{name: (*style, "-") for name, style in _MODES.items()}, **_BASELINES}
-    for name, (label, colour, line) in styles.items():
+    figure, axes = _canvas((9, 5.5))
+    for name, (label, colour, line) in _STYLES.items():
         fraud, scores = _pooled((experiment.modes | experiment.baselines).get(name, ()))
         if fraud.any():  # else there is no recall
             recall, precision = precision_recall(fraud, scores)
@@ -154,36 +202,69 @@ def draw_precision_recall(experiment: Experiment, path: Path | None = None) -> "
     axes.set(xlim=(0, 1.005), ylim=(0, 1.02), xlabel="share of fraud caught (recall)")
     axes.set(ylabel="share of declines that are fraud (precision)", title="Precision and recall")
     axes.grid(alpha=0.25)
-    _add_legend(axes, loc="lower left", framealpha=0.9, edgecolor="none", fontsize=9)
-    return _finished(figure, path)
+    _add_legend_outside(figure)
+    return _finished(figure, path, caption_of(experiment))
 
 
 def draw_reliability(experiment: Experiment, path: Path | None = None) -> "Figure":
     """The risk score of each mode against the share of fraud among the cases with that score."""
-    figure, axes = _canvas((6, 5.5))
+    figure, axes = _canvas((8.5, 5.5))
     axes.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1)
     for name, (label, colour) in _MODES.items():
-        fraud, scores = _pooled(experiment.modes.get(name, ()))
-        if fraud.all() or not fraud.any():  # the figures weigh both labels the same
-            continue
-        bins = reliability(fraud, scores)
-        steady = [b for b in bins if b.cases >= _STEADY]
-        axes.plot([b.risk for b in steady], [b.fraud for b in steady], color=colour, alpha=0.6)
-        sizes = [8 + 120 * b.cases / sum(b.cases for b in bins) for b in bins]
-        axes.scatter([b.risk for b in bins], [b.fraud for b in bins], sizes, colour, label=label)
-    axes.set(xlim=(0, 1), ylim=(0, 1), xlabel="risk score", ylabel="share of fraud (weighted)")
+        bins = reliability(*_pooled(experiment.modes.get(name, ())))
+        if bins:
+            risks, shares = [b.risk for b in bins], np.array([b.fraud for b in bins])
+            spread = [shares - [b.low for b in bins], [b.high for b in bins] - shares]
+            axes.errorbar(
+                risks, shares, spread, color=colour, elinewidth=1, marker="o", label=label
+            )
+    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02), xlabel="risk score, mean of a group of cases")
+    axes.set(ylabel="share of fraud in the group, 95 % interval,\nif half of all cases were fraud")
     axes.set_title("Can the risk score be taken at its word?")
     axes.grid(alpha=0.25)
-    _add_legend(axes, loc="upper left", frameon=False, fontsize=9)
-    return _finished(figure, path)
+    _add_legend_outside(figure)
+    return _finished(figure, path, caption_of(experiment))
+
+
+def draw_cost_curve(experiment: Experiment, path: Path | None = None) -> "Figure":
+    """What 1,000 payments cost if all with at least some risk score are declined."""
+    figure, axes = _canvas((9, 5.5))
+    approving = lowest = highest = 0.0
+    for name, (label, colour, line) in _STYLES.items():
+        runs = (experiment.modes | experiment.baselines).get(name, ())
+        if not any(len(run.fraud) for run in runs):
+            continue
+        thresholds, costs = cost_curve(runs, experiment.plan.costs)
+        thresholds[0] = _BEYOND  # all is approved
+        axes.step(thresholds, costs, line, where="post", label=label, color=colour)
+        cheapest = int(np.argmin(costs))
+        axes.plot(thresholds[cheapest], costs[cheapest], "o", color=colour)
+        approving, lowest = float(costs[0]), min(lowest, float(costs[cheapest]))
+        highest = max(highest, float(costs.max()))
+    if axes.lines:
+        # Declining nearly everything costs most: what is worth looking at is below that.
+        axes.set_ylim(lowest, min(1.6 * approving, 1.05 * highest) or None)
+        axes.yaxis.set_major_formatter("{x:,.0f}")
+        axes.axhline(
+            approving, color="black", linestyle=":", linewidth=1, label="approve everything"
+        )
+    axes.set(
+        xlim=(-0.02, _BEYOND), xlabel="decline from this risk score on (dot: where it costs least)"
+    )
+    axes.set(ylabel="cost per 1,000 payments", title="What a threshold costs")
+    axes.grid(alpha=0.25)
+    _add_legend_outside(figure)
+    return _finished(figure, path, caption_of(experiment))
 
 
 def draw_all(experiment: Experiment, folder: Path) -> None:
     """Write every picture of an experiment into one folder."""
-    draw_learning_curves(experiment.modes, folder / "learning_curves.png")
-    draw_bullets(experiment.bullets, folder / "bullets.png")
+    caption = caption_of(experiment)
+    draw_learning_curves(experiment.modes, folder / "learning_curves.png", caption=caption)
+    draw_bullets(experiment.bullets, folder / "bullets.png", caption=caption)
     draw_precision_recall(experiment, folder / "precision_recall.png")
     draw_reliability(experiment, folder / "reliability.png")
+    draw_cost_curve(experiment, folder / "cost_curve.png")
 
 
 def _pooled(runs: Sequence[Run]) -> tuple[Labels, Scores]:
@@ -198,18 +279,30 @@ def _add_legend(axes: "Axes", **looks: str | float | bool) -> None:
         axes.legend(**looks)
 
 
-def _canvas(size: tuple[float, float]) -> "tuple[Figure, Axes]":
+def _add_legend_outside(figure: "Figure") -> None:
+    """Add a legend beside the axes, where it covers no curve."""
+    if figure.axes[0].get_legend_handles_labels()[0]:
+        figure.legend(loc="outside right upper", frameon=False, fontsize=9)
+
+
+def _blank(size: tuple[float, float]) -> "Figure":
     try:
         from matplotlib.figure import Figure
     except ImportError:
         raise InvalidSettings(
-            "pictures need matplotlib, the extra `report`: pip install '.[report]'"
+            "pictures need matplotlib, the extra `report`: pip install 'acegraph[report]'"
         ) from None
-    figure = Figure(figsize=size, layout="constrained")
+    return Figure(figsize=size, layout="constrained")
+
+
+def _canvas(size: tuple[float, float]) -> "tuple[Figure, Axes]":
+    figure = _blank(size)
     return figure, figure.subplots()
 
 
-def _finished(figure: "Figure", path: Path | None) -> "Figure":
+def _finished(figure: "Figure", path: Path | None, caption: str = "") -> "Figure":
+    if caption:
+        figure.supxlabel(caption, x=0.01, ha="left", fontsize=8, color="#555555", parse_math=False)
     if path is not None:
         private_folder(path.parent)
         with warnings.catch_warnings():

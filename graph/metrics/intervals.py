@@ -12,7 +12,7 @@ from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, is_void
 from acegraph.graph.metrics.run import Run
 
 _BOOTSTRAPS: Final = 2000
-_RANKING_BOOTSTRAPS: Final = 100
+_RANKING_BOOTSTRAPS: Final = 200
 _AT_ONCE: Final = 1_000_000
 """How many weights are drawn at a time, so that memory stays small."""
 
@@ -44,16 +44,16 @@ def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None =
     if metric in RANKINGS:
         draws = _ranking_draws([metric], runs, rng)[metric]
     else:
-        draws = _rate_draws(metric, runs, rng)
+        draws = _rate_draws(runs, rng)[metric]
     return _with_interval(metric, runs, draws)
 
 
-def estimates(runs: Sequence[Run]) -> dict[str, Estimate]:
-    """Every metric by its name; the rankings share their draws."""
-    ranked = _ranking_draws(list(RANKINGS), runs, np.random.default_rng(0))
-    return {name: estimate(name, runs) for name in RATES} | {
-        name: _with_interval(name, runs, draws) for name, draws in ranked.items()
-    }
+def estimates(runs: Sequence[Run], metrics: Sequence[str] = ()) -> dict[str, Estimate]:
+    """Several metrics by their names, or all: they share their draws."""
+    rates, ranked = ([n for n in metrics or METRICS if n in kind] for kind in (RATES, RANKINGS))
+    draws = _rate_draws(runs, np.random.default_rng(0)) if rates else {}
+    draws |= _ranking_draws(ranked, runs, np.random.default_rng(0)) if ranked else {}
+    return {name: _with_interval(name, runs, draws[name]) for name in (*rates, *ranked)}
 
 
 def _with_interval(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
@@ -75,40 +75,50 @@ def row_numbers(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
     return rows_by_run, len(numbers)
 
 
+def share_of_rows(
+    rows: NDArray[np.intp], counted: NDArray[np.bool_], relevant: NDArray[np.bool_]
+) -> tuple[float, int]:
+    """How many relevant rows there are, and how many of them are counted.
+
+    A row that several seeds tested counts once, by its mean.
+    """
+    times = np.bincount(rows[relevant])
+    shares = np.bincount(rows[relevant], counted[relevant])[times > 0] / times[times > 0]
+    return float(shares.sum()), len(shares)
+
+
 def _ranking_draws(
     metrics: Sequence[str], runs: Sequence[Run], rng: np.random.Generator
 ) -> dict[str, NDArray[np.float64]]:
+    """The rankings with random weights on the rows and on the runs, as in `resampled_sums`."""
     rows_by_run, size = row_numbers(runs)
-    decided = [
-        (run.fraud, run.scores, rows[run.is_decided])
-        for run, rows in zip(runs, rows_by_run, strict=True)
-    ]
+    picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), _RANKING_BOOTSTRAPS)
     draws = {name: np.zeros(_RANKING_BOOTSTRAPS) for name in metrics}
-    for draw in range(_RANKING_BOOTSTRAPS):
-        times = np.bincount(rng.integers(0, max(size, 1), size), minlength=size)
-        for run in rng.integers(0, len(runs), len(runs)):
-            fraud, scores, rows = decided[run]
-            drawn = np.repeat(np.arange(len(rows)), times[rows])
+    at_once = _AT_ONCE // max(size, 1) + 1
+    for start in range(0, _RANKING_BOOTSTRAPS, at_once):
+        part = slice(start, start + at_once)
+        weights = rng.standard_exponential((len(picked[part]), size))
+        for i, (run, rows) in enumerate(zip(runs, rows_by_run, strict=True)):
+            fraud, scores, drawn = run.fraud, run.scores, weights[:, rows[run.is_decided]]
             for name in metrics:
-                draws[name][draw] += RANKINGS[name](fraud[drawn], scores[drawn]) / len(runs)
+                figures = RANKINGS[name](fraud, scores, weights=drawn)
+                if name.startswith("recall") and METRICS[name](run) in (0, 1):
+                    # All or none: half a case is added, or the interval would have no width.
+                    extra, frauds = rng.standard_exponential(len(drawn)), drawn @ fraud
+                    figures = (figures * frauds + extra / 2) / (frauds + extra)
+                draws[name][part] += figures * picked[part, i] / len(runs)
     return draws
 
 
-def _rate_draws(metric: str, runs: Sequence[Run], rng: np.random.Generator) -> NDArray[np.float64]:
+def _rate_draws(runs: Sequence[Run], rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
     columns = []
     for run in runs:
-        fraud, declined = np.zeros((2, len(run.truths)))
-        fraud[run.is_decided], declined[run.is_decided] = run.fraud, run.declined
-        honest = run.is_decided - fraud
-        columns.append(np.stack([fraud, fraud * (1 - declined), honest, honest * declined]))
+        fraud, declined = run.fraud, run.declined
+        columns.append(padded(run, fraud, fraud & ~declined, ~fraud, ~fraud & declined))
     sums, weights = resampled_sums(runs, columns, rng)
     for i, column in enumerate(columns):
         for whole, part in ((0, 1), (2, 3)):
-            if column[part].sum() in (0, column[whole].sum()):
-                # All or none: half a case is added, or the interval would have no width.
-                extra = rng.standard_exponential(_BOOTSTRAPS)
-                sums[:, i, whole] += extra
-                sums[:, i, part] += extra / 2
+            widen(sums[:, i], column, part, whole, rng)
     frauds, missed, honests, false = np.moveaxis(sums, 2, 0)
     miss_rate, false_rate = missed / frauds, false / honests
     draws = {
@@ -116,8 +126,31 @@ def _rate_draws(metric: str, runs: Sequence[Run], rng: np.random.Generator) -> N
         "balanced_accuracy": 1 - (miss_rate + false_rate) / 2,
         "false_decline_rate": false_rate,
         "missed_fraud_rate": miss_rate,
-    }[metric]
-    return np.asarray((draws * weights).sum(axis=1))
+    }
+    return {name: np.asarray((figures * weights).sum(axis=1)) for name, figures in draws.items()}
+
+
+def padded(run: Run, *figures: NDArray[np.generic]) -> NDArray[np.float64]:
+    """Figures of the decided cases of a run, as columns over all of its cases; 0 elsewhere."""
+    columns = np.zeros((len(figures), len(run.truths)))
+    columns[:, run.is_decided] = figures
+    return columns
+
+
+def widen(
+    sums: NDArray[np.float64],
+    columns: NDArray[np.float64],
+    part: int,
+    whole: int,
+    rng: np.random.Generator,
+) -> None:
+    """Add half a case to the draws of a share of all or none: its interval would have no width."""
+    total = columns[whole].sum()
+    if columns[part].sum() in (0, total):
+        extra = rng.standard_exponential(len(sums))
+        extra *= total / max(np.count_nonzero(columns[whole]), 1) or 1.0
+        sums[:, whole] += extra
+        sums[:, part] += extra / 2
 
 
 def resampled_sums(
@@ -130,12 +163,14 @@ def resampled_sums(
     give too wide an interval, never too narrow a one (Owen 2007).
     """
     (rows_by_run, size), width = row_numbers(runs), len(columns[0])
-    table = np.zeros((size, len(runs) * width), np.float32)
+    table = np.zeros((size, len(runs) * width))
     for i, (rows, column) in enumerate(zip(rows_by_run, columns, strict=True)):
         np.add.at(table[:, i * width : (i + 1) * width], rows, column.T)
-    sums, at_once = np.empty((_BOOTSTRAPS, len(runs) * width)), _AT_ONCE // max(size, 1) + 1
+    # The weight of k rows that are alike is one draw: the sum of k exponentials.
+    kinds, counts = np.unique(table, axis=0, return_counts=True)
+    sums, at_once = np.empty((_BOOTSTRAPS, len(runs) * width)), _AT_ONCE // max(len(counts), 1) + 1
     for start in range(0, _BOOTSTRAPS, at_once):
         part = sums[start : start + at_once]
-        part[:] = rng.standard_exponential((len(part), size), np.float32) @ table
+        part[:] = rng.standard_gamma(counts, (len(part), len(counts))) @ kinds
     picked = rng.multinomial(len(runs), [1 / len(runs)] * len(runs), _BOOTSTRAPS)
     return sums.reshape(_BOOTSTRAPS, len(runs), width), picked / len(runs)

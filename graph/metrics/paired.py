@@ -3,6 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +11,9 @@ from numpy.typing import NDArray
 from acegraph.graph.metrics.intervals import Estimate, resampled_sums, row_numbers
 from acegraph.graph.metrics.run import Run
 from acegraph.state import DECLINE
+
+_SUMS_AT_MOST: Final = 1_000_000
+"""Sums of differences that a permutation test holds at a time."""
 
 
 @dataclass(frozen=True)
@@ -47,17 +51,31 @@ def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     return PairedTest(gained, lost, float(p))
 
 
-def accuracy_gained(ours: Sequence[Run], theirs: Sequence[Run]) -> float:
-    """The mean gain in accuracy over all cases; an undecided case counts as wrong."""
-    means = [gains.mean() for gains in _differences(ours, theirs) if len(gains)]
-    return float(np.mean(means)) if means else math.nan
+@dataclass(frozen=True)
+class Difference(Estimate):
+    """The mean difference of two ways of deciding, with its 95 % interval and a p-value."""
+
+    p_value: float
+    """Of a permutation test, two-sided: for each row, who of the two decided how is random."""
+
+    def to_json(self) -> dict[str, float | None]:
+        """The figures rounded for reading; the p-value as it is."""
+        p_value = None if math.isnan(self.p_value) else self.p_value
+        return {**super().to_json(), "p_value": p_value}
 
 
-def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Estimate:
-    """The gain in balanced accuracy, with an interval by resampling seeds and rows."""
+NO_DIFFERENCE: Final = Difference(math.nan, math.nan, math.nan, math.nan)
+"""There are no cases of which a difference could be told."""
+
+
+def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Difference:
+    """The gain in balanced accuracy, with an interval by resampling seeds and rows.
+
+    An undecided case counts as wrong.
+    """
     is_fraud = [np.array(run.truths) == DECLINE for run in ours]
     if not all(some.any() and not some.all() for some in is_fraud):
-        return Estimate(math.nan, math.nan, math.nan)
+        return NO_DIFFERENCE
     columns = []
     for some, gains in zip(is_fraud, _differences(ours, theirs), strict=True):
         fraud, honest = some.astype(float), 1 - some.astype(float)
@@ -66,8 +84,47 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Estimate:
     frauds, of_fraud, honests, of_honest = np.moveaxis(sums, 2, 0)
     draws = ((of_fraud / frauds + of_honest / honests) / 2 * weights).sum(axis=1)
     low, high = np.quantile(draws, [0.025, 0.975])
-    means = [(c[1].sum() / c[0].sum() + c[3].sum() / c[2].sum()) / 2 for c in columns]
-    return Estimate(float(np.mean(means)), float(low), float(high))
+    gains_by_case = [(c[1] / c[0].sum() + c[3] / c[2].sum()) / 2 / len(ours) for c in columns]
+    gained = float(np.concatenate(gains_by_case).sum())
+    return Difference(gained, float(low), float(high), permutation_test(ours, gains_by_case))
+
+
+def permutation_test(
+    runs: Sequence[Run], differences: Sequence[NDArray[np.float64]], draws: int = 19_999
+) -> float:
+    """The p-value of a sum of paired differences, one for each case of each run; two-sided.
+
+    If the two ways are equally good, each row's difference might as well have the other sign
+    (Fisher 1935). A row that several runs tested has one sign for all of them. The test is exact if
+    the differences have few sizes, as those in accuracy have; otherwise signs are drawn.
+    """
+    rows, size = row_numbers(runs)
+    by_row = np.bincount(np.concatenate(rows), np.concatenate(differences), size)
+    sizes = np.abs(by_row[by_row != 0])
+    needed = abs(by_row.sum()) - 1e-9 * sizes.sum()
+    kinds, counts = np.unique(sizes, return_counts=True)
+    if np.prod(counts + 1.0) <= _SUMS_AT_MOST:
+        sums, chances = np.zeros(1), np.ones(1)
+        for size, count in zip(kinds, counts, strict=True):
+            sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()
+            chances = np.multiply.outer(chances, _coin_chances(int(count))).ravel()
+        return float(min(1.0, chances[np.abs(sums) >= needed].sum()))
+    rng, at_once = np.random.default_rng(0), _SUMS_AT_MOST // len(sizes) + 1
+    reached = 0
+    for start in range(0, draws, at_once):
+        is_plus = rng.integers(0, 2, (min(at_once, draws - start), len(sizes)), dtype=bool)
+        reached += int((np.abs(2 * (is_plus @ sizes) - sizes.sum()) >= needed).sum())
+    return (reached + 1) / (draws + 1)
+
+
+def _coin_chances(n: int) -> NDArray[np.float64]:
+    """The chance of each number of heads in n throws.
+
+    >>> _coin_chances(2).round(2).tolist()
+    [0.25, 0.5, 0.25]
+    """
+    ratios = np.arange(n, 0, -1) / np.arange(1, n + 1)
+    return np.exp(np.insert(np.cumsum(np.log(ratios)), 0, 0.0) - n * math.log(2))
 
 
 def _differences(ours: Sequence[Run], theirs: Sequence[Run]) -> list[NDArray[np.float64]]:

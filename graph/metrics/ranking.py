@@ -1,48 +1,66 @@
 """Measures of risk scores: ranking and calibration. Cases of equal score share a threshold."""
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.evidence.backtest import wilson_interval
+
 Labels = NDArray[np.bool_]
 Scores = NDArray[np.float64]
+Weights = NDArray[np.float64] | None
+"""How often each case counts, in one row for each draw of a bootstrap; None: once. A measure gives
+one figure for each row."""
+_CASES_IN_A_BIN: Final = 5
+"""Cases of the rarer label that a bin of the reliability curve should hold."""
+_TINY: Final = 1e-12
+"""Added to what is divided by, where it may be 0."""
 
 
-def _counts(fraud: Labels, scores: Scores) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _counts(fraud: Labels, scores: Scores, weights: Weights = None) -> tuple[Scores, Scores]:
     """Frauds caught and honest cases declined at every threshold, the strictest first."""
     order = np.argsort(-scores, kind="stable")
-    caught, declined = np.cumsum(fraud[order]), np.cumsum(~fraud[order])
     last_of_tie = np.diff(scores[order], append=np.nan) != 0  # NaN differs from the last score
-    return caught[last_of_tie], declined[last_of_tie]
+    counts = []
+    for ranked in (fraud[order], ~fraud[order]):
+        cases = order[ranked]
+        counted = np.ones(len(cases)) if weights is None else weights[..., cases]
+        sums = np.zeros((*counted.shape[:-1], len(cases) + 1))
+        np.cumsum(counted, axis=-1, out=sums[..., 1:])
+        counts.append(sums[..., np.cumsum(ranked)[last_of_tie]])
+    return counts[0], counts[1]
 
 
-def average_precision(fraud: Labels, scores: Scores) -> float:
+def average_precision(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:
     """The area under the precision-recall curve, taken as a step function."""
+    caught, declined = _counts(fraud, scores, weights)
     if not fraud.any():
-        return 0.0
-    caught, declined = _counts(fraud, scores)
-    gained = np.diff(caught, prepend=0) / fraud.sum()
-    return float(np.sum(gained * caught / (caught + declined)))
+        return np.zeros(caught.shape[:-1])
+    gained = np.diff(caught, prepend=0, axis=-1) * caught / (caught + declined)
+    return np.asarray(gained.sum(axis=-1) / caught[..., -1])
 
 
-def roc_auc(fraud: Labels, scores: Scores) -> float:
+def roc_auc(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:
     """How often a fraud has a higher score than an honest case; ties count half."""
+    caught, declined = _counts(fraud, scores, weights)
     if fraud.all() or not fraud.any():
-        return 0.5
-    caught, declined = _counts(fraud, scores)
-    tpr = np.insert(caught / fraud.sum(), 0, 0.0)
-    fpr = np.insert(declined / (~fraud).sum(), 0, 0.0)
-    return float(np.sum(np.diff(fpr) * (tpr[1:] + tpr[:-1]) / 2))
+        return np.full(caught.shape[:-1], 0.5)
+    before = caught - np.diff(caught, prepend=0, axis=-1)
+    area = np.diff(declined, prepend=0, axis=-1) * (caught + before) / 2
+    return np.asarray(area.sum(axis=-1) / (caught[..., -1] * declined[..., -1]))
 
 
-def recall_at(fraud: Labels, scores: Scores, false_positive_rate: float) -> float:
+def recall_at(
+    fraud: Labels, scores: Scores, false_positive_rate: float, *, weights: Weights = None
+) -> Scores:
     """The share of fraud caught when at most this share of honest cases may be declined."""
+    caught, declined = _counts(fraud, scores, weights)
     if fraud.all() or not fraud.any():
-        return 0.0
-    caught, declined = _counts(fraud, scores)
-    allowed = declined <= false_positive_rate * (~fraud).sum() + 1e-9
-    return float(caught[allowed].max(initial=0) / fraud.sum())
+        return np.zeros(caught.shape[:-1])
+    allowed = declined <= false_positive_rate * declined[..., -1:] + 1e-9
+    return np.asarray(np.max(caught * allowed, axis=-1) / caught[..., -1])
 
 
 def precision_recall(fraud: Labels, scores: Scores) -> tuple[Scores, Scores]:
@@ -59,29 +77,47 @@ class Bin:
     """Their mean risk score."""
     fraud: float
     """The share of fraud among them, where all fraud weighs as much as all honest cases."""
+    low: float
+    high: float
+    """The 95 % interval of that share."""
     cases: int
 
 
 def reliability(fraud: Labels, scores: Scores, bins: int = 10) -> list[Bin]:
-    """Mean risk score and share of fraud by bin of the score.
+    """Mean risk score and share of fraud by bin of the score, in bins of equal weight.
 
     A score assumes as much fraud as honest cases, so the labels are weighted to that; at another
-    rate of fraud the log-odds of the score shift by the log-odds of that rate.
+    rate of fraud the log-odds of the score shift by the log-odds of that rate. Where one label is
+    rare there are fewer bins, so that each can hold some of both.
     """
-    weights = np.where(fraud, 0.5 / max(fraud.sum(), 1), 0.5 / max((~fraud).sum(), 1))
-    numbers = np.minimum((scores * bins).astype(int), bins - 1)
+    frauds, honests = int(fraud.sum()), int((~fraud).sum())
+    if not (frauds and honests):
+        return []
+    weights = np.where(fraud, 0.5 / frauds, 0.5 / honests)
+    bins = max(2, min(bins, frauds // _CASES_IN_A_BIN, honests // _CASES_IN_A_BIN))
+    order = np.argsort(scores, kind="stable")
+    below = np.insert(np.cumsum(weights[order]), 0, 0.0)[np.searchsorted(scores[order], scores)]
+    numbers = np.minimum((below * bins + 1e-9).astype(int), bins - 1)
     filled = []
     for number in np.unique(numbers):
         inside = numbers == number
-        mass = weights[inside].sum()
-        mean_score = float(weights[inside] @ scores[inside] / mass)
-        fraud_share = float(weights[inside & fraud].sum() / mass)
-        filled.append(Bin(mean_score, fraud_share, int(inside.sum())))
+        mean_score = float(weights[inside] @ scores[inside] / weights[inside].sum())
+        caught, cases = int(fraud[inside].sum()), int(inside.sum())
+        share, low, high = (
+            p * honests / (p * honests + (1 - p) * frauds)
+            for p in (caught / cases, *wilson_interval(caught, cases))
+        )
+        filled.append(Bin(mean_score, share, low, high, cases))
     return filled
 
 
-def calibration_error(fraud: Labels, scores: Scores) -> float:
-    """Mean distance between risk score and share of fraud over ten bins (Naeini et al. 2015)."""
-    bins = reliability(fraud, scores)
-    cases = sum(b.cases for b in bins)
-    return sum(b.cases * abs(b.risk - b.fraud) for b in bins) / cases if cases else 0.0
+def calibration_error(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:
+    """Mean distance between risk score and share of fraud over ten bins of equal width (Naeini et
+    al. 2015), where all fraud weighs as much as all honest cases.
+    """
+    counted = np.ones(len(scores)) if weights is None else weights
+    frauds, honests = (np.sum(counted * of, axis=-1, keepdims=True) for of in (fraud, ~fraud))
+    balanced = counted * np.where(fraud, 0.5 / (frauds + _TINY), 0.5 / (honests + _TINY))
+    bins = np.eye(10)[np.minimum((scores * 10).astype(int), 9)]
+    gaps = np.abs((balanced * (scores - fraud)) @ bins) / (balanced @ bins + _TINY)
+    return np.asarray((counted @ bins * gaps).sum(axis=-1) / (counted.sum(axis=-1) + _TINY))

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Final
+from typing import Final, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.run import Run
+from acegraph.state import APPROVE, DECLINE
 
 
 def accuracy(run: Run) -> float:
@@ -33,19 +34,31 @@ def missed_fraud_rate(run: Run) -> float:
     return float(np.mean(~run.declined[run.fraud])) if run.fraud.any() else 0.0
 
 
-RATES: Final = {
+RATES: Final[dict[str, Callable[[Run], float]]] = {
     rate.__name__: rate
     for rate in (accuracy, balanced_accuracy, false_decline_rate, missed_fraud_rate)
 }
-RANKINGS: Final[dict[str, Callable[[ranking.Labels, ranking.Scores], float]]] = {
+
+
+class Ranking(Protocol):
+    """A measure of risk scores; `weights` as in ranking.py."""
+
+    def __call__(
+        self, fraud: ranking.Labels, scores: ranking.Scores, *, weights: ranking.Weights = None
+    ) -> ranking.Scores:
+        """The figure, or one for each row of weights."""
+
+
+RANKINGS: Final[dict[str, Ranking]] = {
     "average_precision": ranking.average_precision,
     "roc_auc": ranking.roc_auc,
+    "recall_at_half_percent": partial(ranking.recall_at, false_positive_rate=0.005),
     "recall_at_1_percent": partial(ranking.recall_at, false_positive_rate=0.01),
     "recall_at_5_percent": partial(ranking.recall_at, false_positive_rate=0.05),
     "calibration_error": ranking.calibration_error,
 }
 METRICS: Final[dict[str, Callable[[Run], float]]] = RATES | {
-    name: partial(lambda run, measure: measure(run.fraud, run.scores), measure=measure)
+    name: partial(lambda run, measure: float(measure(run.fraud, run.scores)), measure=measure)
     for name, measure in RANKINGS.items()
 }
 
@@ -65,7 +78,28 @@ def rolling_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float
     """After each case of the stream, the share right among the last `window`, as mean over runs."""
     length = min(len(run.truths) for run in runs)
     right = np.mean([run.right[:length] for run in runs], axis=0)
-    sums = np.cumsum(np.insert(right.astype(float), 0, 0.0))
-    ends = np.arange(1, length + 1)
-    starts = np.maximum(ends - window, 0)
-    return np.asarray((sums[ends] - sums[starts]) / (ends - starts))
+    return _last(right, window) / _last(np.ones(length), window)
+
+
+def rolling_balanced_accuracy(runs: Sequence[Run], window: int = 100) -> NDArray[np.float64]:
+    """After each case of the stream, the balanced accuracy of the last `window` of all runs.
+
+    An undecided case is not right. Where the window holds one label only, there is no figure: NaN.
+    """
+    length = min(len(run.truths) for run in runs)
+    right = np.array([run.right[:length] for run in runs])
+    truths = np.array([run.truths[:length] for run in runs])
+    shares = []
+    for label in (APPROVE, DECLINE):
+        asked = (truths == label).sum(axis=0).astype(float)
+        answered = (right & (truths == label)).sum(axis=0).astype(float)
+        with np.errstate(invalid="ignore"):
+            shares.append(_last(answered, window) / _last(asked, window))
+    return np.asarray(np.mean(shares, axis=0))
+
+
+def _last(figures: NDArray[np.float64], window: int) -> NDArray[np.float64]:
+    """The sum of the last `window` figures at each place."""
+    sums = np.cumsum(figures)
+    sums[window:] -= sums[:-window].copy()
+    return np.asarray(sums)

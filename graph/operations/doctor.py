@@ -1,8 +1,10 @@
 """The doctor: which models and database would be used, and what is wrong. It changes nothing."""
 
 import os
+import platform
 import re
 from dataclasses import asdict, dataclass
+from importlib import metadata
 from shutil import disk_usage
 from time import monotonic
 from typing import Final, Literal, get_args
@@ -44,6 +46,12 @@ class ProbeForm(Form):
     """Say hello."""
 
     greeting: str = Field(description="one word")
+
+
+def version_finding() -> Finding:
+    """The versions of what runs here."""
+    versions = [f"{name} {metadata.version(name)}" for name in ("acegraph", "langgraph")]
+    return Finding("version", "ok", ", ".join([*versions, f"Python {platform.python_version()}"]))
 
 
 def model_findings(
@@ -147,13 +155,12 @@ def _check_vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
     return Finding("vectors", "ok", f"of {stored}" if stored else "none in the playbook yet")
 
 
-def database_findings(url: str) -> list[Finding]:
+def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:
     """Check the database: its kind, schema and settings, its size, and the disk space left."""
     file = file_of(url)
     if file is not None and not file.exists():
-        return [
-            Finding("database", "ok", f"none at {shown_url(url)} yet; the first decision makes one")
-        ]
+        text = f"none at {shown_url(url)} yet; the first decision makes one"
+        return [Finding("database", "problem" if must_exist else "ok", text)]
     try:
         database = open_database(url)
     except AceError as error:

@@ -10,12 +10,13 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from acegraph.graph.build import create_ace_graph
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
@@ -119,6 +120,8 @@ class RelearnedCopy:
     """Whether the first purged event has passed: from then on decisions may come out otherwise."""
     position: int = -1
     """The ledger's position of the last event that was replayed."""
+    refined: set[object] = field(default_factory=set)
+    """The versions at which the playbook was refined, as far as they were replayed."""
 
     def __post_init__(self) -> None:
         self.graph = create_ace_graph(
@@ -193,8 +196,13 @@ class RelearnedCopy:
 
     def _repeat_change(self, event: Changed) -> None:
         """Repeat a change that a person made; learned bullets are learned again without that."""
+        origin = event.bullet.origin
         if event.change == "added":
-            if "decision" not in event.bullet.origin:
+            if REFINEMENT in origin:
+                if origin[REFINEMENT] not in self.refined:  # all bullets of one come together
+                    self.refined.add(origin[REFINEMENT])
+                    refine(self.playbook, event.bullet.node, self.curator, event.bullet.source)
+            elif "decision" not in origin:
                 _add(self.playbook, event.bullet, event.reason)
         elif event.by not in BY_ITSELF:
             for bullet in _same_bullets(self.playbook, event.bullet):

@@ -6,15 +6,17 @@ its seed. The decision that today's playbook leads to is told beside it.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING
 
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.agent.custom import AgentLike, as_agent
+from acegraph.nodes.evidence.risk_scale import scale_of
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.factory import Selectors
-from acegraph.state import Bullet, BulletPlaybook, Fields, Transaction, Verdict, as_of
+from acegraph.nodes.selector.stages import Selection
+from acegraph.state import BulletPlaybook, Fields, Transaction, Verdict, as_of
 from acegraph.state.errors import ModelError, PlaybookError
 from acegraph.state.ledger.redaction import Redaction
 from acegraph.state.values.memos import is_memo
@@ -72,12 +74,12 @@ def replay(
     transaction = Transaction(stored["text"], stored["fields"])
     settings: RunSettings = stored["settings"]
 
-    def select(book: BulletPlaybook) -> tuple[Bullet, ...]:
+    def select(book: BulletPlaybook) -> Selection:
         selectors = Selectors(embeddings)
-        return finish(selectors.select(transaction, settings, book, decision_id, BLOCKING)).bullets
+        return finish(selectors.select(transaction, settings, book, decision_id, BLOCKING))
 
     with as_of(playbook, int(stored["seen"])) as past:
-        replayed = tuple(b.id for b in select(past))
+        replayed = tuple(b.id for b in select(past).bullets)
         tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
     shown, hidden = tuple(stored["bullets"]), _hidden_fields(transaction.fields, settings)
     if hidden & tested or (hidden and replayed != shown):
@@ -93,8 +95,8 @@ def replay(
         playbook_version=stored["playbook_version"],
         shown=shown,
         replayed=replayed,
-        decision_today=_decide(transaction, today, settings["agent_model"], agent),
-        shown_today=tuple(b.id for b in today),
+        decision_today=_decide(transaction, today, playbook, settings, agent),
+        shown_today=tuple(b.id for b in today.bullets),
     )
 
 
@@ -111,9 +113,18 @@ def _tested_fields(playbook: BulletPlaybook, settings: RunSettings) -> set[str]:
 
 
 def _decide(
-    transaction: Transaction, bullets: tuple[Bullet, ...], model: str | None, agent: AgentLike
+    transaction: Transaction,
+    selection: Selection,
+    playbook: BulletPlaybook,
+    settings: RunSettings,
+    agent: AgentLike,
 ) -> str:
+    model, scale = settings["agent_model"], scale_of(playbook, settings)
+    scale = replace(scale, unshown=selection.unshown)
+    deciding = as_agent(agent).decide_with(
+        transaction, selection.bullets, BLOCKING, model, scale=scale
+    )
     try:
-        return finish(as_agent(agent).decide_with(transaction, bullets, BLOCKING, model)).decision
+        return finish(deciding).decision
     except ModelError as error:
         return f"{UNDECIDED}: {error}"

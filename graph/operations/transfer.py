@@ -110,7 +110,7 @@ def read_bullets(file: Path) -> list[Bullet]:
     if (version := body.get("format_version")) != FORMAT_VERSION:
         raise InvalidDataset(f"{file}: format version {version}; {FORMAT_VERSION} is read")
     if body.pop("sha256", None) != _digest(body):
-        raise InvalidDataset(f"{file}: was changed after it was exported; export it again")
+        raise InvalidDataset(f"{file}: was changed after it was exported, or never was exported")
     bullets = [
         _bullet(entry, file.name, f"{file}: bullet {number}")
         for number, entry in enumerate(body["bullets"], start=1)
@@ -151,8 +151,11 @@ def _bullet(entry: Any, file: str, where: str) -> Bullet:
     names = (bullet.node, *bullet.problem_types)
     if len(names) > _MAX_WORDS or max(map(len, names)) > _MAX_WORDS:
         raise InvalidDataset(f"{where}: its node or its kinds of problem are no short names")
-    if len(bullet.content) > MAX_CONTENT:
-        raise InvalidDataset(f"{where}: a bullet has at most {MAX_CONTENT} characters")
+    rule = bullet.condition.render() if bullet.condition else ""
+    if max(len(bullet.content), len(rule)) > MAX_CONTENT:
+        raise InvalidDataset(
+            f"{where}: a bullet and its condition have at most {MAX_CONTENT} characters each"
+        )
     if bullet.source not in get_args(Source) or bullet.status not in get_args(Status):
         raise InvalidDataset(f"{where}: unknown source or status")
     return bullet

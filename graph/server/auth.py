@@ -16,7 +16,7 @@ from typing import Any, Final, cast
 from langgraph_sdk import Auth
 from langgraph_sdk.auth import types
 
-from acegraph.state import InvalidSettings
+from acegraph.state import AceContext, InvalidSettings
 
 VARIABLE: Final = "ACE_USERS"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
@@ -119,6 +119,10 @@ async def own_assistants(ctx: types.AuthContext, value: dict[str, Any]) -> types
         return cast(types.FilterType, {"$or": either})
     config = value.get("config") or {}
     _refuse(_forged(config, config.get("configurable"), value.get("context")))
+    try:
+        AceContext(**(value.get("context") or {}))
+    except InvalidSettings as error:
+        raise Auth.exceptions.HTTPException(422, str(error)) from None
     return _owned(ctx, value)
 
 

@@ -18,6 +18,7 @@ from acegraph.graph.build import Parts, build_graph
 from acegraph.graph.data.files import Item
 from acegraph.graph.training.known_rows import Cases
 from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.evidence.risk_scale import scale_of
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.reflector.reflector import Judged
@@ -127,7 +128,12 @@ class Lookahead:
         assert selection.value is not None
         decision = await _ask(
             parts.agent.decide_with(
-                transaction, selection.value.bullets, OWN_LOOP, settings["agent_model"], case_id
+                transaction,
+                selection.value.bullets,
+                OWN_LOOP,
+                settings["agent_model"],
+                case_id,
+                replace(scale_of(view, settings), unshown=selection.value.unshown),
             )
         )
         prepared, decided = Prepared(view, selection, decision), decision.value

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import monotonic
 from typing import Final, Unpack
 
@@ -22,15 +22,20 @@ from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
+from acegraph.nodes.models.providers import Role, resolve_model
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.state import AceContext, AceOutput, BulletPlaybook, Mode, Source
+from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.modes import MODES
 from acegraph.state.run.schema import UsageByNode
+from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED
 
 logger = logging.getLogger(__name__)
@@ -38,6 +43,7 @@ logger = logging.getLogger(__name__)
 _SAME_FAILURES: Final = 5
 _FAILURES: Final = 10
 """So many failures in a row end a pass: of one kind, and of any kind."""
+_STORED_AT_ONCE: Final = 5_000
 Dataset = Iterable[Mapping[str, object] | Example]
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how many cases are done, and how many there are."""
@@ -66,6 +72,15 @@ class TrainingReport:
     kept; run again to go on."""
     failure: str = ""
     """The most frequent reason why a case was not decided or not learned from, if there is one."""
+    frauds: int = 0
+    evidence: int = 0
+    """How many labelled cases the playbook has."""
+    since_change: int = 0
+    """How many of them still count: those since the last change (nodes/evidence/drift.py)."""
+    held_out: dict[str, float] = field(default_factory=dict)
+    """How a set of rules did on cases that had no part in finding it; empty if none was sought."""
+    refined: int = 0
+    """How many bullets a look at the playbook as a whole has put in place of others."""
     failed: bool = False
     """Whether the pass ended because models failed, or they failed in all of its cases."""
 
@@ -139,11 +154,19 @@ class TrainingPipeline:
         """
         items = as_items(dataset)
         past = known_rows(items, self.playbook, self.context, "history")
-        self.playbook.remember(past, self.context.node)
+        at = now()  # all at one time, although a large set is stored in parts
+        for start in range(0, len(past), _STORED_AT_ONCE):
+            part = past[start : start + _STORED_AT_ONCE]
+            self.playbook.remember(part, self.context.node, at=at)
+            self._progress("storing", start + len(part), len(past))
         context = self.context.with_changes(
             mode="offline_online", source="offline", learn_as="offline"
         )
-        return self._train(items, [case.id for case in past], "learning offline", context)
+        report = self._train(items, [case.id for case in past], "learning offline", context)
+        is_new = report.repeated < report.cases  # else a rollback would be undone
+        if is_new and not report.stopped and self._is_embedded(context):
+            report = self._refined(report, context)
+        return report
 
     def train_online(self, stream: Dataset) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
@@ -219,6 +242,7 @@ class TrainingPipeline:
             mistakes=verdicts.count("wrong"),
             undecided=verdicts.count("undecided"),
             repeated=repeated,
+            frauds=run.truths.count(DECLINE),
             bullets_added=len(self.playbook) - bullets_before,
             bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
             run=run,
@@ -233,6 +257,37 @@ class TrainingPipeline:
         )
         logger.info("%s ended after %.1f s: %s", what, monotonic() - started, report)
         return report
+
+    def _is_embedded(self, context: AceContext) -> bool:
+        """Whether no language model decides or reflects: one that decides sees a few bullets
+        only, and for it a set of many rules would be no set.
+        """
+        given = self._collaborators
+        if given.get("agent") is not None or given.get("reflector") is not None:
+            return False
+        names: dict[Role, str | None] = {
+            "agent": context.agent_model,
+            "reflector": context.reflector_model,
+        }
+        return not any(resolve_model(role, None, name) for role, name in names.items())
+
+    def _refined(self, report: TrainingReport, context: AceContext) -> TrainingReport:
+        """Replace what was learned case by case by a better set of rules, if one is proved."""
+        before = len(self.playbook)
+        self._progress("refining", 0, 1)
+        done = refine(self.playbook, context.node, self._collaborators.get("curator") or Curator())
+        self._progress("refining", 1, 1)
+        bullets = self.playbook.get_bullets_for_node(context.node, status=None)
+        table = self.playbook.cases(context.node)
+        return replace(
+            report,
+            refined=len(done.added) if done else 0,
+            held_out=done.rule_set.held_out if done else {},
+            bullets_added=report.bullets_added + len(self.playbook) - before,
+            bullets_active=sum(b.status == "active" for b in bullets),
+            evidence=len(table),
+            since_change=len(since_change(table, bullets)),
+        )
 
     def _why_stopped(self, results: Mapping[str, AceOutput], cases: int) -> str:
         """The spent budget, if a case was not decided or not learned from because of it."""

@@ -7,9 +7,10 @@ sees the transaction and the bullets passed to it, never the playbook or the lab
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.analyst import analyse
+from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.prompt import agent_messages
+from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
@@ -54,12 +55,16 @@ class SimpleFraudAgent:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
+        scale: RiskScale = PLAIN,
     ) -> Decision:
-        """Decide with these bullets; `name` is a model other than the default one."""
+        """Decide with these bullets; `name` is a model other than the default one.
+
+        The `scale` of risk is for the embedded analyst.
+        """
         shown = tuple(bullets)
         model = resolve_model("agent", self._model, name)
         if model is None:
-            return analyse(read_fields(transaction), shown)
+            return analyse(read_fields(transaction), shown, scale)
         fence = model.fence("agent", decision_id or transaction.digest())
         form = await model.fill(DecisionForm, agent_messages(transaction.text, shown, fence), wait)
         ids = {b.id for b in shown}

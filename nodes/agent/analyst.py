@@ -3,11 +3,11 @@
 The scorecard is in nodes/evidence/scorecard.py.
 """
 
-import math
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import (
     NO_LANGUAGE_MODEL,
     SCORECARD,
@@ -17,25 +17,28 @@ from acegraph.nodes.evidence.scorecard import (
 )
 from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
 
+PLAIN: Final = RiskScale()
+"""The scale of an agent that knows no labelled cases."""
 NOTHING_READ: Final = (
     "nothing could be read from this transaction: the score is that of any payment"
 )
 
 
-def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Decision:
-    """Decide on the fields of a transaction.
+def analyse(
+    fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = (), scale: RiskScale = PLAIN
+) -> Decision:
+    """Decide on the fields of a transaction, on a scale of risk.
 
     >>> analyse({"amount": 20.0, "hour": 14}).decision
     'APPROVE'
     """
-    bullets = tuple(bullets)
+    bullets = (*bullets, *scale.unshown)
     fired = [b for b in bullets if b.condition and b.condition.holds(fields)]
     lines = [line for line in SCORECARD if resolved(line.test, fields).holds(fields)]
     score = START + sum(line.points for line in lines)
     log_odds = score + sum(weight_of(b) for b in fired)
-    reasons = [
-        _bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=log_odds > 0)
-    ]
+    declines = log_odds > scale.limit(fields)
+    reasons = [_bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=declines)]
     tests = ", ".join(resolved(line.test, fields).render() for line in lines)
     reasons.append(f"scorecard {score:+.1f}: {tests or 'no risk signal'}")
     if not fields:
@@ -43,10 +46,12 @@ def analyse(fields: Mapping[str, Scalar], bullets: Iterable[Bullet] = ()) -> Dec
     prose = sum(b.condition is None for b in bullets)
     if prose:
         reasons.append(f"{prose} bullet(s) in prose not used: only a language model can read them")
+    if scale is not PLAIN:
+        reasons.append(scale.in_words(fields))
     reasons.append(NO_LANGUAGE_MODEL)
     return Decision(
-        decision=DECLINE if log_odds > 0 else APPROVE,
-        risk_score=round(1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds)))), 4),
+        decision=DECLINE if declines else APPROVE,
+        risk_score=round(scale.risk(log_odds), 4),
         reasons=tuple(reasons),
         bullets_used=tuple(b.id for b in fired),
     )

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.evidence.backtest import can_prove
+from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of
 from acegraph.nodes.evidence.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Bullet, CaseTable, ModelError, Transaction
@@ -28,6 +29,8 @@ logger = logging.getLogger(__name__)
 class _HasBullets(Protocol):
     @property
     def bullets(self) -> tuple[Bullet, ...]: ...
+    @property
+    def unshown(self) -> tuple[Bullet, ...]: ...
 
 
 SelectBullets = Callable[
@@ -57,8 +60,13 @@ class Challenger:
         transaction = Transaction(case["text"], case["given_fields"])
         try:
             selection = await self.select(transaction, settings, playbook, case["id"], wait)
+            scale = await wait.work(self._scale, playbook, settings)
             decision = await self.agent.decide_with(
-                transaction, selection.bullets, wait, settings["agent_model"]
+                transaction,
+                selection.bullets,
+                wait,
+                settings["agent_model"],
+                scale=replace(scale, unshown=selection.unshown),
             )
         except ModelError as error:
             logger.warning("challenger undecided: %s", type(error).__name__)
@@ -70,6 +78,11 @@ class Challenger:
             "risk_score": decision.risk_score,
             "bullets": [b.id for b in selection.bullets],
         }
+
+    def _scale(self, version: BulletPlaybook, settings: RunSettings) -> RiskScale:
+        """The scale on which the bullets of the version fit the cases of today."""
+        rules = version.get_bullets_for_node(settings["node"])
+        return RiskScale.of(self.playbook.cases(settings["node"]), rules, *costs_of(settings))
 
 
 def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlaybook:

@@ -4,7 +4,9 @@ from collections.abc import Iterable, Mapping
 from typing import Protocol
 
 from acegraph.nodes.agent.agent import SimpleFraudAgent
+from acegraph.nodes.agent.analyst import PLAIN
 from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
@@ -32,6 +34,7 @@ class Agent(Protocol):
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
+        scale: RiskScale = PLAIN,
     ) -> Decision:
         """Decide on a transaction with these bullets."""
 
@@ -58,6 +61,7 @@ class _CustomAgent:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
+        scale: RiskScale = PLAIN,
     ) -> Decision:
         answer = await self._call(
             {

@@ -8,7 +8,14 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, resolved, weight_of
+from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.evidence.scorecard import (
+    AMOUNT_NAMES,
+    SCORECARD,
+    START,
+    resolved,
+    weight_of,
+)
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
 from acegraph.state.run.schema import CaseData, DoubtData
@@ -28,7 +35,12 @@ def unasked_rules(
 
 
 def reason_not_to_approve(
-    case: CaseData, doubts: Sequence[DoubtData], rules: Sequence[Bullet], *, is_embedded: bool
+    case: CaseData,
+    doubts: Sequence[DoubtData],
+    rules: Sequence[Bullet],
+    scale: RiskScale,
+    *,
+    is_embedded: bool,
 ) -> str:
     """Why a payment that the agent would approve is not approved; empty where nothing speaks
     against it.
@@ -42,15 +54,25 @@ def reason_not_to_approve(
         return describe(doubts, unasked) if unasked else ""
     if not case["given_fields"]:
         exposed = read_exposed_fields(case["text"])
-        if exposed != fields and analyse(exposed, rules).decision == DECLINE:
+        if exposed != fields and analyse(exposed, rules, scale).decision == DECLINE:
             return "a memo or a quotation hides facts that would have declined it"
     if not doubts:
         return ""
     if any(doubt["field"] == "transaction" for doubt in doubts):
         return describe(doubts, [])
-    # Sums of floats: a tie at zero may have been a decline.
-    is_safe = _worst_log_odds(fields, doubts, rules) < -_ROUNDING
+    # Sums of floats: a tie at the limit may have been a decline.
+    is_safe = _worst_log_odds(fields, doubts, rules) < _lowest_limit(fields, doubts, scale)
     return "" if is_safe else describe(doubts, unasked)
+
+
+def _lowest_limit(
+    fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], scale: RiskScale
+) -> float:
+    """The lowest log-odds above which the payment could be declined."""
+    limits = [scale.limit(fields)]
+    if scale.costs and any(doubt["field"] in AMOUNT_NAMES for doubt in doubts):
+        limits += [scale.limit({"amount": amount}) for amount in (1.0, 1e9)]
+    return min(limits) - _ROUNDING
 
 
 def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:

@@ -6,7 +6,7 @@ When a model fails, the decision is UNDECIDED with the reason: a failure approve
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.challenger import Challenger
@@ -14,6 +14,7 @@ from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import reason_not_to_approve
+from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
@@ -37,19 +38,18 @@ class AgentNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
         case, settings = state["case"], state["settings"]
-        get = self.playbook.get_bullet
-        bullets = await wait.work(lambda: [get(shown["id"]) for shown in state["bullets"]])
+        bullets, scale = await wait.work(self._knowledge, state)
         transaction = Transaction(case["text"], case["given_fields"])
         try:
             decision = await self.agent.decide_with(
-                transaction, bullets, wait, settings["agent_model"], case["id"]
+                transaction, bullets, wait, settings["agent_model"], case["id"], scale
             )
         except ModelError as error:
             logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
         reasons = list(decision.reasons)
         if decision.decision == APPROVE and case["ground_truth"] is None:
-            refusal = await wait.work(self._reason_not_to_approve, state, decision)
+            refusal = await wait.work(self._reason_not_to_approve, state, decision, scale)
             if refusal:
                 return {"decision": UNDECIDED, "undecided": refusal, "reasons": reasons}
         if decision.decision == DECLINE and is_explored(case, settings):
@@ -61,16 +61,26 @@ class AgentNode:
             "decision": decision.decision,
             "risk_score": decision.risk_score,
             "reasons": reasons,
-            "bullets_used": [b.id for b in bullets if _had_a_part(b, state, decision)],
+            "bullets_used": [
+                b.id for b in (*bullets, *scale.unshown) if _had_a_part(b, state, decision)
+            ],
             "settings": settings,
         }
 
-    def _reason_not_to_approve(self, state: AceState, decision: Decision) -> str:
+    def _knowledge(self, state: AceState) -> tuple[list[Bullet], RiskScale]:
+        """The bullets that were shown, and the scale of risk for the embedded analyst."""
+        get, settings = self.playbook.get_bullet, state["settings"]
+        shown = [get(bullet["id"]) for bullet in state["bullets"]]
+        unshown = tuple(get(rule["id"]) for rule in state["held_back"] if rule["acts"])
+        return shown, replace(scale_of(self.playbook, settings), unshown=unshown)
+
+    def _reason_not_to_approve(self, state: AceState, decision: Decision, scale: RiskScale) -> str:
         rules = self.playbook.get_bullets_for_node(state["settings"]["node"])
         return reason_not_to_approve(
             state["case"],
             state["doubts"],
             rules if state["settings"]["selects"] else (),
+            replace(scale, unshown=()),
             is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
         )
 

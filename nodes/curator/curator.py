@@ -78,7 +78,7 @@ class Curator:
         similarity_threshold: float = 0.85,
         *,
         gate: GateLevel = "standard",
-        capacity: int = 25,
+        capacity: int = 50,
         screen: Callable[[Proposal], Objection | None] | None = _SCREENING,
     ) -> None:
         if not 0 <= similarity_threshold <= 1:
@@ -313,8 +313,8 @@ def _former(twins: Sequence[Bullet], source: Source) -> Bullet | None:
 
 def _was_retired_by_person(bullet: Bullet, playbook: BulletPlaybook) -> bool:
     """Whether a person's last change to the status of a bullet was to retire it."""
-    for row in reversed(playbook.history()):
+    for row in reversed(playbook.history(bullet.id)):
         is_persons = row["source"] not in BY_ITSELF and not row["reason"].startswith(PURGED)
-        if row["bullet"] == bullet.id and is_persons and row["change"] == row["status"]:
+        if is_persons and row["change"] == row["status"]:
             return bool(row["status"] == "retired")
     return False

@@ -37,19 +37,21 @@ def alike(candidate: str, texts: Sequence[str], threshold: float) -> list[int]:
 
 
 def _alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
-    """`alike` for texts in lower case that their lengths do not rule out.
+    """`alike` for texts in lower case that their lengths do not rule out."""
+    near = _may_be_alike(candidate, lowered, threshold)
+    return [i for i in near if _ratio(candidate, lowered[i]) > threshold]
+
+
+def _may_be_alike(candidate: str, lowered: Sequence[str], threshold: float) -> list[int]:
+    """The positions of the texts for which the true ratio has to be computed.
 
     The blocks that `SequenceMatcher` matches form a common subsequence, so its ratio is never above
-    the indel similarity. The true ratio is computed only for texts that this bound lets through.
+    the indel similarity.
     """
     if not lowered:
         return []
     bounds = similarities([candidate], lowered, max(threshold - _ROUNDING, 0))[0]
-    return [
-        i
-        for i in np.flatnonzero(bounds >= threshold - _ROUNDING).tolist()
-        if _ratio(candidate, lowered[i]) > threshold
-    ]
+    return [int(i) for i in np.flatnonzero(bounds >= threshold - _ROUNDING)]
 
 
 def similarities(left: Sequence[str], right: Sequence[str], cutoff: float) -> NDArray[np.float64]:
@@ -102,20 +104,25 @@ def _matched(a: str, b: str) -> int:
 def likenesses(
     content: str, condition: Condition | None, view: View, threshold: float
 ) -> list[Likeness]:
-    """The bullets of a node, also retired ones, that a candidate may repeat or contradict."""
+    """The bullets of a node that a candidate may repeat or contradict; retired ones if it repeats
+    them.
+    """
     from acegraph.nodes.text.difference import between_conditions, difference
 
     bullets, lowered = view.node_bullets.bullets, view.node_bullets.lowered
     candidate = content.lower()
     near = view.of_length(*lengths_of(candidate, threshold)).tolist()
-    rows = {near[i] for i in _alike(candidate, [lowered[row] for row in near], threshold)}
-    if condition is not None:
-        rows |= set(view.same_tests(condition).tolist())
+    rows = {near[i] for i in _may_be_alike(candidate, [lowered[row] for row in near], threshold)}
+    same = set() if condition is None else set(view.same_tests(condition).tolist())
     alike = []
-    for bullet in (bullets[row] for row in sorted(rows) if bullets[row].status != "removed"):
+    for row in (row for row in sorted(rows | same) if bullets[row].status != "removed"):
+        bullet = bullets[row]
         if condition and bullet.condition:
             distinction = between_conditions(condition, bullet.condition)
         else:
             distinction = difference(content, bullet.content)
-        alike.append(Likeness(bullet, is_duplicate=distinction is None))
+        # Of the retired bullets, which may be many, only those that say the same matter.
+        is_of_use = distinction is None or bullet.status != "retired"
+        if is_of_use and (row in same or _ratio(candidate, lowered[row]) > threshold):
+            alike.append(Likeness(bullet, is_duplicate=distinction is None))
     return alike

@@ -10,8 +10,13 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.evidence.entities import distinct_numbers, is_kind, is_of_kinds, is_party
-from acegraph.nodes.evidence.learnable_fields import (
+from acegraph.nodes.evidence.columns.entities import (
+    distinct_numbers,
+    is_kind,
+    is_of_kinds,
+    is_party,
+)
+from acegraph.nodes.evidence.columns.learnable_fields import (
     CAN_TELL,
     PROPERTIES,
     describes,
@@ -34,6 +39,8 @@ _LARGEST_COUNT: Final = 100
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
+_QUOTATION = re.compile(r"[\"“'‘](?=\w)(?P<words>(?:[^\"”'’]|'(?=\w))++)(?P<end>[\"”'’](?!\w))?")
+"""A quotation; without an `end` it is none, but what was searched is not searched again."""
 _RUN: Final = 5
 """So many words in a row that stand in the transaction too are a copy."""
 _GENERIC: Final = frozenset(
@@ -91,8 +98,9 @@ def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[t
         text = transaction.text
         described = {w for v in fields.values() for w in words_of(skeleton(str(v)))}
         yield "its text", skeleton(text)
-        for quote in re.findall(r"[\"“'‘](?=\w)([^\"”’]+?)[\"”'’](?!\w)", text):
-            yield "quotation marks", skeleton(quote)
+        for quote in _QUOTATION.finditer(text):
+            if quote["end"]:
+                yield "quotation marks", skeleton(quote["words"])
         for name in re.findall(r"(?<=[a-z,:] )[A-Z][\w'&-]{2,}(?: [A-Z][\w'&-]+)*", text):
             if not all(w in described or is_plain(w) for w in words_of(skeleton(name))):
                 yield "a name", skeleton(name)

@@ -10,11 +10,12 @@ from typing import Final
 
 from acegraph.nodes.curator.screening import Proposal
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
+from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.entities import is_entity
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
+from acegraph.state.values.condition import is_meant_as_condition
 
 _MIN_FIRES: Final = 3
 _SAME_CASES: Final = 0.95
@@ -55,7 +56,11 @@ def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None
     if gate is None or tested is not None:
         return ""
     if proposal.condition is None:
-        return "unproven: prose acts once a person has let it in, or a trial has borne it out"
+        hint = ' (as a condition it cannot be read: put words in quotes, as country is "NG")'
+        return (
+            "unproven: prose acts once a person has let it in, or a trial has borne it out"
+            + hint * is_meant_as_condition(proposal.content)
+        )
     if proposal.condition.verdict == DECLINE:
         return ""
     return (

@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.curator import identity
-from acegraph.nodes.evidence.entities import is_entity
-from acegraph.nodes.evidence.learnable_fields import CAN_TELL
+from acegraph.nodes.evidence.columns.entities import is_entity
+from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL
 from acegraph.nodes.text import trade_words as vocabulary
 from acegraph.nodes.text.category_words import is_category, is_field_name, is_terse
 from acegraph.nodes.text.lookalikes import personal_data, skeleton, words_of

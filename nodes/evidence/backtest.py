@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain
 from acegraph.state import DECLINE, CaseTable, Condition
 

@@ -1,22 +1,28 @@
 """Drift: which of the labelled cases are recent enough to be evidence for the present.
 
 A rule that was right and then stops being right marks a change, and cases from before the change
-would slow down the search for what is true now. The result depends only on the cases and the
-rules, so nothing has to be stored and a replay gives the same result.
+would slow down the search for what is true now. But frauds that are missing mark none: the newest
+labels of every file say "honest" where the chargeback has not come yet. So a rule that declines
+marks a change only if frauds have come up elsewhere at the same time. The result depends only on
+the cases and the rules: nothing has to be stored, a replay gives the same result, and what later
+labels contradict is undone.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import can_prove
-from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
 from acegraph.state.values.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""
+_ELSEWHERE: Final = 3.0
+"""Standard errors by which frauds elsewhere must have become more frequent."""
 _SURE: Final = 4.5
 """Standard errors of the fall: many, since every row of every rule is tested after each mistake."""
 _NEWEST: Final = 20
@@ -61,4 +67,20 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     row = int(rows[splits[split]]) + 1  # right after the last case before the fall
     share = float(np.average(agreeing[row:], weights=shares[row:]))
     chance = share + 1.64 * float(np.sqrt(share * (1 - share) / (n - before[split])))
-    return row if z[split] >= _SURE and later[split] <= chance else 0
+    if z[split] < _SURE or later[split] > chance:
+        return 0
+    if rule.verdict == DECLINE and not _moved_elsewhere(rule.holds_over(table), table, row):
+        return 0
+    return row
+
+
+def _moved_elsewhere(fired: NDArray[np.bool_], table: CaseTable, row: int) -> bool:
+    """Whether fraud has become more frequent since this row where a rule does not fire."""
+    shares = case_shares(table) * ~fired
+    counts = [shares[:row].sum(), shares[row:].sum()]
+    frauds = [(shares * table.fraud)[:row].sum(), (shares * table.fraud)[row:].sum()]
+    if min(counts) < 1:
+        return False
+    pooled = sum(frauds) / sum(counts)
+    spread = np.sqrt(pooled * (1 - pooled) * (1 / counts[0] + 1 / counts[1]) + 1e-12)
+    return bool(frauds[1] / counts[1] - frauds[0] / counts[0] >= _ELSEWHERE * spread)

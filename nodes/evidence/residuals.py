@@ -13,29 +13,15 @@ from numpy.typing import NDArray
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
-_NEWTON_STEPS: Final = 6
+_NEWTON_STEPS: Final = 8
+_LONGEST_STEP: Final = 2.0
+_FARTHEST: Final = 12.0
 _STEEPEST: Final = 4.0
 
 
-def label_weights(fraud: Mask, shares: Numbers | None = None) -> Numbers:
-    """Weights that make the shares of either label add up to half of all."""
-    n, frauds = _totals(fraud, shares)
-    if not fraud.any() or fraud.all():
-        return np.ones(len(fraud))
-    return np.where(fraud, n / (2 * frauds), n / (2 * (n - frauds)))
-
-
-def case_weights(fraud: Mask, shares: Numbers | None = None) -> Numbers:
-    """What each case weighs in a fit: its share, with equal weight for both labels."""
-    weights = label_weights(fraud, shares)
-    return weights if shares is None else weights * shares
-
-
-def _totals(fraud: Mask, shares: Numbers | None) -> tuple[float, float]:
-    """How many cases there are, and how many frauds, by their shares."""
-    if shares is None:
-        return float(len(fraud)), float(fraud.sum())
-    return float(shares.sum()), float(shares[fraud].sum())
+def counted(fraud: Mask, shares: Numbers | None = None) -> Numbers:
+    """How much of a case each case counts."""
+    return np.ones(len(fraud)) if shares is None else shares
 
 
 @dataclass(frozen=True)
@@ -44,7 +30,6 @@ class Residuals:
 
     gradient: Numbers
     variance: Numbers
-    information: Numbers
     shares: Numbers
 
     def towards(self, sign: float) -> "Residuals":
@@ -53,38 +38,33 @@ class Residuals:
 
     def contrast(self, inside: Mask, outside: Mask, floor: float = 0.0) -> float:
         """The z of Rao's score test that separates two groups of cases, towards the first."""
-        gradient_in, variance_in, information_in = self._sums(inside)
-        gradient_out, variance_out, information_out = self._sums(outside)
-        share = information_in / (information_in + information_out + 1e-9)
+        gradient_in, variance_in = self._sums(inside)
+        gradient_out, variance_out = self._sums(outside)
+        share = variance_in / (variance_in + variance_out + 1e-9)
         spread = (1 - share) ** 2 * (variance_in + floor) + share**2 * variance_out
         return ((1 - share) * gradient_in - share * gradient_out) / math.sqrt(spread + 1e-9)
 
-    def _sums(self, mask: Mask) -> tuple[float, float, float]:
+    def _sums(self, mask: Mask) -> tuple[float, float]:
         chosen = mask.astype(np.float64)
-        return (
-            float(self.gradient @ chosen),
-            float(self.variance @ chosen),
-            float(self.information @ chosen),
-        )
+        return float(self.gradient @ chosen), float(self.variance @ chosen)
 
 
 def residuals(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Residuals:
-    """The weighted residual of each case under these log-odds, and its variance.
+    """The residual of each case under these log-odds, and its variance.
 
     All log-odds are first shifted by the amount that fits best: a playbook that is too strict or
     too lenient everywhere must not make every broad rule look like a discovery.
     """
-    weights, p = case_weights(fraud, shares), _expected(fraud, log_odds, shares)
-    information = weights * p * (1 - p)
+    weights = counted(fraud, shares)
+    p = sigmoid(log_odds + best_shift(fraud, log_odds, shares))
     # The variance of so many cases as the shares add up to: nobody gets surer by repetition.
-    variance = label_weights(fraud, shares) * information
-    counted = np.ones(len(fraud)) if shares is None else shares
-    return Residuals(weights * (fraud - p), variance, information, counted)
+    information = weights * p * (1 - p)
+    return Residuals(weights * (fraud - p), information, weights)
 
 
 def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
     """The centred log-odds times the factor that fits the labels best, which is never negative."""
-    weights, shift, slope = case_weights(fraud, shares), 0.0, 1.0
+    weights, shift, slope = counted(fraud, shares), 0.0, 1.0
     centred = log_odds - np.average(log_odds, weights=weights)
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(slope * centred + shift)
@@ -104,23 +84,19 @@ def simulated_residuals(
     shares: Numbers | None = None,
 ) -> Numbers:
     """Residuals that chance would leave if the log-odds were the whole truth, in `times` rows."""
-    (total, frauds), p = _totals(fraud, shares), _expected(fraud, log_odds, shares)
-    heavy, light = label_weights(fraud, shares)[[fraud.argmax(), fraud.argmin()]]
-    # `p` is for equally many frauds and honest cases; the odds are for their real numbers.
-    odds = p / (1 - p + 1e-12) * frauds / (total - frauds)
-    labels = rng.random((times, len(fraud))) < odds / (1 + odds)
-    drawn = np.where(labels, heavy * (1 - p), -light * p)
+    p = sigmoid(log_odds + best_shift(fraud, log_odds, shares))
+    drawn = (rng.random((times, len(fraud))) < p) - p
     return np.asarray(drawn if shares is None else drawn * shares)
 
 
-def _expected(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
-    """The probability of fraud after the best shift, with equal weight for both labels."""
-    weights, shift = case_weights(fraud, shares), 0.0
+def best_shift(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> float:
+    """What must be added to all log-odds for their risks to add up to the frauds."""
+    weights, shift = counted(fraud, shares), 0.0
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds + shift)
-        shift += float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
-        shift = min(max(shift, -10.0), 10.0)
-    return sigmoid(log_odds + shift)
+        step = float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
+        shift += min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
+    return min(max(shift, -_FARTHEST), _FARTHEST)
 
 
 def sigmoid(log_odds: Numbers) -> Numbers:

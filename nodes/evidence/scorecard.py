@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.text.field_contract import read_flag, read_number
 from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
@@ -70,14 +71,32 @@ SCORECARD_FIELDS: Final = frozenset(
 """Every name under which the scorecard finds a field."""
 
 
+AMOUNT_NAMES: Final = ("amount", *_ALIASES["amount"])
+
+
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:
     """The amount of a transaction, under any of the names that the scorecard knows."""
     by_name = {name.lower(): value for name, value in fields.items()}
-    for name in ("amount", *_ALIASES["amount"]):
+    for name in AMOUNT_NAMES:
         value = by_name.get(name)
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None
+
+
+def unreadable(fields: Mapping[str, Scalar]) -> dict[str, str]:
+    """The fields of the scorecard that are not of their kind, and why."""
+    doubts = {}
+    for line in SCORECARD:
+        name = resolved(line.test, fields).field
+        value = fields.get(name)
+        if value is None:
+            continue
+        if line.test.op in ("<", ">=") and read_number(value) is None:
+            doubts[name] = "is not a number"
+        elif isinstance(line.test.value, bool) and read_flag(value) is None:
+            doubts[name] = "is neither yes nor no"
+    return doubts
 
 
 def weight_of(bullet: Bullet) -> float:

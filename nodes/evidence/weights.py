@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import chance, tally
-from acegraph.nodes.evidence.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, case_weights, marginal_gain, sigmoid
+from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.residuals import Mask, Numbers, counted, marginal_gain, sigmoid
 from acegraph.nodes.evidence.scorecard import scorecard_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
@@ -38,33 +38,43 @@ def fit_weights(
 ) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the `start` log-odds.
 
+    A shift of all log-odds is fitted with them and not kept: risk_scale.py finds it again.
     `fired` has a row for each rule. A rule whose weight would contradict its verdict gets weight 0.
     The previous weights as a `guess` save most of the work. `shares` are those of entities.py.
     """
     from scipy.optimize import minimize  # takes half a second, and only learning needs it
 
     rows, frauds, honests = _grouped(fired, start, fraud, shares)
-    matrix, start = fired[:, rows].astype(np.float64), start[rows]
-    total = frauds + honests
+    matrix, start = np.ones((len(signs) + 1, len(rows))), start[rows]
+    matrix[:-1] = fired[:, rows]
+    total, ridge = frauds + honests, np.append(np.full(len(signs), _RIDGE), 0.0)
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
         log_odds = start + w @ matrix
         p = sigmoid(log_odds)
         likelihood = frauds @ np.logaddexp(0, -log_odds) + honests @ np.logaddexp(0, log_odds)
-        gradient = -matrix @ (frauds - total * p) + _RIDGE * w
-        return float(likelihood + 0.5 * _RIDGE * w @ w), gradient
+        gradient = -matrix @ (frauds - total * p) + ridge * w
+        return float(likelihood + 0.5 * ridge @ (w * w)), gradient
 
     bounds = [(0, _MAX_WEIGHT) if s > 0 else (-_MAX_WEIGHT, 0) for s in signs]
-    begin = np.zeros(len(signs)) if guess is None else guess
-    optimum = minimize(loss, begin, jac=True, method="L-BFGS-B", bounds=bounds)
-    return np.asarray(optimum.x, dtype=np.float64)
+    begin = np.append(np.zeros(len(signs)) if guess is None else guess, 0.0)
+    optimum = minimize(
+        loss,
+        begin,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=[*bounds, (None, None)],
+        # Precisely: the same cases give the same weights, wherever the search begins.
+        options={"ftol": 1e-12, "gtol": 1e-7, "maxiter": 1000},
+    )
+    return np.asarray(optimum.x[:-1], dtype=np.float64)
 
 
 def _grouped(
     fired: Mask, start: Numbers, fraud: Mask, shares: Numbers | None
 ) -> tuple[NDArray[np.int64], Numbers, Numbers]:
     """A row for each group of indistinguishable cases, and its weights of fraud and honesty."""
-    weights = case_weights(fraud, shares)
+    weights = counted(fraud, shares)
     pattern = np.unique(start, return_inverse=True)[1].astype(np.int64)
     for rules in np.array_split(fired, range(_BITS, len(fired), _BITS)):
         code = (1 << np.arange(len(rules))) @ rules
@@ -115,13 +125,16 @@ def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Nu
     if fires < _FIRES_TO_RETIRE:
         return ""
     record = f"right on {right} of {fires} labelled cases"
-    if right * cases <= total * fires:
-        return f"{record}: no better than chance"
     if weight == 0:
         return f"no weight left: on its {fires} labelled cases the other bullets say it all"
-    if fires >= _FIRES_TO_TELL and chance(right, fires, total, cases) > _LIKELY_CHANCE:
+    is_no_better = right * cases <= total * fires
+    is_hardly_better = (
+        fires >= _FIRES_TO_TELL and chance(right, fires, total, cases) > _LIKELY_CHANCE
+    )
+    if is_no_better or is_hardly_better:
         # An exception may be right no more often than chance and still correct other bullets.
         gain = marginal_gain(fired, table.fraud, log_odds - weight * fired, shares)
         if gain * (1 if bullet.verdict == DECLINE else -1) < 1:
-            return f"{record}: hardly better than chance, and the others do without it"
+            how = "no" if is_no_better else "hardly"
+            return f"{record}: {how} better than chance, and the others do without it"
     return ""

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
-from acegraph.nodes.evidence.cut_points import Grid, common_values, grid_of, roundest
-from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.columns.cut_points import Grid, common_values, grid_of, roundest
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
 from acegraph.nodes.reflector.signal_check import FINEST, chance_of_no_signal

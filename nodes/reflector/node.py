@@ -6,8 +6,8 @@ import logging
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.entities import TEACHES, case_shares
 from acegraph.nodes.reflector.custom import Reflecting
 from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.runtime.sync_async import Wait

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over

@@ -13,8 +13,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.cut_points import Grid
-from acegraph.nodes.evidence.entities import case_shares
+from acegraph.nodes.evidence.columns.cut_points import Grid
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import (
     Numbers,
     rescaled_log_odds,

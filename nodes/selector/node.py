@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from langgraph.runtime import get_runtime
 
-from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS
+from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS, unreadable
 from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.factory import Selecting
@@ -26,7 +26,7 @@ from acegraph.state import (
 )
 from acegraph.state.ledger.redaction import unmatched
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.run.schema import CaseData, RunSettings, ShownBullet, Update
+from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -89,7 +89,13 @@ class SelectorNode:
             "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
             "settings": settings,
             "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
-            "held_back": [{"id": b.id, "verdict": b.verdict} for b in selection.held_back],
+            "held_back": [
+                *(
+                    HeldBackRule(id=b.id, verdict=b.verdict, acts=False)
+                    for b in selection.held_back
+                ),
+                *(HeldBackRule(id=b.id, verdict=b.verdict, acts=True) for b in selection.unshown),
+            ],
             "funnel": selection.funnel,
             "playbook_version": clock.version,
             "playbook_position": clock.position,
@@ -102,6 +108,9 @@ def _understood(transaction: Transaction, playbook: ReadablePlaybook, node: str)
     """The transaction in the words of the playbook, and what is in doubt."""
     contract = FieldContract.of(playbook.cases(node))
     understood = contract.understand(transaction)
+    if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
+        doubts = unreadable(transaction.fields)
+        understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
     names = {n for n, value in read_fields(understood.transaction).items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood

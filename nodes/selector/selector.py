@@ -138,7 +138,8 @@ class HybridSelector:
         if not transactions:
             return []
         view = await wait.work(playbook.view, node)
-        pool = Pool.of(view, source, self.quality_threshold, n_bullets)
+        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
+        pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
         queries = [
             Query.of(pool, read_fields(transaction), partial(decision_rng, self.seed, decision_id))
             for transaction, decision_id in zip(transactions, decision_ids, strict=True)

@@ -37,6 +37,9 @@ class Selection:
     held_back: tuple[Bullet, ...] = ()
     """Rules that hold but were held back by stage 2. They are not shown, yet the outcome counts for
     them, so that a bad start is not for life."""
+    unshown: tuple[Bullet, ...] = ()
+    """Rules that hold and passed stage 2, but for which there was no room. A language model does
+    not see them; the embedded analyst, for whom reading costs nothing, counts them too."""
     clock: Clock | None = None
     """The moment of the playbook at which the bullets were chosen."""
 
@@ -58,13 +61,21 @@ class Pool:
     view: View
     in_context: Bools
     is_good: Bools
+    helpful: Floats
+    harmful: Floats
+    rates: Floats
 
     @classmethod
-    def of(cls, view: View, source: str | None, threshold: float, wanted: int) -> "Pool":
-        """The active bullets, offline or online only if asked, that pass the quality threshold."""
-        in_context = view.in_context(source)
-        rates = np.where(in_context, view.rates, -np.inf)
-        return cls(view, in_context, scoring.pass_quality(rates, threshold, wanted))
+    def of(
+        cls, view: View, source: str | None, threshold: float, wanted: int, odds: float = 1.0
+    ) -> "Pool":
+        """The active bullets, offline or online only if asked, that pass the quality threshold.
+
+        `odds` are the frauds to an honest payment among the labelled cases.
+        """
+        in_context, records = view.in_context(source), view.records(odds)
+        rates = np.where(in_context, records[2], -np.inf)
+        return cls(view, in_context, scoring.pass_quality(rates, threshold, wanted), *records)
 
     @property
     def has_prose(self) -> bool:
@@ -112,14 +123,20 @@ class Query:
         """The chosen bullets with the counts of all stages and the rules held back."""
         pool = self.pool
         held_back: tuple[Bullet, ...] = ()
+        unshown: tuple[Bullet, ...] = ()
         if pool.view.has_rules:
-            is_held_back = pool.in_context & ~pool.is_good & (self.answers == HOLDS)
-            held_back = pool.view.bullets(np.flatnonzero(is_held_back))
+            holds = pool.in_context & (self.answers == HOLDS)
+            held_back = pool.view.bullets(np.flatnonzero(holds & ~pool.is_good))
+            if len(bullets) < np.count_nonzero(holds & pool.is_good):
+                good = pool.view.bullets(np.flatnonzero(holds & pool.is_good))
+                shown = {b.id for b in bullets}
+                unshown = tuple(b for b in good if b.id not in shown) if bullets else ()
         return Selection(
             bullets,
             scores or {},
             {**self.funnel, "semantic": relevant, "score": relevant, "diversity": len(bullets)},
             held_back=held_back,
+            unshown=unshown,
             clock=pool.view.clock,
         )
 
@@ -156,7 +173,7 @@ def _products(
 def _choose_one(
     query: Query, rows: Rows, products: Floats, vector: Vector, matrix: Vector, settings: Settings
 ) -> Selection:
-    view, threshold = query.pool.view, settings.threshold
+    pool, view, threshold = query.pool, query.pool.view, settings.threshold
     is_near = scoring.pass_semantic(products, rows, matrix, vector, threshold)
     if view.has_rules:
         is_near |= query.answers[rows] == HOLDS
@@ -164,8 +181,8 @@ def _choose_one(
     rows, products = rows[relevant], products[relevant]
     if not len(rows):
         return query.selection()
-    quality = view.rates[rows]
-    thompson = scoring.thompson_draws(view.helpful[rows], view.harmful[rows], query.rng())
+    quality = pool.rates[rows]
+    thompson = scoring.thompson_draws(pool.helpful[rows], pool.harmful[rows], query.rng())
     weights = settings.weights
     candidates = scoring.Candidates(
         matrix=matrix,

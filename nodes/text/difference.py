@@ -35,7 +35,7 @@ def difference(left: str, right: str) -> WordingDifference | None:
     """
     if left == right:
         return None
-    left_condition, right_condition = parse_condition(left), parse_condition(right)
+    left_condition, right_condition = _condition(left), _condition(right)
     if left_condition is not None and right_condition is not None:
         return between_conditions(left_condition, right_condition)
     a, b = _parse(left), _parse(right)
@@ -46,6 +46,8 @@ def difference(left: str, right: str) -> WordingDifference | None:
     have_currencies = a.currencies and b.currencies
     if a.bounds != b.bounds or (have_currencies and a.currencies != b.currencies):
         return "bound"
+    if _core(left) != _core(right):  # quicker than to compare them word by word
+        return "field"
     changes = list(_changes(a.words, b.words))
     if _are_harmless(changes):
         return None
@@ -90,6 +92,7 @@ def contradicts(text: str, condition: Condition) -> bool:
 
 
 _parse = lru_cache(maxsize=4096)(parse_sentence)
+_condition = lru_cache(maxsize=4096)(parse_condition)
 
 
 @cache
@@ -110,6 +113,23 @@ def _without_flags(text: str) -> tuple[Sentence, frozenset[tuple[str, bool]]]:
         end = flag.start + len(flag.phrase)
         text = text[: flag.start] + " " * len(flag.phrase) + text[end:]
     return parse_sentence(text), frozenset((flag.concept, flag.negated) for flag in flags)
+
+
+@lru_cache(maxsize=4096)
+def _core(text: str) -> tuple[str, ...]:
+    """What two texts that say the same share: the letters of their words, but for flags."""
+    letters = (_letters(word) for word in _parse(text).words if word not in _WEAK)
+    return tuple(sorted(part for part in letters if part not in _flag_letters()))
+
+
+@cache
+def _flag_letters() -> frozenset[str]:
+    return frozenset(map(_letters, _flag_words()))
+
+
+def _letters(word: str) -> str:
+    """The letters of a word in order, each once: the same for every form of `_is_same_word`."""
+    return "".join(sorted(set(word)))
 
 
 def _are_harmless(changes: Iterable[Change]) -> bool:

@@ -9,6 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -16,7 +17,7 @@ import numpy as np
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
-from acegraph.state.values.cases import Column
+from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import is_nothing, written_number
 
@@ -171,10 +172,7 @@ _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
 
 def _size_to_look_at(cases: int) -> int:
     """So many of the first cases make the contract: steps, so that it is not made all the time."""
-    if cases < _MIN_CASES:
-        return 0
-    step = 1 << max(cases.bit_length() - 4, 2)
-    return cases - cases % step
+    return stepped(cases) if cases >= _MIN_CASES else 0
 
 
 def _known_field(name: str, column: Column) -> KnownField:
@@ -278,7 +276,7 @@ def _folded_names(name: str) -> Iterator[str]:
     """The forms under which a name is looked for: itself, without affixes, without its path."""
     yield _folded_name(name)
     words = _words_of(name)
-    kept = [word for word in words if word not in _AFFIXES]
+    kept = tuple(word for word in words if word not in _AFFIXES)
     if kept and kept != words:
         yield "".join(kept)
     for start in range(1, len(words)):
@@ -295,9 +293,10 @@ def _folded_name(name: str) -> str:
     return "".join(_words_of(name))
 
 
-def _words_of(name: str) -> list[str]:
+@lru_cache(maxsize=4096)
+def _words_of(name: str) -> tuple[str, ...]:
     parted = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", unicodedata.normalize("NFKC", name))
-    return re.findall(r"[^\W_]+", skeleton(parted))
+    return tuple(re.findall(r"[^\W_]+", skeleton(parted)))
 
 
 def _folded_word(word: str) -> str:

@@ -13,7 +13,7 @@ from acegraph.state.ledger.spellings import LOOKALIKES
 
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
 _IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")
-_EMAIL = re.compile(r"[\w.+-]+\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
+_EMAIL = re.compile(r"[\w.+-]\s?(?:@|\(at\)|\[at\])\s?[\w-]+(?:\s?\.\s?\w{2,}|\s?(?:\(|\[)dot)")
 _IP = re.compile(
     r"(?<![\d.])(?:\d{1,3}\.){3}\d{1,3}(?![\d.])|\b(?:[0-9a-f]{1,4}:){3,7}[0-9a-f:]+\b"
 )

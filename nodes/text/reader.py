@@ -33,6 +33,12 @@ _PAIR = re.compile(
     rf"(?:^|{_BREAK})\s*([A-Za-z][\w /-]{{0,39}}?)\s*[:=]\s*"
     rf"((?:[^;,|\n]|(?<=\d),(?=\d)){{1,60}}?)\s*(?={_BREAK}|$)"
 )
+_CODE = re.compile(
+    r"(?:.*[_. ])?(?:(mcc)(?:_?code)?|(.*category_?code)|iin)|"
+    r"(?:card_?|cc_?|issuer_?|bank_?)?bin(?:_?(?:prefix|number|code))?",
+    re.IGNORECASE,
+)
+"""Names of fields whose numbers are codes of kinds: nobody is between two of them."""
 _QUANTITY = re.compile(r"[.,$€£¥-]")
 _KINDS: Final = {"category": "merchant_category", "channel": "channel"}
 """The field for each group of concepts in the lexicon that names a kind."""
@@ -158,17 +164,32 @@ def _typed(name: str, value: Scalar) -> Scalar:
 
     >>> [_typed(*pair) for pair in (("amount", "9000.00"), ("mcc", "5411"), ("vpn", 1))]
     [9000.0, '5411', True]
+    >>> _typed("mcc", 742), _typed("card_bin", 411111.0)
+    ('0742', '411111')
     """
     if name in FLAGS and not isinstance(value, bool):
         return _ANSWERS.get(str(value).lower(), value)
     if not isinstance(value, str):
-        return value
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return _code(name, float(value)) if is_number and _is_code(name) else value  # type: ignore[arg-type]
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
     if name in field_patterns.MEASURED or _QUANTITY.search(value):
         number = written_number(value)
         return value if number is None else number
     return value
+
+
+@lru_cache(maxsize=4096)
+def _is_code(name: str) -> bool:
+    return _CODE.fullmatch(name) is not None
+
+
+def _code(name: str, number: float) -> Scalar:
+    """The number as the code that it is; merchant categories have four digits."""
+    if not number.is_integer():
+        return number
+    return f"{number:04.0f}" if re.search("mcc|category", name, re.IGNORECASE) else f"{number:.0f}"
 
 
 def _date(value: Scalar) -> datetime | None:

@@ -65,12 +65,16 @@ def labelled_cases(connection: sa.Connection, node: str, last: int) -> list[Case
     given = {"node": node, "last": last, "now": now()}
     rows = connection.execute(sql.LABELLED, given).all()[::-1]
     if ahead := connection.execute(sql.LABELLED_IN_FUTURE, given).all():
-        return _in_order(rows, ahead)[-last:]
+        in_time = in_order(rows, ahead)[-last:]
+        return [replace(read_case(row), known_at=known_at) for known_at, row in in_time]
     return [read_case(row) for row in rows]
 
 
-def _in_order(rows: Sequence[sa.Row[Any]], ahead: Sequence[sa.Row[Any]]) -> list[Case]:
-    """Cases, oldest first; one with a label from the future was known when the row before it was.
+def in_order(
+    rows: Sequence[sa.Row[Any]], ahead: Sequence[sa.Row[Any]]
+) -> list[tuple[str, sa.Row[Any]]]:
+    """Labels with the time since when they are known, oldest first; one from the future was known
+    when the row before it was.
 
     Else a clock that was once ahead would shut all later labels out.
     """
@@ -80,8 +84,8 @@ def _in_order(rows: Sequence[sa.Row[Any]], ahead: Sequence[sa.Row[Any]]) -> list
         if row.id not in is_ahead:
             known_at = max(known_at, row.known_at)
         at = known_at if row.id in is_ahead else row.known_at
-        timed.append(replace(read_case(row), known_at=at))
-    return sorted(timed, key=lambda case: case.known_at)  # stable: then by position
+        timed.append((at, row))
+    return sorted(timed, key=lambda pair: pair[0])  # stable: then by position
 
 
 @dataclass(frozen=True)

@@ -8,12 +8,19 @@ import hashlib
 import hmac
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from acegraph.state.ledger.spellings import Spelling, is_named, parts_of_name, replaced
+from acegraph.state.ledger.spellings import (
+    Spelling,
+    folded,
+    is_named,
+    names_of,
+    parts_of_name,
+    replaced,
+)
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
 from acegraph.state.values.memos import is_memo, without_memos
@@ -23,6 +30,9 @@ from acegraph.state.values.transaction import Fields, Scalar, Transaction
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"
 _PSEUDONYM = re.compile("redacted-[0-9a-f]{16}")
+_SAYS = re.compile(r"(?<!\s)\s*+[:=]\s*+")
+_BOUNDARY = re.compile(r"\b")
+_END = re.compile(r"(?:\.0)?(?!\w)")
 _MIN_ELSEWHERE: Final = 3
 """A shorter value is replaced only where the name of its field stands before it."""
 _LONG_NUMBER: Final = 7
@@ -41,10 +51,11 @@ class Redaction:
     @classmethod
     def of(cls, fields: Mapping[str, Scalar], names: Sequence[str]) -> "Redaction":
         """Hide the fields that a name means: `card` also `card.number`, `Card` and `payer.card`."""
+        wanted = set(map(folded, names))
         hidden = {
             name: written(value)
             for name, value in fields.items()
-            if value is not None and any(is_named(name, n) for n in names)
+            if value is not None and not wanted.isdisjoint(names_of(name))
         }
         return cls(hidden, any(is_memo(name) for name in names))
 
@@ -56,10 +67,24 @@ class Redaction:
         """A text as it may be stored; it may repeat the hidden values, or parts of a name."""
         if self.hides_memos:
             text = without_memos(text, REDACTED)
-        for name, value in sorted(self.hidden.items(), key=lambda item: -len(item[1])):
-            pair = rf"(?i:(\b{re.escape(name)}\s*[:=]\s*)){re.escape(value)}(?:\.0)?(?!\w)"
-            text = re.sub(pair, rf"\g<1>{_stand_in(value)}", text)
-        return replaced(text, self._values + self._parts)
+        return replaced("".join(self._without_pairs(text)), self._values + self._parts)
+
+    def _without_pairs(self, text: str) -> Iterator[str]:
+        """The parts of a text, with another one in the place of each value behind its name."""
+        values = {name.lower(): value for name, value in self.hidden.items()}
+        sizes = sorted(set(map(len, self.hidden)), reverse=True)
+        done = 0
+        for says in _SAYS.finditer(text):
+            for start in (says.start() - size for size in sizes):
+                value = values.get(text[start : says.start()].lower()) if start >= done else None
+                if not value or not text.startswith(value, says.end()):
+                    continue
+                end = _END.match(text, says.end() + len(value))
+                if end and _BOUNDARY.match(text, start):
+                    yield text[done : says.end()] + _stand_in(value)
+                    done = end.end()
+                    break
+        yield text[done:]
 
     def _field(self, field: tuple[str, Scalar]) -> tuple[str, Scalar]:
         name, value = field
@@ -80,12 +105,13 @@ class Redaction:
     @cached_property
     def _values(self) -> list[tuple[Spelling, str]]:
         """The values that are looked for elsewhere, each with what takes its place."""
-        pairs = ((v, _stand_in(v)) for v in self.hidden.values() if v not in ("True", "False"))
+        values = dict.fromkeys(self.hidden.values())
+        pairs = ((v, _stand_in(v)) for v in values if v not in ("True", "False"))
         return [(Spelling(v), to) for v, to in pairs if len(v) >= _MIN_ELSEWHERE and v != to]
 
     @cached_property
     def _parts(self) -> list[tuple[Spelling, str]]:
-        values = self.hidden.values()
+        values = dict.fromkeys(self.hidden.values())
         return [(part, _stand_in(value)) for value in values for part in parts_of_name(value)]
 
     def content(self, of: _Content) -> _Content:

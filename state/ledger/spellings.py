@@ -7,8 +7,10 @@ module compares letters and digits only. What is done with a value that was foun
 import html
 import re
 import unicodedata
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
 from functools import cached_property, lru_cache
+from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
@@ -40,6 +42,12 @@ class Folded:
     def places(self) -> list[int]:
         """For each plain sign, where it stands in the whole text."""
         return [place for place, c in enumerate(self.whole) for _ in _plain(c)]
+
+    @cached_property
+    def breaks(self) -> list[int]:
+        """The plain signs before which too many other signs stand for one spelling."""
+        steps = enumerate(pairwise(self.places), start=1)
+        return [i for i, (left, right) in steps if right - left > 1 + _WIDEST_GAP]
 
 
 def folded(text: str) -> str:
@@ -87,11 +95,15 @@ class Spelling:
         """Where the value stands in a text."""
         for form in self._forms:
             start = text.plain.find(form)
+            period = _period(form) if start >= 0 else 0
+            once_more = form[-period:]
             while start >= 0:
                 end = start + len(form)
                 if self._is_whole(text, start, end):
                     yield text.places[start], _end(text.whole, text.places[end - 1] + 1)
-                start = text.plain.find(form, start + 1)
+                start += period
+                if not text.plain.startswith(once_more, end):
+                    start = text.plain.find(form, start)
 
     def _is_whole(self, text: Folded, start: int, end: int) -> bool:
         """Whether a match is a word of its own, and not made up of scattered pieces."""
@@ -99,11 +111,10 @@ class Spelling:
         first, last = places[start], places[end - 1]
         if self._as_name and text.whole[first].islower():
             return False
-        steps = ((i - start, places[i] - places[i - 1]) for i in range(start + 1, end))
-        is_near = all(
-            step <= 1 or (step <= 1 + _WIDEST_GAP and (self.size >= LONG or i in self._gaps))
-            for i, step in steps
-        )
+        is_near = bisect_right(text.breaks, start) == bisect_left(text.breaks, end)
+        if self.size < LONG:
+            steps = ((i - start, places[i] - places[i - 1]) for i in range(start + 1, end))
+            is_near = is_near and all(step <= 1 or i in self._gaps for i, step in steps)
         before = text.whole[first - 1] if first else " "
         after = text.whole[last + 1] if last + 1 < len(text.whole) else " "
         inside = (text.plain[start], text.plain[end - 1])
@@ -116,6 +127,21 @@ class Spelling:
         # Scripts without capitals often have no spaces between words either.
         is_edge = edge.isdigit() or edge.lower() != edge.upper()
         return is_edge and (beside.isalnum() or (beside == "_" and not self._gaps))
+
+
+def _period(form: str) -> int:
+    """The least distance of two places in a text at both of which the form can stand.
+
+    >>> _period("abab"), _period("abc")
+    (2, 3)
+    """
+    borders = [0]  # of each beginning, how much of its end is its own beginning
+    for sign in form[1:]:
+        border = borders[-1]
+        while border and sign != form[border]:
+            border = borders[border - 1]
+        borders.append(border + (sign == form[border]))
+    return len(form) - borders[-1]
 
 
 def _forms(value: str) -> list[str]:

@@ -12,13 +12,14 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import AsOf, adjusted, bullet_texts, count, is_current_label
+from acegraph.state.ledger.lookups import in_order
 from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import EVIDENCE_WINDOW
 from acegraph.state.values.decision import CounterDeltas, add_deltas
 from acegraph.state.values.label_sources import JUDGE
-from acegraph.state.values.times import as_utc
+from acegraph.state.values.times import as_utc, now
 
 
 def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlaybook:
@@ -71,8 +72,9 @@ def _labelled(
 ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """The newest labelled cases that were known, and their labels, oldest first."""
     cases, newest = tables.cases, tables.outcomes
-    rows = connection.execute(
-        sa.select(cases, newest.c.label, newest.c.source, newest.c.known_at)
+    content = [column for column in cases.c if column.name != "position"]
+    query = (
+        sa.select(*content, *(newest.c[n] for n in ("label", "source", "known_at", "position")))
         .join(newest, newest.c.case == cases.c.id)
         .where(
             is_current_label(newest, until),
@@ -80,10 +82,15 @@ def _labelled(
             newest.c.source != JUDGE,
             cases.c.evidence == 1,
         )
-        .order_by(newest.c.known_at.desc(), newest.c.position.desc())
         .limit(EVIDENCE_WINDOW)
-    ).mappings()
-    stored = [dict(row) for row in rows][::-1]
+    )
+    is_ahead, by_position = newest.c.known_at > now(), newest.c.position.desc()
+    rows = connection.execute(
+        query.where(~is_ahead).order_by(newest.c.known_at.desc(), by_position)
+    )
+    ahead = connection.execute(query.where(is_ahead).order_by(by_position))
+    in_time = in_order(rows.all()[::-1], ahead.all())[-EVIDENCE_WINDOW:]
+    stored = [dict(row._mapping) for _, row in in_time]
     labels: list[dict[str, object]] = [
         {"case": row["id"], "revision": 1}
         | {name: row.pop(name) for name in ("label", "source", "known_at")}

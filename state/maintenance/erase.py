@@ -27,17 +27,18 @@ from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import written
 from acegraph.state.values.times import now
+from acegraph.state.values.transaction import clean_text
 
 GONE: Final = "[erased]"
 _MIN_IDENTIFYING: Final = 4
 _LONG_NUMBER: Final = 7
 _LONGEST_NAME: Final = 200
 """A longer text is a whole transaction: it is found as it is, and not in other spellings."""
-_NAMES = re.compile(
-    r"[\w.+-]+@[\w.-]+|[\"“'‘](?=\w)[^\"”’\n]+?[\"”'’](?!\w)"
-    r"|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+"
-)
-"""What identifies somebody in a text without fields: addresses, quotations, numbers, names."""
+_QUOTATION = re.compile(r"[\"“'‘](?=\w)(?:[^\"”'’\n]|'(?=\w))++(?P<end>[\"”'’](?!\w))?")
+"""A quotation; without an `end` it is none, but what was searched is not searched again."""
+# 64 characters before the @ are the most that RFC 5321 allows.
+_NAMES = re.compile(r"[\w.+-]{1,64}+@[\w.-]+|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+")
+"""What else identifies somebody in a text without fields: addresses, numbers, names."""
 _PAIRS = re.compile(r"(?=\b(\w{4,} \w{4,})\b)")
 _OURS: Final = frozenset(
     """
@@ -85,6 +86,7 @@ def erase(
     playbook: BulletPlaybook,
     decision_ids: Iterable[str] = (),
     entity: tuple[str, object] | None = None,
+    by: str = "user",
 ) -> Erased:
     """Erase decisions by their ids, or every decision whose field `entity[0]` is `entity[1]`.
 
@@ -95,7 +97,7 @@ def erase(
     ids = list(dict.fromkeys(decision_ids))
     if not ids and entity is None:
         raise InvalidInput("erase wants decision ids, or a field and its value")
-    about = None if entity is None else Spelling(written(entity[1]))
+    about = None if entity is None else Spelling(clean_text(written(entity[1])))
     with playbook.writing() as writer:
         rows = {row["id"]: row for row in (_by_id(writer, ids) if ids else [])}
         if entity is not None and about is not None:
@@ -113,7 +115,7 @@ def erase(
         if entity is not None and not rows and not scrubbed:
             raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
         forget_vectors(writer)
-        playbook.adjust(writer, {0: (0, 0, 0)}, "erased")  # so that other processes notice
+        playbook.adjust(writer, {0: (0, 0, 0)}, f"erased by {by}")  # so that other processes notice
         left = _rows_with(writer, about) if about else 0
     playbook.invalidate()
     playbook.invalidate_cases()
@@ -163,9 +165,16 @@ def _identifying_texts(rows: Iterable[sa.RowMapping]) -> set[str]:
                 texts.add(text)
             if is_memo(name):  # it may have been quoted in part
                 texts |= set(_PAIRS.findall(text))
-        texts |= {part.strip("\"“”'‘’ ") for part in _NAMES.findall(row["text"])}
+        texts |= {part.strip("\"“”'‘’ ") for part in _names(row["text"])}
         texts.add(row["text"])
     return {text for text in texts if len(text) >= _MIN_IDENTIFYING}
+
+
+def _names(text: str) -> list[str]:
+    """What identifies somebody in a text without fields; a quotation is taken as a whole."""
+    quotations = [match[0] for match in _QUOTATION.finditer(text) if match["end"]]
+    rest = _QUOTATION.sub(lambda match: '"' if match["end"] else match[0], text)
+    return quotations + _NAMES.findall(rest)
 
 
 def _not_said_elsewhere(writer: LedgerWriter, erased: Collection[str], texts: set[str]) -> set[str]:

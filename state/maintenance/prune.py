@@ -19,7 +19,7 @@ from acegraph.state.values.times import as_utc, now
 logger = logging.getLogger(__name__)
 
 
-def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
+def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = "user") -> int:
     """Remove the decisions made before a time, with their cases and labels; gives how many."""
     before = as_utc(decisions_before)
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
@@ -35,7 +35,8 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime) -> int:
             position, newest = writer.connection.execute(last.where(table.c.case.in_(is_old))).one()
             covers, at = max(covers, position or 0), max(at, newest or "")
         # Stored even if nothing was counted: `as_of` needs to know how far back it can look.
-        playbook.adjust(writer, counted or {0: (0, 0, 0)}, f"pruned before {before}", at, covers)
+        reason = f"pruned before {before} by {by}"
+        playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, at, covers)
         writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
             for table in (selections, outcomes, tables.lessons, decisions):

@@ -186,10 +186,12 @@ class BulletPlaybook(PlaybookCache):
             ]
             self.rewrite(writer, changed)
 
-    def history(self) -> list[dict[str, Any]]:
-        """Every change to the bullets, oldest first."""
+    def history(self, bullet_id: str | None = None) -> list[dict[str, Any]]:
+        """Every change to the bullets, or to one of them, oldest first."""
         columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
         query = sa.select(*columns).order_by(tables.history.c.version)
+        if bullet_id is not None:
+            query = query.where(tables.history.c.bullet == _number(bullet_id))
         with self.database.reading() as connection:
             rows = connection.execute(query).mappings()
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]

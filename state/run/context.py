@@ -3,10 +3,18 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.run.costs import CostMatrix
 
 Mode = Literal["vanilla", "offline_online", "online"]
 
@@ -25,78 +33,101 @@ class AceContext(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
     mode: Mode = Field(
-        "offline_online",
+        default="offline_online",
         description="`vanilla` shows no bullets, `offline_online` all, `online` online ones.",
     )
     node: str = Field(
-        "fraud_detection", min_length=1, description="The agent node whose bullets are used."
+        default="fraud_detection",
+        min_length=1,
+        description="The agent node whose bullets are used.",
     )
-    n_bullets: int = Field(5, ge=0, le=50, description="How many bullets the agent sees at most.")
+    n_bullets: int = Field(
+        default=5, ge=0, le=50, description="How many bullets the agent sees at most."
+    )
     source: Literal["offline", "online"] | None = Field(
-        None, description="The source of the bullets that are used; empty: the mode decides."
+        default=None,
+        description="The source of the bullets that are used; empty: the mode decides.",
     )
     learn: bool | None = Field(
-        None,
+        default=None,
         description="Whether to count outcomes and learn from mistakes; empty: the mode decides.",
     )
     learn_as: Literal["offline", "online"] = Field(
-        "online", description="The source written on bullets that this run learns."
+        default="online", description="The source written on bullets that this run learns."
     )
     learn_every: int = Field(
-        0, ge=0, description="Also learn from every k-th right decision; 0: from none."
+        default=0, ge=0, description="Also learn from every k-th right decision; 0: from none."
     )
     credit: Literal["part", "selected"] = Field(
-        "part",
+        default="part",
         description="Credit the bullets that had a part in the decision, or all selected ones.",
     )
-    quality_threshold: float = Field(0.3, ge=0, le=1, description="Minimum success rate (stage 2).")
+    quality_threshold: float = Field(
+        default=0.3, ge=0, le=1, description="Minimum success rate (stage 2)."
+    )
     semantic_threshold: float | None = Field(
-        None,
+        default=None,
         ge=-1,
         le=1,
         description="Minimum cosine (stage 3); empty: that of the embedding model.",
     )
     diversity_weight: float = Field(
-        0.15, ge=0, description="Weight of the diversity bonus (stage 5)."
+        default=0.15, ge=0, description="Weight of the diversity bonus (stage 5)."
     )
     weights: Weights = Field(
-        Weights(quality=0.3, semantic=0.4, thompson=0.3),
+        default=Weights(quality=0.3, semantic=0.4, thompson=0.3),
         description="What success rate, cosine and Thompson draw weigh in the score (stage 4).",
     )
     agent_model: str | None = Field(
-        None, description="Chat model of the agent; empty: the default."
+        default=None, description="Chat model of the agent; empty: the default."
     )
     judge_model: str | None = Field(
-        None, description="Chat model of the judge; empty: the default."
+        default=None, description="Chat model of the judge; empty: the default."
     )
     reflector_model: str | None = Field(
-        None, description="Chat model of the reflector; empty: the default."
+        default=None, description="Chat model of the reflector; empty: the default."
     )
-    embedding_model: str | None = Field(None, description="Embedding model; empty: the default.")
-    seed: int = Field(0, ge=0, description="Seed of the Thompson draws.")
+    embedding_model: str | None = Field(
+        default=None, description="Embedding model; empty: the default."
+    )
+    seed: int = Field(default=0, ge=0, description="Seed of the Thompson draws.")
     redact: list[str] = Field(
         default_factory=list,
         description="Fields whose values are replaced before anything is stored or learned.",
     )
     challenger: int | None = Field(
-        None,
+        default=None,
         ge=0,
         description="A version of the playbook that decides in shadow; it counts nothing.",
     )
+    costs: str | None = Field(
+        default=None,
+        description="What mistakes cost, as `missed_fraud=1,false_decline=0.1`; they decide from "
+        "which risk on a payment is declined. Empty: the labelled cases decide.",
+    )
+    base_rate: float | None = Field(
+        default=None,
+        gt=0,
+        lt=1,
+        description="The share of fraud among the payments, if the labelled cases have another.",
+    )
     explore: float = Field(
-        0.0,
+        default=0.0,
         ge=0,
         le=1,
         description="The share of would-be declines that is let through for review.",
     )
     review_from: float = Field(
-        0.4,
+        default=0.4,
         ge=0,
         le=1,
         description="With review: a person is asked from this risk on, and where undecided.",
     )
     review_to: float = Field(
-        0.6, ge=0, le=1, description="With review: the highest risk at which a person is asked."
+        default=0.6,
+        ge=0,
+        le=1,
+        description="With review: the highest risk at which a person is asked.",
     )
 
     if not TYPE_CHECKING:  # type checkers see the generated signature
@@ -106,6 +137,13 @@ class AceContext(BaseModel):
                 super().__init__(**settings)
             except ValidationError as error:
                 raise InvalidSettings(_first_fault(error)) from None
+
+    @field_validator("costs")
+    @classmethod
+    def _check_costs(cls, costs: str | None) -> str | None:
+        if costs:
+            CostMatrix.parse(costs)
+        return costs or None
 
     @model_validator(mode="after")
     def _check_band(self) -> "AceContext":

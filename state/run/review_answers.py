@@ -90,6 +90,14 @@ def read_answer(
     return answer
 
 
+def signature(who: str) -> str:
+    """The source of a change that a person signs; `user` if nobody is named."""
+    try:
+        return ANALYST + _name(who) if who else "user"
+    except ValueError as error:
+        raise InvalidAnswer(f"who: {error}") from None
+
+
 def check_four_eyes(bullet: Bullet, who: str) -> None:
     """Refuse a reviewer who wrote the bullet, or gave the label that it was learned from."""
     for role in ("author", "label_source"):

@@ -14,7 +14,7 @@ from acegraph.state.run.context import Mode, Weights
 from acegraph.state.values.bullet import Source, Status
 from acegraph.state.values.condition import ConditionData
 from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
 GivenTransaction = str | Mapping[str, object]
 UsageByNode = dict[str, dict[str, dict[str, int]]]
@@ -66,6 +66,8 @@ class RunSettings(TypedDict):
     seed: int
     redact: list[str]
     challenger: int | None
+    costs: NotRequired[str | None]
+    base_rate: NotRequired[float | None]
     explore: float
     review_from: float
     review_to: float
@@ -96,10 +98,12 @@ class ShownBullet(TypedDict):
 
 
 class HeldBackRule(TypedDict):
-    """A rule that holds for the transaction, but that stage 2 held back for its success rate."""
+    """A rule that holds but was not shown: for its success rate, or for lack of room."""
 
     id: str
     verdict: Verdict | None
+    acts: bool
+    """Whether only room was lacking: then the embedded analyst counts it too."""
 
 
 class Reflection(TypedDict):
@@ -151,7 +155,11 @@ class AceInput(TypedDict, total=False):
         GivenTransaction, Field(description="the transaction: text, or a mapping of its fields")
     ]
     ground_truth: Annotated[
-        str | None, Field(description="APPROVE or DECLINE where the right answer is known")
+        str | None,
+        Field(
+            description="APPROVE or DECLINE where the right answer is known",
+            json_schema_extra={"enum": [APPROVE, DECLINE, None]},  # a form offers these words
+        ),
     ]
     decision_id: Annotated[
         str | None,
@@ -203,7 +211,7 @@ class AceState(TypedDict, total=False):
     bullets: list[ShownBullet]
     """The bullets shown to the agent, best first."""
     held_back: list[HeldBackRule]
-    """Rules that hold but were held back by stage 2: not shown, but tested by the outcome."""
+    """Rules that hold but were not shown; the outcome counts for them all the same."""
     funnel: dict[str, int]
     """How many bullets were left after each stage of the selection."""
     playbook_version: int

@@ -14,8 +14,9 @@ from numpy.typing import NDArray
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
-EVIDENCE_WINDOW: Final = 5_000
+EVIDENCE_WINDOW: Final = 20_000
 """How many of the newest labelled cases count as evidence; older ones are forgotten."""
+_BEFORE_THE_FIRST: Final = 5
 _MISSING = -1
 _START = 16
 _RARE: Final = 4
@@ -87,7 +88,6 @@ class _GrowingColumn:
         self.numbers = np.full(max(rows, _START), np.nan)
         self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
         self.code_by_value: dict[tuple[bool, str | bool], int] = {}
-        self.filled = 0
 
     def reserve(self, rows: int) -> None:
         if rows > len(self.numbers):
@@ -95,7 +95,6 @@ class _GrowingColumn:
             self.codes = _grown(self.codes, 2 * rows, _MISSING)
 
     def put(self, row: int, value: str | bool | int | float) -> None:
-        self.filled += 1
         if isinstance(value, bool | str):
             key = (isinstance(value, bool), value)
             self.codes[row] = self.code_by_value.setdefault(key, len(self.code_by_value))
@@ -116,13 +115,6 @@ class _RareColumn:
     def __init__(self) -> None:
         self.values: list[tuple[int, str | bool | int | float]] = []
 
-    @property
-    def filled(self) -> int:
-        return len(self.values)
-
-    def reserve(self, rows: int) -> None:
-        """Nothing: only what was put takes room."""
-
     def put(self, row: int, value: str | bool | int | float) -> None:
         self.values.append((row, value))
 
@@ -140,6 +132,16 @@ class _RareColumn:
         return column
 
 
+def stepped(cases: int) -> int:
+    """A number of cases, rounded down by up to an eighth: what is computed from so many of the
+    first cases is not computed again with every new one.
+
+    >>> [stepped(n) for n in (7, 13, 100, 1000)]
+    [4, 12, 96, 960]
+    """
+    return cases - cases % (1 << max(cases.bit_length() - 4, 2))
+
+
 def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element]:
     grown = np.full(size, fill, dtype=array.dtype)
     grown[: len(array)] = array
@@ -152,6 +154,10 @@ class CaseTable:
     def __init__(self, cases: Iterable[Case] = ()) -> None:
         self._cases: list[Case] = []
         self._columns: dict[str, _GrowingColumn | _RareColumn] = {}
+        self._arrays: list[_GrowingColumn] = []
+        """Those of the columns that need room for every case."""
+        self._filled: dict[str, int] = {}
+        """How many cases have each field."""
         self._fraud = np.zeros(_START, dtype=bool)
         self._start = self._size = 0
         self.shared: dict[str, object] = {}
@@ -170,14 +176,16 @@ class CaseTable:
         row, size = self._size, self._size + 1
         if size > len(self._fraud):
             self._fraud = _grown(self._fraud, 2 * size, False)
-        for column in self._columns.values():
-            column.reserve(size)
+        for array in self._arrays:
+            array.reserve(size)
         for name, value in case.fields.items():
             if value is not None:
                 column = self._columns.setdefault(name, _RareColumn())
                 if isinstance(column, _RareColumn) and len(column.values) == _RARE:
                     column = self._columns[name] = column.as_array(size)
+                    self._arrays.append(column)
                 column.put(row, value)
+                self._filled[name] = self._filled.get(name, 0) + 1
         self._fraud[row] = case.label == DECLINE
         self._cases.append(case)
         self._size = size
@@ -199,7 +207,15 @@ class CaseTable:
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
         copy._start, copy._columns = self._start, dict(self._columns)
+        copy._filled = dict(self._filled)
         copy.shared = self.shared
+        return copy
+
+    def first(self, rows: int) -> "CaseTable":
+        """A snapshot of the first so many cases."""
+        copy = self.snapshot()
+        copy._size = min(self._start + rows, self._size)
+        copy.shared = {}
         return copy
 
     def since(self, row: int) -> "CaseTable":
@@ -214,15 +230,25 @@ class CaseTable:
         """True where the right answer is DECLINE."""
         return self._fraud[self._start : self._size]
 
+    def fraud_odds(self) -> float:
+        """How many frauds come to an honest payment among the newest cases; 1 where none is known.
+
+        A few of each are counted before the first: some early cases say little about the rate.
+        """
+        newest = self.fraud[-EVIDENCE_WINDOW:]
+        frauds = int(np.count_nonzero(newest))
+        return (frauds + _BEFORE_THE_FIRST) / (len(newest) - frauds + _BEFORE_THE_FIRST)
+
     @property
     def field_names(self) -> tuple[str, ...]:
         """The fields that at least one case has; of very many names, those of the most cases."""
         rows, columns = slice(self._start, self._size), self._columns
         if len(columns) > _MAX_NAMES:
-            often = sorted(columns, key=lambda name: -columns[name].filled)
+            often = sorted(columns, key=self._filled.__getitem__, reverse=True)
             wanted = set(often[:_MAX_NAMES])
             columns = {name: column for name, column in columns.items() if name in wanted}
-        return tuple(name for name, column in columns.items() if column.occurs(rows))
+        is_whole = self._start == 0  # then every column has a value
+        return tuple(name for name, one in columns.items() if is_whole or one.occurs(rows))
 
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None if no case has it."""

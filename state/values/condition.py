@@ -226,6 +226,11 @@ def parse_condition(text: str) -> Condition | None:
         return None
 
 
+def is_meant_as_condition(text: str) -> bool:
+    """Whether a text opens like a condition, readable or not."""
+    return bool(_OPENING.match(text))
+
+
 def _is_equal(left: Scalar, right: Scalar) -> bool:
     if isinstance(left, bool | str) or isinstance(right, bool | str):
         return left == right and isinstance(left, bool) == isinstance(right, bool)
@@ -251,7 +256,9 @@ def _read_comparison(text: str) -> tuple[Comparison, str]:
     field = str(_read_value(name)) if name.startswith('"') else name
     if op in _PRESENCE:
         return Comparison(field, op), rest
-    word, rest = _take(rest, (_QUOTED, _NUMBER, _FLAG), "a value")
+    word, rest = _take(
+        rest, (_QUOTED, _NUMBER, _FLAG), 'a number, true, false or a word in quotes, as "NG",'
+    )
     return Comparison(field, op, _read_value(word)), rest
 
 

@@ -26,8 +26,14 @@ MAX_NAME = 200
 _MAX_EXACT = 2**53
 _STORABLE = range(-(2**63), 2**64)
 """The whole numbers that a checkpoint can store: a run that gave others would fail at its end."""
+_PLAIN = frozenset((str, float, int, bool, type(None)))
 _BLANK = re.compile("[\u115f\u1160\u2028\u2029\u2800\u3164\uffa0]")
 """Fillers and separators that look like a space or like nothing, but do not count as blank."""
+_HIDDEN = ("Cc", "Cf", "Cs")
+_HALF_WIDTH_MARKS = "\uff9e\uff9f"
+"""Letters that become marks in other forms of the same text."""
+_MOST_MARKS = 30
+"""No writing has more marks on one letter (Unicode Standard Annex 15, stream-safe text)."""
 _SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
 
 
@@ -75,9 +81,24 @@ def clean_text(text: str) -> str:
         return text.strip()
     whole = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     spaced = _SELECTOR.sub("", _BLANK.sub(" ", whole))
-    hidden = ("Cc", "Cf", "Cs")
-    visible = "".join(c for c in spaced if c in "\n\t" or unicodedata.category(c) not in hidden)
+    kinds = {c: unicodedata.category(c) for c in set(spaced) - {"\n", "\t"}}
+    visible = spaced.translate({ord(c): None for c, kind in kinds.items() if kind in _HIDDEN})
+    marks = {c for c, kind in kinds.items() if kind[0] == "M" or c in _HALF_WIDTH_MARKS}
+    if marks and len(visible) > _MOST_MARKS:
+        visible = "".join(_without_piles(visible, marks))
     return unicodedata.normalize("NFC", visible).strip()
+
+
+def _without_piles(text: str, marks: set[str]) -> Iterator[str]:
+    """A text without piles of marks that combine.
+
+    Marks in a row are sorted when a text is normalised, in time that grows with their square.
+    """
+    pile = 0
+    for c in text:
+        pile = pile + 1 if c in marks else 0
+        if pile <= _MOST_MARKS:
+            yield c
 
 
 def render_fields(fields: Mapping[str, Scalar]) -> str:
@@ -125,13 +146,16 @@ def _flatten(
     if len(fields) > MAX_FIELDS:
         raise InvalidTransaction(f"{len(fields):,} fields; at most {MAX_FIELDS} are accepted")
     for key, value in fields.items():
-        _check_storable("", key)
+        if not isinstance(key, str):
+            _check_storable("", key)
         name = prefix + (clean_text(str(key)) or "unnamed")
         if len(name) > MAX_NAME:
             raise InvalidTransaction(
                 f"a field name has {len(name):,} characters; {MAX_NAME} at most"
             )
-        if isinstance(value, Mapping):
+        if type(value) in _PLAIN:  # nearly all are, and the other questions are slow
+            yield name, _scalar(name, value)
+        elif isinstance(value, Mapping):
             yield from _flatten(value, name + ".", depth + 1)
         elif isinstance(value, list | tuple | set | frozenset):
             _check_storable(name, value, depth)
@@ -160,6 +184,8 @@ def _check_storable(name: str, value: object, depth: int = 1) -> None:
 
 
 def _scalar(name: str, value: object) -> Scalar:
+    if isinstance(value, str):
+        return clean_text(value) or None
     if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number
         value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):
@@ -177,6 +203,4 @@ def _scalar(name: str, value: object) -> Scalar:
         return number if math.isfinite(number) else None
     if isinstance(value, datetime | date):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
-    if isinstance(value, str):
-        return clean_text(value) or None
     raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")

@@ -56,6 +56,11 @@ def test_the_graph_has_the_five_nodes() -> None:
     assert ("judge", "__end__", True) in edges
 
 
+def test_a_compiled_graph_has_a_name_that_hosts_accept() -> None:
+    assert create_ace_graph().compile().name == "ace"
+    assert create_ace_graph().compile(name="fraud").name == "fraud"
+
+
 def test_a_right_decision_ends_after_the_judge() -> None:
     graph = create_ace_graph().compile()
     assert nodes_passed(graph, {"transaction": RISKY, "ground_truth": "DECLINE"}) == [

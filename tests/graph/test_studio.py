@@ -27,6 +27,7 @@ def test_the_form_is_drawn_from_described_schemas(server: Any, assistant: str) -
     schemas = server.assistants.get_schemas(assistant)
     given = schemas["input_schema"]["properties"]
     assert set(given) == {"transaction", "ground_truth", "decision_id"}
+    assert given["ground_truth"]["enum"] == ["APPROVE", "DECLINE", None]
     assert "description" in given["transaction"]
     context = schemas["context_schema"]["properties"]
     assert context["mode"]["enum"] == ["vanilla", "offline_online", "online"]

@@ -74,6 +74,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         "verify --json",
         "replay order-1 --json",
         "playbook list --json",
+        "playbook show b1 --json",
         "playbook history --json",
         "playbook diff 0 --json",
         "erase --decision order-1 --json",
@@ -83,10 +84,12 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         words = shlex.split(line)
         name = " ".join(words[:2]) if words[0] == "playbook" else words[0]
         assert keys_in(sections[name]) == set(printed_object(words)), line
-    words = shlex.split("compare cards.csv --label is_fraud --no-baselines --json")
+    words = shlex.split("compare cards.csv --label is_fraud --no-baselines --by hour --json")
     compared = printed_object(words)
     assert keys_in(sections["compare"]) == set(compared)
     assert keys_in(sections["compare"], "figure") >= set(compared["modes"]["vanilla"])
+    groups = compared["groups"]["vanilla"]["hour"]
+    assert keys_in(sections["compare"], "key of a group") == set(groups[0])
     labels = printed_object(["feedback", "--file", "chargebacks.csv", "--json"])
     assert keys_in(sections["feedback"], "key of a file") == set(labels)
 

@@ -1,11 +1,15 @@
 """The state is typed: a key that it does not have is an error of the type checker."""
 
+import ast
 import subprocess
 import sys
+from inspect import getsource
 from pathlib import Path
 
 import pytest
 from project_paths import ROOMS, ROOT
+
+from acegraph.state import AceContext
 
 NODE = """
 from acegraph.state.run.schema import AceState, Update
@@ -69,3 +73,10 @@ def test_a_value_of_another_type_is_a_type_error(complaints: dict[str, str]) -> 
 
 def test_a_misspelt_key_inside_the_state_is_a_type_error(complaints: dict[str, str]) -> None:
     assert 'TypedDict "CaseData" has no key "txet"' in complaints["misread"]
+
+
+def test_type_checkers_without_a_plugin_see_the_default_of_every_setting() -> None:
+    calls = [n for n in ast.walk(ast.parse(getsource(AceContext))) if isinstance(n, ast.Call)]
+    fields = [call for call in calls if isinstance(call.func, ast.Name) and call.func.id == "Field"]
+    assert len(fields) == len(AceContext.model_fields)
+    assert not any(field.args for field in fields)  # only `default=` is a default to them

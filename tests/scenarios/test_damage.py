@@ -26,6 +26,7 @@ from acegraph.state import (
     Label,
     PlaybookError,
     Shown,
+    as_of,
     back_up,
     verify,
 )
@@ -331,6 +332,10 @@ def test_a_clock_that_was_ahead_shuts_no_later_label_out(playbook: BulletPlayboo
         playbook.record(record(f"late{i}", amount=i), Label("DECLINE"))
     newest = playbook.database.in_snapshot(lambda c: labelled_cases(c, NODE, 30))
     assert [case.id for case in newest[-20:]] == [f"late{i}" for i in range(20)]
+    with playbook.writing() as writer:
+        position = writer.position
+    then = as_of(playbook, position).cases(NODE)
+    assert [case.id for case in then] == [case.id for case in playbook.cases(NODE)]
     before = playbook.cases(NODE)
     playbook.record(record("next", amount=1), Label("DECLINE"))
     after = playbook.cases(NODE)

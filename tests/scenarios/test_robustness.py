@@ -14,8 +14,8 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.nodes import Curator, SimpleFraudAgent, read_fields
-from acegraph.nodes.evidence.cut_points import common_values, grid_of
-from acegraph.nodes.evidence.learnable_fields import is_identifier
+from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of
+from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

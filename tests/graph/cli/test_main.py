@@ -12,8 +12,10 @@ from typing import Any
 import pytest
 import typer
 from project_paths import ROOT
+from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
+from acegraph.graph.cli.console import SETTINGS
 from acegraph.graph.cli.main import app, main
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
@@ -43,7 +45,7 @@ def from_json(done: subprocess.CompletedProcess[str]) -> Any:
 def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with a labelled file and a playbook trained on it."""
     folder = tmp_path_factory.mktemp("trained")
-    cases = [e.item() for e in generate_transactions(150, seed=1)]
+    cases = [e.item() for e in generate_transactions(150, seed=2)]
     (folder / "cases.json").write_text(json.dumps(cases))
     run(folder, "train", "cases.json")
     return folder
@@ -66,7 +68,7 @@ def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
 def test_train_makes_a_playbook_that_lasts(trained: Path) -> None:
     listed = from_json(run(trained, "playbook", "list", "--json"))
     assert len(listed["bullets"]) >= 2
-    shown = from_json(run(trained, "playbook", "show", "b1"))
+    shown = from_json(run(trained, "playbook", "show", "b1", "--json"))
     assert shown["proof"] == "proven"
     assert shown["history"][0]["change"] == "added"
     assert "heuristic" in run(trained, "playbook", "list").stdout
@@ -140,7 +142,7 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["decide", "pays $1", "--mode", "telepathy"], "mode"),
         (["decide", "pays $1", "--truth", "perhaps"], "unknown label"),
         (["decide", "pays $1", "--playbook", "mysql://u:secret@x"], "cannot open"),
-        (["decide", "pays $1", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["decide", "pays $1", "--playbook", "ace"], "did you mean sqlite:///ace?"),
         (["decide", "pays $1", "--playbook", "sqlite://"], "in a file"),
         (["decide", "pays $1", "--playbook", "sqlite:///no/where.db"], "no folder"),
         (["feedback", "x", "APPROVE", "--playbook", "sqlite:///typo.db"], "no playbook"),
@@ -154,7 +156,8 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
         (["fly"], "No such command 'fly'"),
         (["prune"], "--decisions-before"),
-        (["doctor", "--playbook", "ace.db"], "did you mean sqlite:///ace.db?"),
+        (["doctor", "--playbook", "ace"], "did you mean sqlite:///ace?"),
+        (["playbook", "retire", "b1", "--who", "a:b"], "who: a name has"),
         (["doctor", "--playbook", "sqlite:///no/where.db"], "no folder"),
         (["restore", "nowhere.db"], "no such file"),
         (["read", "."], "cannot be read: Is a directory"),
@@ -200,7 +203,7 @@ def write(folder: Path, name: str, text: str) -> str:
     [
         ("a,y\n1,Betrug\n2,ok\n", ["--label", "y", "--positive", "Betrugg"], "found Betrug, ok"),
         ("a,y\n1,\n", ["--label", "y"], "field 'y' is empty"),
-        ("a,b,y\n1,2,0\n", [], "say which one to take (--label, --text)"),
+        ("a,b,z\n1,2,0\n", [], "say which one to take (--label, --text)"),
         (f"a,y\n{'x' * 200_000},0\n", ["--label", "y"], "not CSV"),
         ("a:y\n1:0\n", ["--label", "y"], "it has a:y"),
     ],
@@ -269,19 +272,21 @@ def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
 def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
     run(trained, "playbook", "export", str(tmp_path / "book.json"))
     run(tmp_path, "playbook", "import", "book.json")
-    run(tmp_path, "playbook", "retire", "b1", "--reason", "audit")
-    shown = from_json(run(tmp_path, "playbook", "show", "b1"))
+    first = from_json(run(tmp_path, "playbook", "list", "--json"))["bullets"][0]["id"]
+    run(tmp_path, "playbook", "retire", first, "--reason", "audit")
+    shown = from_json(run(tmp_path, "playbook", "show", first, "--json"))
     assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")
-    again = run(tmp_path, "playbook", "retire", "b1").stdout
+    again = run(tmp_path, "playbook", "retire", first).stdout
     assert "retired already; nothing was changed" in again
-    run(tmp_path, "playbook", "restore", "b1")
-    assert from_json(run(tmp_path, "playbook", "show", "b1"))["status"] == "active"
+    run(tmp_path, "playbook", "restore", first)
+    assert from_json(run(tmp_path, "playbook", "show", first, "--json"))["status"] == "active"
 
 
 def test_training_again_adds_nothing(trained: Path) -> None:
     again = from_json(run(trained, "train", "cases.json", "--json"))
     assert again["bullets_added"] == 0
     assert again["repeated"] == again["cases"] == 150
+    assert "150 of the cases were known" in run(trained, "train", "cases.json").stdout
 
 
 def test_training_after_a_rollback_says_why_it_learns_nothing(
@@ -318,9 +323,9 @@ def test_an_unknown_decision_is_one_line(tmp_path: Path) -> None:
 
 def test_a_bad_row_teaches_nothing(tmp_path: Path) -> None:
     rows = [e.item() for e in generate_transactions(30, seed=1)]
-    (tmp_path / "cases.json").write_text(json.dumps([*rows, {"query": "pays $1"}]))
+    (tmp_path / "cases.json").write_text(json.dumps([*rows, {"answer": "APPROVE"}]))
     done = run(tmp_path, "train", "cases.json", code=2)
-    assert "row 31: field 'answer' is missing" in done.stderr
+    assert "row 31: field 'query' is missing" in done.stderr
     assert not (tmp_path / "ace.db").exists()
 
 
@@ -347,10 +352,11 @@ def test_options_in_groups_are_options_of_the_command() -> None:
     command: Any = typer.main.get_command(app)
     words = {word for option in command.commands["compare"].params for word in option.opts}
     files = {"file", "--train-file", "--test-file", "--label", "--text", "--positive"}
-    splits = {"--train", "--test", "--seeds", "--split", "--time"}
+    files |= {"--drop", "--keep", "--id", "--time", "--amount", "--day-first"}
+    splits = {"--train", "--test", "--seeds", "--split"}
     versions = {"--challenger", "--playbook", "--costs"}
     changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit"}
-    output = {"--baselines", "--concurrency", "--picture", "--pictures", "--json"}
+    output = {"--baselines", "--by", "--concurrency", "--picture", "--pictures", "--json"}
     assert words == files | splits | versions | changes | output
 
 
@@ -376,6 +382,16 @@ def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path:
     assert [p["name"] for p in problems] == ["agent", "judge", "reflector", "embedding"]
     assert all(f"No such file or directory: '{record}'" in p["text"] for p in problems)
     assert "canary" not in str(findings)
+
+
+def test_a_setting_that_nobody_reads_is_named() -> None:
+    example = (ROOT / ".env.example").read_text()
+    assert set(re.findall(r"\bACE_\w+", example)) == SETTINGS
+    known = {name: None for name in os.environ if name.startswith("ACE_")}
+    done = CliRunner().invoke(app, ["graph"], env=known | dict.fromkeys(SETTINGS, ""))
+    assert done.stderr == ""
+    done = CliRunner().invoke(app, ["graph"], env=known | {"ACE_PLAYBOK_URL": "sqlite:///x.db"})
+    assert done.stderr == "ACE_PLAYBOK_URL is no setting; did you mean ACE_PLAYBOOK_URL?\n"
 
 
 def test_a_shell_can_read_the_example_environment(tmp_path: Path) -> None:

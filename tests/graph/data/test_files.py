@@ -64,7 +64,7 @@ def test_the_label_that_means_fraud_can_be_named(tmp_path: Path) -> None:
         ("a.jsonl", '{"query": "pays $1", "answer": "APPROVE"}\n{oops', "not JSON"),
         ("a.json", "[1]", "row 1 is not an object"),
         ("a.csv", "query,answer\n", "no rows"),
-        ("a.csv", "query,answer\npays $1,\n", "row 1: field 'answer' is empty"),
+        ("a.csv", "query,answer\npays $1,\n", "field 'answer' is empty in all 1 rows"),
     ],
 )  # fmt: skip
 def test_what_is_wrong_is_said_with_row_and_field(
@@ -145,7 +145,7 @@ def test_a_number_with_all_its_digits_is_a_number_and_a_long_name_is_none(tmp_pa
 def test_a_label_that_is_no_number_is_no_label(tmp_path: Path) -> None:
     file = tmp_path / "n.jsonl"
     file.write_text('{"query": "pays $1", "answer": NaN}\n')
-    with pytest.raises(InvalidDataset, match="row 1: field 'answer' is empty"):
+    with pytest.raises(InvalidDataset, match="field 'answer' is empty in all 1 rows"):
         load_dataset(file, positive=1)
 
 

@@ -5,7 +5,14 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph.cli.main import app
-from acegraph.graph.data.splits import Split, moments_of, random_splits, temporal_splits
+from acegraph.graph.data.files import as_items
+from acegraph.graph.data.splits import (
+    Split,
+    mature_rows,
+    moments_of,
+    random_splits,
+    temporal_splits,
+)
 from acegraph.graph.experiments.experiment import run_experiment
 from acegraph.state import AceError, InvalidDataset
 
@@ -99,3 +106,12 @@ def test_test_rows_of_one_class_are_refused() -> None:
     honest = [row for row in rows if row["answer"] == "APPROVE"]
     with pytest.raises(InvalidDataset, match="all 10 test rows have the same label"):
         run_experiment([Split(rows[:20], honest[-10:])], baselines=False)
+
+
+def test_young_honest_rows_are_not_mature_and_young_frauds_are() -> None:
+    rows = [
+        {"id": str(day), "query": {"at": f"2026-03-{day:02}", "x": day}, "answer": answer}
+        for day, answer in ((1, "APPROVE"), (10, "DECLINE"), (20, "APPROVE"), (25, "DECLINE"))
+    ]
+    kept = mature_rows(as_items(rows), 7, None)
+    assert [item["id"] for item in kept] == ["1", "10", "25"]

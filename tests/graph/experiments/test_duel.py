@@ -11,7 +11,6 @@ from typer.testing import CliRunner
 from acegraph.graph import Run, TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.duel import Duel, duel, duel_costs, live_duel
-from acegraph.graph.metrics.costs import CostMatrix
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -20,6 +19,7 @@ from acegraph.state import (
     InvalidSettings,
     verify,
 )
+from acegraph.state.run.costs import CostMatrix
 
 NODE = "fraud_detection"
 GOOD, BAD = "DECLINE when amount >= 100", "DECLINE when hour >= 12"

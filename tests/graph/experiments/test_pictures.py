@@ -12,8 +12,10 @@ from acegraph.graph import Run
 from acegraph.graph.cli.tables import bullet_table, money_table
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.experiments.pictures import (
+    caption_of,
     draw_all,
     draw_bullets,
+    draw_cost_curve,
     draw_learning_curves,
     draw_precision_recall,
     draw_reliability,
@@ -60,9 +62,9 @@ def line_of(figure: Any, label: str) -> Any:
 
 
 def named_lines(figure: Any) -> list[str]:
-    """What the legend names, without the line for declining everything."""
+    """What the legend names, without the lines for declining and approving everything."""
     names = figure.axes[0].get_legend_handles_labels()[1]
-    return [name for name in names if not name.startswith("declining")]
+    return [name for name in names if not name.endswith("everything") and "(0" not in name]
 
 
 def cells(table: Any, column: int) -> list[str]:
@@ -84,7 +86,9 @@ def test_the_area_under_the_drawn_curve_is_the_average_precision(levels: int) ->
 
 @pytest.mark.parametrize(("right", "lowest"), [(100, 0.4), (30, 0.27), (0, 0.0)])
 def test_a_learning_curve_is_never_below_the_picture(right: int, lowest: float) -> None:
-    run = Run(["DECLINE"] * 100, ["DECLINE"] * right + ["APPROVE"] * (100 - right), [None] * 100)
+    truths = ["DECLINE", "APPROVE"] * 50
+    wrong = ["APPROVE", "DECLINE"] * 50
+    run = Run(truths, truths[:right] + wrong[right:], [None] * 100)
     figure = draw_learning_curves({"vanilla": [run]})
     assert figure.axes[0].get_ylim() == pytest.approx((lowest, 1.01))
     assert line_of(figure, "vanilla (learns nothing)").get_ydata().tolist() == [right / 100]
@@ -97,10 +101,11 @@ def test_a_run_without_decisions_has_no_line_in_any_picture(run: Run, tmp_path: 
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
         draw_reliability(experiment),
+        draw_cost_curve(experiment),
     ):
         assert named_lines(figure) == []
     draw_all(experiment, tmp_path)
-    assert len(list(tmp_path.glob("*.png"))) == 4
+    assert len(list(tmp_path.glob("*.png"))) == 5
 
 
 def test_a_mode_that_decided_is_drawn_beside_one_that_did_not() -> None:
@@ -109,8 +114,76 @@ def test_a_mode_that_decided_is_drawn_beside_one_that_did_not() -> None:
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
         draw_reliability(experiment),
+        draw_cost_curve(experiment),
     ):
         assert named_lines(figure) == ["online only"]
+
+
+def rare(caught: int, false: int) -> Run:
+    """1,000 payments with 10 frauds."""
+    truths = (["DECLINE"] + ["APPROVE"] * 99) * 10
+    decisions, left = [], {"DECLINE": caught, "APPROVE": false}
+    for truth in truths:
+        left[truth] -= 1
+        decisions.append("DECLINE" if left[truth] >= 0 else "APPROVE")
+    return Run(truths, decisions, [0.9 if d == "DECLINE" else 0.2 for d in decisions])
+
+
+def test_where_fraud_is_rare_the_learning_curves_show_who_catches_none() -> None:
+    figure = draw_learning_curves({"vanilla": [rare(0, 5)], "offline": [rare(9, 25)]})
+    above, below = figure.axes
+    ends = {
+        (axes, line.get_label()): line.get_ydata()[-1]
+        for axes in (above, below)
+        for line in axes.lines
+    }
+    assert ends[above, "all fraud"] == 10
+    assert ends[above, "vanilla (learns nothing)"] == 0
+    assert ends[above, "offline, frozen"] == 9
+    assert ends[below, "vanilla (learns nothing)"] == 5
+    assert ends[below, "offline, frozen"] == 25
+
+
+def test_the_cost_curve_shows_what_the_decisions_cost() -> None:
+    experiment = Experiment(modes={"vanilla": [rare(6, 20)]})
+    line = line_of(draw_cost_curve(experiment), "vanilla (learns nothing)")
+    assert line.get_drawstyle() == "steps-post"  # from the highest threshold down
+    thresholds, costs = line.get_data()
+    assert costs[thresholds >= 0.5][-1] == pytest.approx(4 * 1 + 20 * 0.1)
+
+
+def test_a_legend_lies_beside_the_curves() -> None:
+    experiment = everywhere(some_run(1))
+    for draw in (draw_precision_recall, draw_reliability, draw_cost_curve):
+        figure = draw(experiment)
+        figure.draw_without_rendering()
+        (legend,) = figure.legends
+        assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
+
+
+def test_a_dot_at_the_edge_lies_in_the_picture() -> None:
+    sure = bullet(**{**BACKTEST, "precision": 1.0, "precision_high": 1.0})
+    figure = draw_bullets([sure])
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    dot = next(line for line in axes.lines if line.get_marker() == "o")
+    (x, _), radius = axes.transData.transform((1.0, 0)), dot.get_markersize() / 2 * figure.dpi / 72
+    assert x + radius <= axes.get_window_extent().x1
+
+
+def test_every_picture_names_data_rows_and_day(tmp_path: Path) -> None:
+    experiment = everywhere(rare(3, 3))
+    experiment.data = "cards_$.csv"
+    caption = caption_of(experiment)
+    assert caption.startswith("cards_$.csv: 0 training and 1,000 test rows; 20")
+    for figure in (
+        draw_precision_recall(experiment),
+        draw_reliability(experiment),
+        draw_cost_curve(experiment),
+        draw_learning_curves(experiment.modes, caption=caption),
+        draw_bullets([bullet()], tmp_path / "bullets.png", caption=caption),
+    ):
+        assert figure.get_supxlabel() == caption
 
 
 @pytest.mark.parametrize("content", ["$100-$200", "$x_{$", r"\$5 and $\frac"])

@@ -9,7 +9,7 @@ from acegraph.graph import Run, estimate, mcnemar
 from acegraph.graph.cli.tables import experiment_table
 from acegraph.graph.data.splits import Split, random_splits, temporal_splits
 from acegraph.graph.experiments.experiment import Experiment, run_demonstration, run_experiment
-from acegraph.graph.metrics.paired import accuracy_gained, paired_difference
+from acegraph.graph.metrics.paired import paired_difference
 from acegraph.state import AceContext, InvalidDataset
 
 OTHER = {"DECLINE": "APPROVE", "APPROVE": "DECLINE"}
@@ -43,7 +43,7 @@ def seeds_of_chance(world: int, seeds: int, rows: int = 200) -> tuple[list[Run],
 
 
 def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -> None:
-    significant = covered = unlike_nothing = 0
+    significant = surprising = covered = unlike_nothing = 0
     for world in range(100):
         ours, theirs = seeds_of_chance(world, 10)
         significant += mcnemar(ours, theirs).p_value < 0.05
@@ -51,7 +51,9 @@ def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -
         covered += found.low <= 0.5 <= found.high
         found = paired_difference(ours, theirs)
         unlike_nothing += not found.low <= 0 <= found.high
+        surprising += found.p_value < 0.05
     assert significant <= 10
+    assert surprising <= 10
     assert covered >= 90
     assert unlike_nothing <= 10
 
@@ -78,7 +80,7 @@ def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
     plain = Run(truth, [*truth[:60], *(OTHER[t] for t in truth[60:])], [None] * 100)
     test = mcnemar([shy], [plain])
     assert (test.gained, test.lost) == (0, 30)
-    assert accuracy_gained([shy], [plain]) == pytest.approx(-0.3)
+    assert paired_difference([shy], [plain]).mean == pytest.approx(-0.3)
     table = experiment_table(Experiment(modes={"vanilla": [plain], "offline": [shy]}))
     cell = table.renderables[0].columns[5]._cells[1]  # type: ignore[attr-defined]
     assert cell == "-30.0, p < .0001"
@@ -87,7 +89,8 @@ def test_a_mode_that_decides_only_what_is_easy_is_no_better() -> None:
 def test_without_a_class_there_is_no_difference_to_tell() -> None:
     honest = Run(["APPROVE"] * 10, ["APPROVE"] * 10, [None] * 10)
     found = paired_difference([honest], [honest])
-    assert all(math.isnan(figure) for figure in (found.mean, found.low, found.high))
+    assert all(math.isnan(figure) for figure in vars(found).values())
+    assert set(found.to_json().values()) == {None}
 
 
 def test_two_right_answers_are_no_certainty() -> None:

@@ -238,6 +238,7 @@ def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place)
     hers = ann.assistants.create(
         "ace", context={"mode": "vanilla"}, metadata={"created_by": "system"}
     )["assistant_id"]
+    assert refused(ann.assistants.create, "ace", context={"mode": "telepathy"}) == 422
     common = bob.assistants.search()
     assert [found["metadata"]["created_by"] for found in common] == ["system", "system"]
     system = common[0]["assistant_id"]
@@ -379,7 +380,7 @@ def test_nobody_approves_what_their_own_thread_taught(server: Place) -> None:
     with BulletPlaybook(server.playbook) as playbook:
         know_cards(playbook)
         thread = ann.threads.create()["thread_id"]
-        given = {"transaction": {"amount": 21, "tx_last_hour": 9}, "ground_truth": "DECLINE"}
+        given = {"transaction": {"amount": 21, "tx_last_hour": 4}, "ground_truth": "DECLINE"}
         ann.runs.wait(thread, "ace_reviewed", input=given, context=cards)
         asked = question(ann, thread)
         assert (asked["kind"], asked["origin"]["label_source"]) == ("approval", "label")
@@ -411,7 +412,7 @@ def know_cards(playbook: BulletPlaybook) -> None:
     for number in range(24):
         is_fraud = number % 2 == 0
         given = {
-            "transaction": {"amount": 20 + number, "tx_last_hour": 8 if is_fraud else 1},
+            "transaction": {"amount": 20 + number, "tx_last_hour": 4 if is_fraud else 1},
             "ground_truth": "DECLINE" if is_fraud else "APPROVE",
         }
         known.invoke(given, context=AceContext(node="cards"))

@@ -160,3 +160,10 @@ def test_rows_that_differ_in_what_is_redacted_all_count(
     for repeated, order in ((0, 1), (10, 1), (10, -1)):
         assert getattr(pipeline, way)(_items(file)[::order]).repeated == repeated
         assert len(playbook.cases(NODE)) == 10
+
+
+def test_storing_tells_how_far_it_is() -> None:
+    told: list[tuple[str, int, int]] = []
+    pipeline = TrainingPipeline(progress=lambda *words: told.append(words))
+    pipeline.train_offline(generate_transactions(30, seed=1))
+    assert told[0] == ("storing", 30, 30)

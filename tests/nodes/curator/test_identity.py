@@ -8,8 +8,8 @@ import pytest
 from acegraph.graph import TrainingPipeline
 from acegraph.nodes.curator.identity import is_identifying
 from acegraph.nodes.curator.screening import Proposal, Screening
-from acegraph.nodes.evidence.cut_points import grid_of
-from acegraph.nodes.evidence.entities import is_entity
+from acegraph.nodes.evidence.columns.cut_points import grid_of
+from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.state import BulletPlaybook, Case, CaseTable, Transaction, parse_condition
 
 NODE = "fraud_detection"

@@ -13,8 +13,8 @@ from acegraph.graph.operations.transfer import export_bullets, merge_bullets, re
 from acegraph.nodes import Curator
 from acegraph.nodes.agent.prompt import agent_messages
 from acegraph.nodes.curator.approval import give_approval
-from acegraph.nodes.evidence.cut_points import grid_of
-from acegraph.nodes.evidence.learnable_fields import learnable_fields
+from acegraph.nodes.evidence.columns.cut_points import grid_of
+from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import (
@@ -105,6 +105,14 @@ def test_prose_acts_once_a_person_or_a_trial_has_let_it_in(playbook: BulletPlayb
     assert not curator.bear_out("b2", playbook, {}, "again")
     bullet = playbook.get_bullet("b2")
     assert (bullet.status, bullet.proof) == ("active", "proven")
+
+
+def test_a_condition_that_cannot_be_read_says_how_to_write_it(playbook: BulletPlaybook) -> None:
+    reason = Curator().curate("DECLINE when country is NG", NODE, playbook).reason
+    assert 'put words in quotes, as country is "NG"' in reason
+    reason = Curator().curate(PROSE, NODE, playbook).reason
+    assert "prose acts once" in reason
+    assert "quotes" not in reason
 
 
 def test_an_import_and_a_late_label_let_nothing_act_that_lowers_risk(

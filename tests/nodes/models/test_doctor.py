@@ -125,9 +125,12 @@ def test_not_asking_makes_no_request(server: OpenAIServer) -> None:
 def test_a_setting_that_cannot_be_read_is_a_problem(
     no_key: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("ACE_METHOD", "telepathy")
-    [found] = model_findings()
-    assert (found.name, found.level) == ("settings", "problem")
+    for name, value in (("ACE_METHOD", "telepathy"), ("ACE_TIMEOUT", "1e300")):
+        monkeypatch.setenv(name, value)
+        [found] = model_findings()
+        assert (found.name, found.level) == ("settings", "problem")
+        assert value in found.text
+        monkeypatch.delenv(name)
 
 
 def test_a_model_named_without_a_key_is_a_problem(
@@ -148,7 +151,13 @@ def test_the_command_exits_with_one_where_there_is_a_problem(
     assert {f["level"] for f in json.loads(done.stdout)} == {"ok", "problem"}
     assert not (tmp_path / "ace.db").exists()
     server.on_all(HELLO)
-    assert CliRunner().invoke(app, ["doctor", "--playbook", url]).exit_code == 0
+    done = CliRunner().invoke(app, ["doctor", "--playbook", url, "--json"])
+    problems = [f for f in json.loads(done.stdout) if f["level"] == "problem"]
+    assert [f["name"] for f in problems] == ["database"]  # it was named, and is not there
+    assert done.exit_code == 1
+    BulletPlaybook(url).close()
+    done = CliRunner().invoke(app, ["doctor", "--playbook", url])
+    assert (done.exit_code, "acegraph 0." in done.stdout) == (0, True)
 
 
 def test_a_demonstration_with_a_model_and_no_key_is_one_line(tmp_path: Path) -> None:

@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes.evidence.backtest import chance, wilson_interval
-from acegraph.nodes.evidence.cut_points import cut_points
-from acegraph.nodes.evidence.learnable_fields import is_identifier
+from acegraph.nodes.evidence.columns.cut_points import cut_points
+from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
 from acegraph.nodes.evidence.scorecard import scorecard_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.reflector.induction import Induced, induce

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from acegraph.nodes.evidence.cut_points import grid_of
+from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import Induced, induce
 from acegraph.nodes.reflector.signal_check import chance_of_no_signal

@@ -96,6 +96,11 @@ def test_what_is_not_a_condition_is_prose(text: str) -> None:
         Condition.parse(text)
 
 
+def test_a_word_without_quotes_is_asked_for_with_them() -> None:
+    with pytest.raises(InvalidCondition, match='a word in quotes, as "NG", wanted at'):
+        Condition.parse("DECLINE when country is NG")
+
+
 def test_people_may_write_it_their_way() -> None:
     spoken = Condition.parse('decline if amount > 1,000 and country == "NG".')
     assert spoken.render() == 'DECLINE when amount > 1000 and country is "NG"'

@@ -4,6 +4,7 @@ Where the values of these fields may be cut is decided in cut_points.py.
 """
 
 import re
+from datetime import date
 from functools import lru_cache
 from typing import Final
 
@@ -16,14 +17,16 @@ from acegraph.state.values.cases import Column
 
 _SAMPLE: Final = 2_000
 """How many of the newest numbers of a field are looked at."""
-_MAX_CATEGORIES: Final = 60
+MAX_CATEGORIES: Final = 60
+A_GROUP: Final = 5
+"""So many cases with one value are a group."""
 _NAMES_AN_ENTITY: Final = frozenset(
     "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
 )
 _NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
 _KINDS: Final = frozenset(
     "type category class group segment tier level status brand channel country region state city "
-    "currency".split()
+    "currency land mcc bin iin job occupation".split()
 )
 _OPEN_KINDS: Final = frozenset("network domain provider".split())
 """Kinds that may also belong to one individual: their values must decide."""
@@ -38,6 +41,16 @@ _NAMES_A_QUANTITY: Final = frozenset(
 )
 _ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
+_CYCLES: Final = {
+    **dict.fromkeys(("month", "quarter", "week"), "Y"),
+    "day": "M",
+    **dict.fromkeys(("weekday", "dow"), "W"),
+    "hour": "D",
+    "year": "",
+}
+"""The time in which a part of a date comes round, in numpy's letters; a year never does."""
+_OF_A_DATE: Final = frozenset("of the transaction trans tx payment purchase date time".split())
+_ONCE: Final = 0.05
 CAN_TELL: Final = 20
 """How many values are enough to decide what a field is."""
 _LONG: Final = 1e8
@@ -64,7 +77,73 @@ def learnable_fields(table: CaseTable) -> list[str]:
     common = sorted((n for n in known if known[n] >= few), key=lambda n: -known[n])[:_MAX_FIELDS]
     sparse = [name for name in common if known[name] < _SPARSE * len(table)]
     kept = set(common) - set(sparse[_MAX_SPARSE:])
-    return [name for name in known if name in kept and not is_identifier(name, table)]
+    return [
+        name
+        for name in known
+        if name in kept and not is_identifier(name, table) and not occurs_once(name, table)
+    ]
+
+
+def occurs_once(name: str, table: CaseTable) -> bool:
+    """Whether a field is a calendar artefact: the cases span each of its values only once.
+
+    A month that occurs in one year only cannot be told from that time. So nearly all cases must
+    have a month that occurs in two years, a weekday of two weeks, or an hour of two days.
+    """
+    base, cycle = _calendar_part(name, table)
+    column, days = table.column(name), _days_of(base, table)
+    if column is None or days is None:
+        return False
+    rows = column.known() & ~np.isnat(days)
+    if not rows.any():
+        return False
+    if not cycle:
+        return True
+    if cycle == "W":
+        periods = (days[rows].astype(np.int64) - 4) // 7  # weeks begin on Monday
+    else:
+        periods = days[rows].astype(f"datetime64[{cycle}]").astype(np.int64)
+    numbers = np.unique(column.numbers[rows], return_inverse=True, equal_nan=True)[1]
+    values = numbers * (len(column.values) + 1) + column.codes[rows] + 1
+    pairs = np.unique(np.stack([values, periods]), axis=1)
+    repeated, counts = np.unique(pairs[0], return_counts=True)
+    return bool(np.isin(values, repeated[counts < 2]).mean() > _ONCE)
+
+
+def _calendar_part(name: str, table: CaseTable) -> tuple[str, str]:
+    """The field of dates that a field is a part of, and the time in which the part comes round."""
+    base, _, part = name.rpartition(".")
+    if base and part in ("month", "weekday", "hour"):
+        return base, _CYCLES[part]
+    words = words_of_name(name)
+    parts = [word for word in words if word in _CYCLES]
+    if not parts or not _CYCLES.keys() | _OF_A_DATE >= set(words):
+        return "", ""
+    dated = [n.removesuffix(".weekday") for n in table.field_names if n.endswith(".weekday")]
+    part = "weekday" if parts[:2] == ["day", "week"] else parts[0]
+    return (dated[0], _CYCLES[part]) if len(dated) == 1 else ("", "")
+
+
+def _days_of(name: str, table: CaseTable) -> NDArray[np.datetime64] | None:
+    """The day of each case by a field of dates, NaT where there is none."""
+    key = f"days of {name}"
+    cached = table.shared.get(key)
+    if isinstance(cached, np.ndarray) and len(cached) == len(table):
+        return cached
+    column = table.column(name)
+    if column is None:
+        return None
+    texts = [_day(str(value)) for value in column.values]
+    days = np.array([*texts, "NaT"], dtype="datetime64[D]")[column.codes]  # the last is code -1
+    table.shared[key] = days
+    return days
+
+
+def _day(value: str) -> str:
+    try:
+        return date.fromisoformat(value[:10]).isoformat() if _DATE.match(value) else "NaT"
+    except ValueError:  # such as the thirtieth of February
+        return "NaT"
 
 
 def newest_numbers(column: Column) -> NDArray[np.float64]:
@@ -117,8 +196,10 @@ def is_identifier(name: str, table: CaseTable) -> bool:
         return _are_identifiers(name, newest_numbers(column))
     counts = column.counts()
     distinct, n = len(counts), sum(counts.values())
-    if distinct > _MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
-        return True
+    if distinct > MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
+        # Countries and currencies are many, and yet kinds: most cases share theirs with others.
+        in_groups = sum(count for count in counts.values() if count >= A_GROUP)
+        return not (describes(name) and 2 * in_groups >= n)
     dates = [value for value in counts if _DATE.match(str(value))]
     return 2 * len(dates) > distinct or _is_named(name)
 

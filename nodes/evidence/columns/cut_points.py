@@ -8,7 +8,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.learnable_fields import learnable_fields, newest_numbers
+from acegraph.nodes.evidence.columns.learnable_fields import (
+    A_GROUP,
+    MAX_CATEGORIES,
+    learnable_fields,
+    newest_numbers,
+)
 from acegraph.nodes.text.category_words import is_category
 from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
@@ -28,8 +33,17 @@ def grid_of(table: CaseTable) -> Grid:
         if column.is_numeric:
             grid[name] = list(cut_points(newest_numbers(column)))
         else:
-            grid[name] = [v for v in column.counts() if _is_mark(v)]
+            grid[name] = [v for v in _groups(column) if _is_mark(v)]
     return grid
+
+
+def _groups(column: Column) -> list[str | bool]:
+    """The values of a category; of very many, such as countries, the most frequent ones."""
+    counts = column.counts()
+    if len(counts) <= MAX_CATEGORIES:
+        return list(counts)
+    often = sorted(counts, key=lambda value: -counts[value])[:MAX_CATEGORIES]
+    return [value for value in often if counts[value] >= A_GROUP]
 
 
 def cut_points(numbers: NDArray[np.float64]) -> list[float | int]:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.learnable_fields import (
+from acegraph.nodes.evidence.columns.learnable_fields import (
     describes,
     is_flag,
     is_identifier,

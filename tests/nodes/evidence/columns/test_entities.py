@@ -1,13 +1,14 @@
 """No customer, card or merchant weighs more than a few cases."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from acegraph.nodes.evidence.backtest import backtest
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import change_point
-from acegraph.nodes.evidence.entities import case_shares
 from acegraph.nodes.evidence.scorecard import scorecard_over
 from acegraph.nodes.evidence.weights import fired_over, fitted_weights, reason_to_retire
 from acegraph.nodes.reflector.induction import induce
@@ -131,12 +132,15 @@ def test_one_customer_cannot_get_a_rule_retired_or_its_weight_down() -> None:
         (weight,), (fired,) = fitted_weights(table, [BULLET]), fired_over([BULLET], table)
         assert (abs((weight or 0) - (fitted_weights(clean, [BULLET])[0] or 0)) < 0.3) is stays
         log_odds = scorecard_over(table) + (weight or 0) * fired
-        assert (reason_to_retire(BULLET, fired, table, log_odds) == "") is stays
+        weighed = replace(BULLET, weight=weight)
+        assert (reason_to_retire(weighed, fired, table, log_odds) == "") is stays
 
 
 def test_one_customer_makes_no_drift() -> None:
     for who, changed in (("A", False), (None, True)):
-        table = CaseTable([*known_cause(), *lies(40, who)])
+        elsewhere = cases_of(people(40, 900), [True] * 40, "food")
+        gifts, food = known_cause()[:30], known_cause()[30:]
+        table = CaseTable([*food, *gifts, *lies(40, who), *elsewhere])
         assert (change_point(RULE, table) > 0) is changed
 
 

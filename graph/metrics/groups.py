@@ -1,0 +1,157 @@
+"""False declines and missed fraud by group of customers, and whether a group stands out."""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from typing import Final, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.graph.metrics.intervals import Estimate, row_numbers, share_of_rows
+from acegraph.graph.metrics.run import Run
+from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.state import Scalar
+
+_GROUPS: Final = 8
+"""The most groups of a field; what is rarer is one group, `other`."""
+_BANDS: Final = 4
+"""Numbers of more values than this are cut into so many bands of about the same size."""
+_PERSONAL = re.compile(
+    r"(?:(?:customer|client|user|applicant|cardholder|holder|person|cust)[ _-]?)?"
+    r"(?:gender|sex|age|nationality|ethnicity|race|religion|marital|disability)"
+    r"(?:[ _-]?(?:band|group|class|range|bracket|years|status|code))?",
+    re.IGNORECASE,
+)
+SIGNIFICANT: Final = 0.05
+
+
+@dataclass(frozen=True)
+class GroupRates:
+    """How one group of customers fared. A row that several seeds tested counts once."""
+
+    group: str
+    honest: int
+    """Honest payments of the group."""
+    false_decline_rate: Estimate
+    """The share of them that was declined, with its Wilson interval."""
+    fraud: int
+    missed_fraud_rate: Estimate
+    p_value: float
+    """Of Fisher's exact test: false declines in this group against all others. It is corrected for
+    the number of groups and fields by Holm's method."""
+
+    @property
+    def stands_out(self) -> bool:
+        """Whether chance hardly explains how much the group differs from the others."""
+        return self.p_value < SIGNIFICANT
+
+    def to_json(self) -> dict[str, object]:
+        """The figures for machines."""
+        rates = {"false_decline_rate": self.false_decline_rate.to_json()}
+        rates["missed_fraud_rate"] = self.missed_fraud_rate.to_json()
+        return {**vars(self), **rates, "stands_out": self.stands_out}
+
+
+def personal_fields(names: Iterable[str]) -> list[str]:
+    """The names that sound like a trait by which people are treated unequally.
+
+    >>> personal_fields(["amount", "gender", "account_age_days", "Customer Age", "age_band"])
+    ['gender', 'Customer Age', 'age_band']
+    """
+    return [name for name in names if _PERSONAL.fullmatch(name)]
+
+
+def rates_by_group(
+    runs: Sequence[Run], values_by_field: Mapping[str, Sequence[Sequence[Scalar | None]]]
+) -> dict[str, list[GroupRates]]:
+    """The rates of each group, by field. The values are given by run and case."""
+    by_field = {name: _rates(runs, values) for name, values in values_by_field.items()}
+    # Two groups are one question, so one test.
+    tested = [groups if len(groups) > 2 else groups[:1] for groups in by_field.values()]
+    corrected = _holm([group.p_value for groups in tested for group in groups])
+    return {
+        name: [replace(group, p_value=corrected[group.p_value]) for group in groups]
+        for name, groups in by_field.items()
+    }
+
+
+def _rates(runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]) -> list[GroupRates]:
+    from scipy.stats import fisher_exact  # takes a second to import, and only reports need it
+
+    is_decided = np.concatenate([run.is_decided for run in runs])
+    rows = np.concatenate(row_numbers(runs)[0])[is_decided]
+    fraud, declined = (
+        np.concatenate([getattr(run, name) for run in runs]) for name in ("fraud", "declined")
+    )
+    groups: list[GroupRates] = []
+    for name, everywhere in groups_of([value for of_run in values for value in of_run]).items():
+        inside = everywhere[is_decided]
+        false, honest = share_of_rows(rows, declined, inside & ~fraud)
+        elsewhere, others = share_of_rows(rows, declined, ~inside & ~fraud)
+        missed, frauds = share_of_rows(rows, ~declined, inside & fraud)
+        counts = [[round(false), honest - round(false)]]
+        counts += [[round(elsewhere), others - round(elsewhere)]]
+        p_value = float(fisher_exact(np.array(counts)).pvalue)
+        rates = _with_wilson(false, honest), frauds, _with_wilson(missed, frauds)
+        groups.append(GroupRates(name, honest, *rates, p_value))
+    if len(groups) == 2:  # the same test but for rounding
+        groups[1] = replace(groups[1], p_value=groups[0].p_value)
+    return groups
+
+
+def _with_wilson(counted: float, cases: int) -> Estimate:
+    return Estimate(counted / cases if cases else math.nan, *wilson_interval(counted, cases))
+
+
+def _holm(p_values: Sequence[float]) -> dict[float, float]:
+    """The corrected p-value of each p-value (Holm 1979).
+
+    >>> _holm([0.01, 0.5, 0.03])
+    {0.01: 0.03, 0.03: 0.06, 0.5: 0.5}
+    """
+    corrected, highest = {}, 0.0
+    for tests_before, p in enumerate(sorted(p_values)):
+        highest = max(highest, min(1.0, p * (len(p_values) - tests_before)))
+        corrected[p] = highest
+    return corrected
+
+
+def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:
+    """Which of the values are in which group: a band of numbers, a frequent value, or `other`.
+
+    >>> {name: inside.nonzero()[0].tolist() for name, inside in groups_of(["F", None, "F"]).items()}
+    {'F': [0, 2], 'missing': [1]}
+    >>> list(groups_of([18, 25, 31, 40, 47, 52, 66, 71]))
+    ['under 29.5', '29.5 to 43.5', '43.5 to 55.5', '55.5 and over']
+    """
+    numbers = [value for value in values if _is_number(value)]
+    bands, edges = [], np.empty(0)
+    if len(set(numbers)) > _BANDS:
+        quantiles = np.quantile(np.array(numbers, float), np.arange(1, _BANDS) / _BANDS)
+        edges = np.unique([float(f"{edge:.4g}") for edge in quantiles])
+        bands = [f"under {edges[0]:g}", *(f"{a:g} to {b:g}" for a, b in pairwise(edges))]
+        bands.append(f"{edges[-1]:g} and over")
+    names = [
+        bands[np.searchsorted(edges, value, "right")]
+        if bands and _is_number(value)
+        else _word(value)
+        for value in values
+    ]
+    frequent = [name for name, _ in Counter(names).most_common() if name not in bands]
+    order = [*bands, *frequent[:_GROUPS]]
+    together = np.array([name if name in order else "other" for name in names])
+    return {name: together == name for name in dict.fromkeys((*order, "other")) if name in together}
+
+
+def _is_number(value: Scalar | None) -> TypeGuard[float]:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _word(value: Scalar | None) -> str:
+    if value is None or isinstance(value, bool):
+        return {None: "missing", True: "yes", False: "no"}[value]
+    return f"{value:g}" if isinstance(value, float) else str(value)

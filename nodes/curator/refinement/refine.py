@@ -1,0 +1,134 @@
+"""Refine a playbook: replace what it learned bullet by bullet by a better set of rules, if proved.
+
+Only bullets that the embedded reflector wrote are replaced. What a person wrote, imported, approved
+or changed stays as it is, and so does prose.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Final
+
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
+from acegraph.nodes.curator.screening import proposal_of
+from acegraph.nodes.evidence.backtest import backtest
+from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.state import Bullet, CaseTable, Condition, Source
+from acegraph.state.values.label_sources import BY_ITSELF
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+logger = logging.getLogger(__name__)
+
+REFINEMENT: Final = "refinement"
+"""In the origin of a bullet: the version of the playbook that was refined."""
+
+
+@dataclass(frozen=True)
+class Refinement:
+    """What a refinement changed."""
+
+    added: tuple[str, ...]
+    retired: tuple[str, ...]
+    rule_set: RuleSet
+
+
+def refine(
+    playbook: BulletPlaybook, node: str, curator: Curator, source: Source = "offline"
+) -> Refinement | None:
+    """Replace the bullets of a node by a set of rules that explains held-out cases better.
+
+    None if no such set is proved, or if bullets of this playbook wait for a person or for no proof.
+    """
+    if curator.gate is None or curator.entry != "active":
+        return None
+    version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
+    table = since_change(playbook.cases(node), bullets)
+    active = [b for b in bullets if b.condition and b.status == "active"]
+    own = _replaceable(active, playbook)
+    standing = [b.condition for b in active if b.condition]
+    most = curator.capacity - (len(active) - len(own))
+    rule_set = best_rules(table, standing, most) if most > 0 else None
+    if rule_set is None or rule_set.gain_over_standing <= 0:
+        return None
+    with playbook.writing():
+        if playbook.version != version:
+            return None  # somebody else changed it meanwhile
+        done = _Adoption(playbook, curator, node, source, table).adopt(rule_set, own, version)
+    logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
+    return done
+
+
+@dataclass(frozen=True)
+class _Adoption:
+    """Makes a set of rules the bullets of a node, in one database transaction."""
+
+    playbook: BulletPlaybook
+    curator: Curator
+    node: str
+    source: Source
+    table: CaseTable
+
+    def adopt(self, rule_set: RuleSet, own: Sequence[Bullet], version: int) -> Refinement:
+        """Add the new rules, retire the bullets whose rules are not in the set, fit the weights."""
+        why, wanted = _in_words(rule_set), set(rule_set.conditions)
+        retired = [b for b in own if b.condition not in wanted]
+        for bullet in retired:
+            self.playbook.set_status(bullet.id, "retired", f"replaced; {why}", "curator")
+        standing = self.playbook.get_bullets_for_node(self.node)
+        known = {b.condition for b in standing}
+        added = [
+            bullet_id
+            for condition in rule_set.conditions
+            if condition not in known
+            and (bullet_id := self._add(condition, standing, why, version)) is not None
+        ]
+        gone = {b.id for b in retired}
+        while useless := self.curator.tend(self.node, self.playbook):  # fits the weights
+            gone.update(useless)
+        return Refinement(tuple(b for b in added if b not in gone), tuple(sorted(gone)), rule_set)
+
+    def _add(
+        self, condition: Condition, standing: Sequence[Bullet], why: str, version: int
+    ) -> str | None:
+        """Add a rule, unless it fails the screening that every proposal goes through."""
+        origin = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
+        draft = Bullet("", condition.render(), self.node, self.source)
+        draft = replace(draft, condition=condition, origin=origin)
+        if self.curator.screen and self.curator.screen(proposal_of(draft, self.playbook)):
+            return None
+        tested = backtest(condition, self.table, log_odds_over(self.table, standing))
+        return self.playbook.add_bullet(
+            draft.content,
+            self.node,
+            self.source,
+            condition=condition,
+            reason=why,
+            proof="proven",
+            evidence={**tested.to_json()},
+            origin=origin,
+        )
+
+
+def _replaceable(active: Sequence[Bullet], playbook: BulletPlaybook) -> list[Bullet]:
+    """The bullets that the embedded reflector wrote, and that no person has touched."""
+    touched = {row["bullet"] for row in playbook.history() if row["source"] not in BY_ITSELF}
+    return [
+        b
+        for b in active
+        if b.origin.get("author", NO_LANGUAGE_MODEL) == NO_LANGUAGE_MODEL
+        and "imported_from" not in b.origin
+        and b.id not in touched
+    ]
+
+
+def _in_words(rule_set: RuleSet) -> str:
+    return (
+        f"refined: held-out cases are explained better than by the scorecard alone, by "
+        f"{rule_set.sureness:.1f} standard errors"
+    )

@@ -1,0 +1,1 @@
+"""The columns of the labelled cases: which may be in rules, which name somebody, where to cut."""

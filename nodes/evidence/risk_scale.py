@@ -1,0 +1,117 @@
+"""The risk of a payment at the natural rate of fraud, and the risk from which on it is declined.
+
+Bullets and scorecard add up to log-odds. They say how payments compare, not how frequent fraud is:
+the labelled cases tell that. `RiskScale` shifts the log-odds so that the risks of the labelled
+cases add up to their frauds. Then costs decide: a payment is declined where approving it would cost
+more on average (Elkan 2001). docs/learning.md derives the rule that counts without costs.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from acegraph.nodes.evidence.backtest import can_prove
+from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.residuals import best_shift
+from acegraph.nodes.evidence.scorecard import amount_of, log_odds_over
+from acegraph.state import Bullet, CaseTable, Scalar
+from acegraph.state.run.costs import CostMatrix
+from acegraph.state.run.schema import RunSettings
+from acegraph.state.values.cases import stepped
+
+if TYPE_CHECKING:
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+
+MOST_DECLINED_PER_FRAUD: Final = 10.0
+"""Without costs a missed fraud counts as much as the honest payments that come to one fraud, but
+never as more than ten of them."""
+_TIE: Final = 1e-6
+_CACHED: Final = "risk_scale"
+
+
+@dataclass(frozen=True)
+class RiskScale:
+    """How log-odds become a risk, and what the labelled cases say about the rate of fraud."""
+
+    shift: float = 0.0
+    """What is added to the log-odds of scorecard and bullets."""
+    base_rate: float = 0.5
+    """The share of fraud."""
+    costs: CostMatrix | None = None
+    unshown: tuple[Bullet, ...] = ()
+    """Rules that hold on the transaction and for which there was no room among those shown."""
+
+    @classmethod
+    def of(
+        cls,
+        table: CaseTable,
+        bullets: Sequence[Bullet],
+        costs: CostMatrix | None = None,
+        base_rate: float | None = None,
+    ) -> "RiskScale":
+        """The scale on which these bullets fit the labelled cases.
+
+        `base_rate` is the share of fraud among the payments to be decided, where the cases are a
+        sample with another share.
+        """
+        # In steps, so that it is not computed with every case; the same cases give the same scale.
+        size = stepped(len(table))
+        if not can_prove(table.first(size)):
+            return cls(_log_odds(base_rate), base_rate, costs) if base_rate else cls(costs=costs)
+        key = (size, tuple((b.id, b.weight) for b in bullets))
+        cached = table.shared.get(_CACHED)
+        if isinstance(cached, tuple) and cached[0] == key:
+            shift, share = cached[1], cached[2]
+        else:
+            first = table.first(size)
+            shares = case_shares(first)
+            shift = best_shift(first.fraud, log_odds_over(first, bullets), shares)
+            share = float(np.average(first.fraud, weights=shares))
+            table.shared[_CACHED] = (key, shift, share)
+        if base_rate:
+            return cls(shift + _log_odds(base_rate) - _log_odds(share), base_rate, costs)
+        return cls(shift, share, costs)
+
+    def risk(self, log_odds: float) -> float:
+        """The probability of fraud that belongs to log-odds of scorecard and bullets."""
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds + self.shift))))
+
+    def decline_from(self, fields: Mapping[str, Scalar]) -> float:
+        """The risk above which a payment is declined."""
+        if self.costs is not None:
+            return self.costs.break_even(amount_of(fields))
+        odds = (1 - self.base_rate) / self.base_rate
+        return 1 / (1 + min(max(odds, 1 / MOST_DECLINED_PER_FRAUD), MOST_DECLINED_PER_FRAUD))
+
+    def in_words(self, fields: Mapping[str, Scalar]) -> str:
+        """From which risk on a payment is declined, and why."""
+        why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
+        return f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
+
+    def limit(self, fields: Mapping[str, Scalar]) -> float:
+        """The log-odds of scorecard and bullets above which a payment is declined."""
+        # Of a payment like any other nothing is known that speaks for declining it: a tie.
+        return _log_odds(self.decline_from(fields)) - self.shift + _TIE
+
+
+def _log_odds(share: float) -> float:
+    share = min(max(share, 1e-9), 1 - 1e-9)
+    return math.log(share / (1 - share))
+
+
+def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:
+    """The scale of a run; a run without bullets knows nothing of the labelled cases."""
+    if not settings["selects"]:
+        return RiskScale()
+    node, source = settings["node"], settings["source"]
+    rules = [b for b in playbook.get_bullets_for_node(node) if source in (None, b.source)]
+    return RiskScale.of(playbook.cases(node), rules, *costs_of(settings))
+
+
+def costs_of(settings: RunSettings) -> tuple[CostMatrix | None, float | None]:
+    """The costs and the rate of fraud that a run was given; ledgers of old have neither."""
+    costs = settings.get("costs")
+    return CostMatrix.parse(costs) if costs else None, settings.get("base_rate")

@@ -1,0 +1,102 @@
+"""What mistakes cost: one model for the threshold, for reviews and for reports."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields, replace
+from typing import TYPE_CHECKING, Final
+
+from acegraph.state.errors import InvalidSettings
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+_NEAREST: Final = 1e-6
+"""How near to 0 and 1 the risk may be from which on a payment is declined."""
+
+
+@dataclass(frozen=True)
+class CostMatrix:
+    """What each outcome costs: a share of the amount at stake (1 without an amount), plus a fee.
+
+    The defaults are those of `compare`; a duel has its own (graph/experiments/duel.py).
+    """
+
+    missed_fraud: float = 1.0
+    false_decline: float = 0.1
+    caught_fraud: float = 0.0
+    approved_honest: float = 0.0
+    missed_fee: float = 0.0
+    """What a missed fraud costs beside the amount, such as the fee of a chargeback."""
+    decline_fee: float = 0.0
+    """What a good customer who is declined costs, whatever the amount."""
+    review: float = math.inf
+    """What it costs to ask a person."""
+
+    @classmethod
+    def parse(
+        cls, text: str, default: CostMatrix | None = None, names: Sequence[str] = ()
+    ) -> CostMatrix:
+        """Read `missed_fraud=1,false_decline=0.2`; a cost that is not named keeps its default.
+
+        `names` are the costs that the text may name; without `names` it may name all.
+
+        >>> CostMatrix.parse("false_decline=0.3").false_decline
+        0.3
+        """
+        names = names or [f.name for f in fields(cls)]
+        costs: dict[str, float] = {}
+        for part in filter(None, text.replace(" ", "").split(",")):
+            name, _, value = part.partition("=")
+            try:
+                costs[name] = float(value)
+                if not math.isfinite(costs[name]):
+                    raise ValueError
+            except ValueError:
+                raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
+            if name not in names:
+                raise InvalidSettings(f"costs are of {', '.join(names)}, not of {name!r}")
+        return replace(default or cls(), **costs)
+
+    def of(
+        self,
+        fraud: NDArray[np.bool_],
+        declined: NDArray[np.bool_],
+        amounts: NDArray[np.float64],
+    ) -> NDArray[np.float64]:
+        """The cost of each decision."""
+        import numpy as np  # not at the top: settings are read without it
+
+        return np.asarray(
+            np.select(
+                [fraud & ~declined, ~fraud & declined, fraud & declined],
+                [
+                    self.missed_fraud * amounts + self.missed_fee,
+                    self.false_decline * amounts + self.decline_fee,
+                    self.caught_fraud * amounts,
+                ],
+                self.approved_honest * amounts,
+            )
+        )
+
+    def break_even(self, amount: float | None) -> float:
+        """The risk at which approving costs as much on average as declining (Elkan 2001).
+
+        >>> round(CostMatrix().break_even(50.0), 3)
+        0.091
+        """
+        stake = abs(amount) if amount else 1.0
+        of_fraud = (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee
+        of_honest = (self.false_decline - self.approved_honest) * stake + self.decline_fee
+        if of_fraud <= 0 or of_honest < 0:
+            return 1.0 - _NEAREST if of_fraud <= 0 else _NEAREST
+        return min(max(of_honest / (of_honest + of_fraud), _NEAREST), 1 - _NEAREST)
+
+    def wants_review(self, risk: float, amount: float | None) -> bool:
+        """Whether asking a person costs less than the mistake to be expected."""
+        stake = abs(amount) if amount else 1.0
+        of_fraud = (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee
+        of_honest = (self.false_decline - self.approved_honest) * stake + self.decline_fee
+        return self.review < min(risk * of_fraud, (1 - risk) * of_honest)

@@ -1,0 +1,117 @@
+"""What `acegraph compare` shows where fraud is rare, and by group."""
+
+import csv
+from io import StringIO
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+from typer.testing import CliRunner
+
+from acegraph.graph import Run, generate_transactions
+from acegraph.graph.cli.main import app
+from acegraph.graph.cli.tables import experiment_table, group_tables, rare_fraud_tables
+from acegraph.graph.experiments.experiment import Experiment, Plan
+from acegraph.state.run.costs import CostMatrix
+
+
+def lines_of(table: Any, width: int = 100) -> list[str]:
+    console = Console(width=width, file=StringIO())
+    with console.capture() as captured:
+        console.print(table)
+    return captured.get().splitlines()
+
+
+def decided(caught: int, false: int, amounts: bool = True) -> Run:
+    """1,000 payments with 20 frauds."""
+    run = Run()
+    for i in range(1000):
+        is_fraud = i % 50 == 0
+        declined = i // 50 < caught if is_fraud else i < 2 * false and i % 2 == 1
+        run.add("DECLINE" if is_fraud else "APPROVE", "DECLINE" if declined else "APPROVE", None)
+        run.amounts.append(10.0 + i % 7 if amounts else None)
+    return run
+
+
+def rare(**changes: Any) -> Experiment:
+    modes = {"vanilla": [decided(0, 0)], "offline_online": [decided(18, 12)]}
+    return Experiment(**{"modes": modes, **changes})
+
+
+@pytest.fixture
+def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file with the gender of each customer."""
+    monkeypatch.chdir(tmp_path)
+    examples = generate_transactions(60, seed=1)
+    rows = [
+        {**e.fields, "gender": "FM"[i % 2], "is_fraud": e.answer} for i, e in enumerate(examples)
+    ]
+    with Path("cards.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return tmp_path
+
+
+def test_the_gain_is_in_balanced_accuracy_and_money_where_fraud_is_rare() -> None:
+    experiment = rare()
+    assert experiment.counts_money
+    text = "\n".join(lines_of(experiment_table(experiment)))
+    assert "+44.4, p < .0001" in text  # in plain accuracy: +0.6
+    ranks, alerts = rare_fraud_tables(experiment).renderables
+    row = next(line for line in lines_of(alerts) if "offline + online" in line)
+    assert "600 [" in row
+    assert "p < .0001" in row
+    assert "0.5 %" in "\n".join(lines_of(ranks))
+
+
+def test_the_tables_of_rare_fraud_fit_the_page() -> None:
+    costly = rare(plan=Plan(costs=CostMatrix(missed_fraud=250, false_decline=90)))
+    for table in rare_fraud_tables(costly).renderables:
+        assert not any("…" in line for line in lines_of(table))
+
+
+def test_without_amounts_there_is_no_value_caught() -> None:
+    modes = {"vanilla": [decided(0, 0, False)], "offline_online": [decided(18, 12, False)]}
+    for experiment, is_shown in ((rare(), True), (rare(modes=modes), False)):
+        _, alerts = rare_fraud_tables(experiment).renderables
+        assert ("value caught" in "\n".join(lines_of(alerts))) == is_shown
+
+
+def test_prices_ask_for_money_at_any_rate_of_fraud() -> None:
+    half = Run(["APPROVE", "DECLINE"] * 5, ["APPROVE"] * 10, [None] * 10)
+    plain = Experiment(modes={"vanilla": [half]})
+    assert not plain.counts_money
+    assert Experiment(modes=plain.modes, plan=Plan(costs=CostMatrix(2.0))).counts_money
+
+
+def test_a_group_that_is_declined_more_often_is_marked() -> None:
+    values = ["[b]odd" if i < 60 else "usual" for i in range(1000)]
+    experiment = rare(group_values={"age_band": [values]})
+    lines = lines_of(group_tables(experiment))
+    assert any(line.split()[:2] == ["[b]odd", "58"] and "* p < .0001" in line for line in lines)
+    found = experiment.to_json()["groups"]["offline_online"]["age_band"]  # type: ignore[index]
+    assert [group["stands_out"] for group in found] == [True, True]
+
+
+def test_compare_shows_groups_or_says_how_to_see_them(cards: Path) -> None:
+    words = ["compare", "cards.csv", "--label", "is_fraud", "--no-baselines"]
+    sizes = ["--train", "20", "--test", "20"]
+    plain = CliRunner().invoke(app, [*words, *sizes]).stdout
+    assert "See false declines by gender with --by gender." in plain
+    grouped = CliRunner().invoke(app, [*words, *sizes, "--by", "gender", "--by", "hour"]).stdout
+    assert "By gender: offline + online" in grouped
+    assert "By hour: offline + online" in grouped
+    assert "and over" in grouped
+    assert "See false declines" not in grouped
+    refused = CliRunner().invoke(app, [*words, "--by", "sex"])
+    assert refused.exit_code != 0
+    assert "no test row has a field 'sex'; the fields are: " in str(refused.exception)
+
+
+def test_undecided_cases_are_told_where_fraud_is_rare() -> None:
+    shy = decided(18, 12)
+    shy.decisions[:100] = ["UNDECIDED"] * 100
+    lines = lines_of(experiment_table(rare(modes={"vanilla": [decided(0, 0)], "online": [shy]})))
+    assert any(line.startswith("Undecided: online only .100.") for line in lines)

@@ -1,0 +1,74 @@
+"""Commands on a playbook: how it is named, how a bullet is shown, who signs a change."""
+
+import json
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import closing
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pytest
+from ledger_cases import NODE, record
+from typer.testing import CliRunner
+
+from acegraph.graph.cli.main import app
+from acegraph.nodes import Curator
+from acegraph.state import BulletPlaybook
+
+Command = Callable[..., str]
+
+
+@pytest.fixture
+def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
+    """Run a command in a folder with a playbook of one bullet and one decision."""
+    monkeypatch.chdir(tmp_path)
+    with BulletPlaybook("sqlite:///book.db") as book:
+        origin = {"label_source": "feed"}
+        Curator().curate("DECLINE when amount >= 900", NODE, book, origin=origin)
+        book.record(record("d1"))
+
+    def run(*words: str) -> str:
+        done = CliRunner().invoke(app, [*words, "--playbook", "book.db"])
+        assert done.exit_code == 0, done.output
+        return done.output
+
+    return run
+
+
+def test_a_bullet_is_shown_to_people_and_to_machines(command: Command) -> None:
+    shown = command("playbook", "show", "b1")
+    for words in ("heuristic", "unproven; weight: not fitted", "evidence: none", "added"):
+        assert words in shown
+    assert json.loads(command("playbook", "show", "b1", "--json"))["status"] == "active"
+
+
+def test_labels_come_from_standard_input(command: Command) -> None:
+    labels = "decision_id,label\nd1,DECLINE\n"
+    words = [Path(sys.executable).with_name("acegraph"), "feedback", "--file", "-"]
+    words += ["--playbook", "book.db"]
+    done = subprocess.run(words, input=labels, capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("1 label(s): 1 new")
+
+
+def test_old_decisions_are_pruned_by_their_age(command: Command) -> None:
+    assert command("prune", "--decisions-before", "90d").startswith("0 decision(s) removed")
+    assert command("prune", "--decisions-before", "0d").startswith("1 decision(s) removed")
+
+
+def test_changes_are_signed(command: Command) -> None:
+    signed = ("--who", "ann lee")
+    command("playbook", "retire", "b1", *signed)
+    command("playbook", "restore", "b1", *signed)
+    command("playbook", "rollback", "0", *signed)
+    command("playbook", "rollback", "1", *signed)
+    command("playbook", "purge", "--source", "feed", *signed)
+    history = json.loads(command("playbook", "history", "--json"))
+    assert [change["source"] for change in history] == ["offline", *["analyst:ann lee"] * 5]
+    command("erase", "--decision", "d1", *signed)
+    command("prune", "--decisions-before", str(datetime.now(UTC)), *signed)
+    with closing(sqlite3.connect("book.db")) as ledger:
+        reasons = [row[0] for row in ledger.execute("SELECT reason FROM adjustments")]
+    assert len(reasons) == 2
+    assert all(reason.endswith(" by analyst:ann lee") for reason in reasons)

@@ -1,0 +1,116 @@
+"""`acegraph read` and `generate`, and the options that say which column is what."""
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from acegraph.graph.cli.console import Columns
+from acegraph.graph.cli.main import app
+from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.metrics.run import Run
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done
+
+
+def write(rows: int, header: str, line: str) -> None:
+    lines = [line.format(i=i, label=i % 4 == 0, day=1 + i % 28) for i in range(rows)]
+    Path("f.csv").write_text("\n".join([header, *lines]))
+
+
+def test_a_sample_file_can_be_read_learned_from_and_split_by_time() -> None:
+    run("generate", "s.csv", "--rows", "120", "--seed", "3")
+    assert run("read", "s.csv", "--label", "is_fraud").stdout.startswith(
+        "120 rows, 60 fraud (50.0 %"
+    )
+    words = ("--label", "is_fraud", "--split", "temporal", "--no-baselines", "--json")
+    compared = json.loads(run("compare", "s.csv", *words, "--train", "60", "--test", "30").stdout)
+    assert compared["test_cases"] == 30
+
+
+def test_a_natural_sample_is_mostly_honest_and_nothing_is_overwritten() -> None:
+    run("generate", "s.csv", "--rows", "100", "--natural")
+    before = Path("s.csv").read_text()
+    assert before.count(",1\n") == 2
+    assert "exists; choose another name" in str(
+        CliRunner().invoke(app, ["generate", "s.csv"]).exception
+    )
+    assert Path("s.csv").read_text() == before
+
+
+def test_read_says_rows_labels_and_the_reason_for_every_column() -> None:
+    header = "ref,Datum,note,Land,same,amount,Betrug"
+    write(
+        60, header, "X-{i},{day:02}.01.2025,the customer said number {i} twice,DE,7,{i}.5,{label}"
+    )
+    text = (
+        Path("f.csv").read_text().replace("True", "Ja").replace("False", "Nein") + "\nX-60,,,,,1,"
+    )
+    Path("f.csv").write_text(text)
+    words = ("read", "f.csv", "--label", "Betrug", "--positive", "ja", "--json")
+    said = json.loads(run(*words).stdout)
+    assert (said["rows"], said["fraud"], said["unlabelled"], said["time"]) == (61, 15, 1, None)
+    assert said["labels"]["Ja"] == {"taken_for": "DECLINE", "rows": 15}
+    why = dict(text.split(" (", 1) for text in said["ignored"])
+    assert why["ref"].startswith("names an individual")
+    assert why["Datum"].startswith("dates, the day first")
+    assert why["note"].startswith("free text")
+    assert why["same"].startswith("the same in all rows")
+    assert why["Datum.month"].startswith("the same in all rows")
+    assert [row["field"] for row in said["read"]] == ["Datum.weekday", "amount"]
+    assert "1 rows have no label: left out" in run(*words[:-1]).stdout
+
+
+def test_beside_a_text_the_other_columns_are_said_to_be_ignored() -> None:
+    write(20, "note,amount,y", "pays ${i} via VPN,{i},{label}")
+    said = run("read", "f.csv", "--label", "y", "--text", "note").stdout
+    assert "ignored: amount (not read)" in said
+
+
+def test_a_category_with_too_many_values_is_kept_if_told() -> None:
+    write(400, "trade,amount,y", "trade {i},{i},{label}")
+    text = Path("f.csv").read_text()
+    for i in range(400):
+        text = text.replace(f"trade {i},", f"trade {'abcdefghij'[i % 10]}{i % 70},", 1)
+    Path("f.csv").write_text(text)
+    assert "--keep trade uses the frequent ones" in run("read", "f.csv", "--label", "y").stdout
+    kept = json.loads(run("read", "f.csv", "--label", "y", "--keep", "trade", "--json").stdout)
+    assert "trade" in [row["field"] for row in kept["read"]]
+
+
+def test_seconds_order_the_rows_and_columns_are_dropped() -> None:
+    write(80, "Time,V1,secret,Class", "{i},{i},x{i},{label}")
+    words = ("--label", "Class", "--split", "temporal", "--time", "Time", "--no-baselines")
+    sizes = ("--train", "40", "--test", "40", "--json")
+    assert json.loads(run("compare", "f.csv", *words, *sizes).stdout)["test_cases"] == 40
+    said = json.loads(
+        run("read", "f.csv", "--label", "Class", "--drop", "secret,V1", "--json").stdout
+    )
+    assert {"secret (not read)", "V1 (not read)"} <= set(said["ignored"])
+
+
+def test_rows_without_a_label_are_left_out_of_training() -> None:
+    write(40, "amount,y", "{i},{label}")
+    Path("f.csv").write_text(Path("f.csv").read_text() + "\n7,\n8,")
+    done = run("train", "f.csv", "--label", "y", "--json")
+    assert json.loads(done.stdout)["cases"] == 40
+    assert "2 rows have no label: left out" in done.stderr
+
+
+def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
+    write(4, "Betrag,y", "{i}.5,{label}")
+    items = Columns(label="y", amount="Betrag").load(Path("f.csv"))
+    experiment = Experiment()
+    experiment.add_seed({"vanilla": Run()}, {}, experiment.add_test(items))
+    assert experiment.modes["vanilla"][0].amounts == [0.5, 1.5, 2.5, 3.5]

@@ -1,0 +1,263 @@
+"""Forty files as people really save them: each is read right, or refused in one line that helps."""
+
+import gzip
+import json
+from pathlib import Path
+
+import pytest
+
+from acegraph.graph.data.files import Dataset, FileLayout, read_dataset
+from acegraph.state import InvalidDataset, Scalar
+
+LAYOUT = FileLayout(query=None, answer="fraud")
+
+
+def read(folder: Path, name: str, content: str | bytes, **changes: object) -> Dataset:
+    file = folder / name
+    file.write_bytes(content.encode() if isinstance(content, str) else content)
+    return read_dataset(file, FileLayout(**{**vars(LAYOUT), **changes}))  # type: ignore[arg-type]
+
+
+def first_of(dataset: Dataset, name: str) -> Scalar:
+    query = dataset.items[0]["query"]
+    assert isinstance(query, dict)
+    return query[name]  # type: ignore[return-value]
+
+
+def dates(header: str, *values: object, mark: str = ",") -> str:
+    lines = [mark.join((str(value), "9", str(i % 2))) for i, value in enumerate(values)]
+    return "\n".join([mark.join((header, "amount", "fraud")), *lines])
+
+
+DATES = {
+    "day first, dots": (dates("Datum", "03.02.2025", "14.02.2025"), "2025-02-03"),
+    "day first, slashes": (dates("when", "03/02/2025", "14/02/2025"), "2025-02-03"),
+    "month first": (dates("date", "2/3/2025", "2/14/2025"), "2025-02-03"),
+    "month first, two digits of the year": (dates("date", "2/3/25", "2/14/25"), "2025-02-03"),
+    "twelve hours": (
+        dates("time", "2/3/2025 12:05 AM", "2/14/2025 3:00 p.m."),
+        "2025-02-03 00:05:00",
+    ),
+    "twelve hours, seconds": (
+        dates("time", "02/03/2025 04:05:06 PM", "02/14/2025 03:00:00 PM"),
+        "2025-02-03 16:05:06",
+    ),
+    "day first with a time": (
+        dates("Zeitpunkt", "03.02.2025 16:05", "14.02.2025 08:00", mark=";"),
+        "2025-02-03 16:05:00",
+    ),
+    "midnight everywhere is no hour": (
+        dates("Datum", "03.02.2025 00:00", "14.02.2025 00:00"),
+        "2025-02-03",
+    ),
+    "epoch seconds": (dates("timestamp", 1738598706, 1738599999), "2025-02-03 16:05:06"),
+    "epoch milliseconds": (
+        dates("created_at", 1738598706123, 1738599999000),
+        "2025-02-03 16:05:06",
+    ),
+    "Excel days": (dates("date", 45691, 45692), "2025-02-03"),
+    "Excel days and hours": (dates("trans_time", 45691.5, 45692.25), "2025-02-03 12:00:00"),
+    "eight digits": (dates("date", 20250203, 20250204), "2025-02-03"),
+    "year first, slashes": (
+        dates("date", "2025/02/03 4:05", "2025/02/14 5:00"),
+        "2025-02-03 04:05:00",
+    ),
+    "month in letters": (dates("date", "3-Feb-2025", "14-Feb-2025"), "2025-02-03"),
+    "month in letters, first": (dates("date", '"Feb 3, 2025"', '"Feb 14, 2025"'), "2025-02-03"),
+    "ISO stays as it is": (
+        dates("t", "2025-02-03T16:05:06Z", "2025-02-04T01:00:00Z"),
+        "2025-02-03T16:05:06Z",
+    ),
+    "a zone stays": (
+        dates("t", "03/02/2025 16:05 +0100", "14/02/2025 08:00 +0100"),
+        "2025-02-03 16:05:00+01:00",
+    ),
+    "another column settles it": (
+        "a,date,fraud\n14/02/2025,03/02/2025,1\n15/02/2025,04/02/2025,0\n",
+        "2025-02-03",
+    ),
+    "the order of the rows settles it": (
+        dates("date", "03/02/2025", "04/02/2025", "05/02/2025", "01/03/2025"),
+        "2025-02-03",
+    ),
+    "a semicolon suggests the day first": (
+        dates("date", "03/02/2025", "01/02/2025", "04/02/2025", mark=";"),
+        "2025-02-03",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", DATES)
+def test_a_date_is_read_in_the_form_of_its_column(tmp_path: Path, name: str) -> None:
+    text, expected = DATES[name]
+    dataset = read(tmp_path, "d.csv", text)
+    assert first_of(dataset, list(dataset.forms)[-1]) == expected
+
+
+def test_a_form_that_nothing_settles_is_said_and_can_be_told(tmp_path: Path) -> None:
+    text = dates("date", "03/02/2025", "01/02/2025", "04/02/2025")
+    dataset = read(tmp_path, "d.csv", text)
+    assert first_of(dataset, "date") == "2025-03-02"
+    assert "no value settles; else --day-first" in dataset.notes[0]
+    told = read(tmp_path, "d.csv", text, day_first=True)
+    assert (first_of(told, "date"), told.notes) == ("2025-02-03", [])
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("amount", 1_738_598_706), ("amount", 45_691), ("days_since_date", 45_691), ("Time", 406)],
+)
+def test_a_number_is_no_date_unless_name_and_range_say_so(
+    tmp_path: Path, name: str, value: int
+) -> None:
+    dataset = read(tmp_path, "n.csv", f"{name},fraud\n{value},1\n{value + 1},0\n")
+    assert (first_of(dataset, name), dataset.forms) == (value, {})
+
+
+GROSS = "Straße;Betrag;fraud\nMünchen;1.234,50;1\nKöln;9,00;0\n"
+PLAIN = "city,amount,fraud\nMünchen,1234.5,1\nKöln,9,0\n"
+ENCODED: dict[str, tuple[str, bytes]] = {
+    "UTF-8 with its mark": ("f.csv", b"\xef\xbb\xbf" + PLAIN.encode()),
+    "Windows-1252": ("f.csv", PLAIN.encode("cp1252")),
+    "UTF-16 with its mark": ("f.csv", PLAIN.encode("utf-16")),
+    "UTF-16 without": ("f.csv", PLAIN.encode("utf-16-le")),
+    "UTF-16, most significant byte first": ("f.csv", b"\xfe\xff" + PLAIN.encode("utf-16-be")),
+    "gzip": ("f.csv.gz", gzip.compress(PLAIN.encode())),
+    "gzip of Windows-1252": ("f.csv.gz", gzip.compress(PLAIN.encode("cp1252"))),
+    "gzip under a plain name": ("f.csv", gzip.compress(PLAIN.encode())),
+    "Excel's sep=": ("f.csv", ("sep=;\r\n" + PLAIN.replace(",", ";")).encode()),
+    "Excel's sep= in quotation marks": ("f.csv", ('"sep=|"\n' + PLAIN.replace(",", "|")).encode()),
+    "tabs": ("f.tsv", PLAIN.replace(",", "\t").encode()),
+    "lines of JSON, packed": (
+        "f.jsonl.gz",
+        gzip.compress(
+            b'{"city": "M\\u00fcnchen", "amount": 1234.5, "fraud": 1}\n'
+            b'{"city": "K\\u00f6ln", "amount": 9, "fraud": 0}\n'
+        ),
+    ),
+    "a comma for decimals": ("f.csv", "city;amount;fraud\nMünchen;1.234,50;1\nKöln;9;0\n".encode()),
+}
+
+
+@pytest.mark.parametrize("name", ENCODED)
+def test_the_text_is_the_same_however_it_is_saved(tmp_path: Path, name: str) -> None:
+    dataset = read(tmp_path, *ENCODED[name])
+    assert [item["query"] for item in dataset.items] == [
+        {"city": "München", "amount": 1234.5},
+        {"city": "Köln", "amount": 9},
+    ]
+    assert [item["answer"] for item in dataset.items] == ["DECLINE", "APPROVE"]
+    assert bool(dataset.notes) == ("1252" in name)
+
+
+ROWS = "amount,Class\n1,0\n2,1\n"
+REFUSED: dict[str, tuple[str, bytes, dict[str, object], str]] = {
+    "Parquet": ("f.parquet", b"PAR1\x00\x01", {}, "a Parquet file; write it as CSV"),
+    "a workbook": ("f.xlsx", b"PK\x03\x04\x14\x00", {}, "save the sheet as CSV"),
+    "an old workbook": ("f.xls", b"\xd0\xcf\x11\xe0\xa1", {}, "save the sheet as CSV"),
+    "half of a gzip file": ("f.csv.gz", gzip.compress(PLAIN.encode())[:30], {}, "pack it again"),
+    "a picture": ("f.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\x81", {}, "save it as UTF-8"),
+    "the label is called otherwise": (
+        "f.csv",
+        ROWS.encode(),
+        {},
+        "did you mean 'Class'? (--label Class)",
+    ),
+    "the label is written otherwise": (
+        "f.csv",
+        ROWS.encode(),
+        {"answer": "class"},
+        "did you mean 'Class'? (--label Class)",
+    ),
+    "a column to drop that is not there": (
+        "f.csv",
+        b"amount,fraud\n1,0\n2,1\n",
+        {"drop": ["amuont"]},
+        "did you mean 'amount'? (--drop amount)",
+    ),
+    "other words for labels": (
+        "f.csv",
+        b"amount,fraud\n1,Nein\n2,Ja\n",
+        {},
+        "--positive WORD names the label",
+    ),
+    "no label at all": ("f.csv", b"amount,fraud\n1,\n2,\n", {}, "'fraud' is empty in all 2 rows"),
+    "two forms of dates": (
+        "f.csv",
+        dates("date", "14/02/2025", "02/14/2025").encode(),
+        {},
+        "(--drop date)",
+    ),
+    "not the form that was said": (
+        "f.csv",
+        dates("date", "14/02/2025", "15/02/2025").encode(),
+        {"day_first": False},
+        "leave out --month-first",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_what_cannot_be_read_is_refused_with_what_to_do(tmp_path: Path, name: str) -> None:
+    file, content, changes, why = REFUSED[name]
+    with pytest.raises(InvalidDataset) as error:
+        read(tmp_path, file, content, **changes)
+    assert why in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_there_are_forty_files() -> None:
+    assert len(DATES) + len(ENCODED) + len(REFUSED) >= 40
+
+
+def test_rows_without_a_label_are_counted_and_left_out(tmp_path: Path) -> None:
+    dataset = read(tmp_path, "f.csv", "amount,fraud\n1,0\n2,\n3,1\n4,n/a\n")
+    assert [item["query"] for item in dataset.items] == [{"amount": 1}, {"amount": 3}]
+    assert dataset.unlabelled == 2
+    assert dataset.labels == {"0": ("APPROVE", 1), "1": ("DECLINE", 1)}
+
+
+def test_columns_are_dropped_named_and_grouped(tmp_path: Path) -> None:
+    jobs = [f"job {'abcdefghijklmnopqrst'[i % 20]}" if i < 300 else f"odd{i}" for i in range(400)]
+    lines = [f"{i},{job},x{i},{10 * i},{i % 2}" for i, job in enumerate(jobs)]
+    text = "\n".join(["Time,trade,ref,Betrag,fraud", *lines])
+    dataset = read(
+        tmp_path,
+        "f.csv",
+        text,
+        drop=["Time"],
+        keep=["trade"],
+        ids="ref",
+        time="Time",
+        amount="Betrag",
+    )
+    last = dataset.items[-1]
+    assert last["query"] == {"trade": "*", "ref": "x399", "Betrag": 3990}
+    assert (last["id"], last["time"], last["amount"]) == ("x399", "1970-01-01T00:06:39+00:00", 3990)
+    assert first_of(dataset, "trade") == "job a"
+    assert dataset.unread == ["Time"]
+
+
+def test_beside_the_text_nothing_else_is_read_and_that_is_said(tmp_path: Path) -> None:
+    rows = [{"note": f"pays ${i}", "amount": i, "fraud": i % 2} for i in range(4)]
+    dataset = read(tmp_path, "f.json", json.dumps(rows), query="note")
+    assert dataset.items[3]["query"] == "pays $3"
+    assert dataset.unread == ["amount"]
+
+
+def test_a_leading_note_of_excel_does_not_shift_line_numbers(tmp_path: Path) -> None:
+    with pytest.raises(InvalidDataset, match="row 2 has 3 cells, the header 2"):
+        read(tmp_path, "f.csv", "sep=;\namount;fraud\n1;0\n2;0;7\n")
+
+
+def test_the_continental_file_of_a_bank(tmp_path: Path) -> None:
+    dataset = read(tmp_path, "f.csv", GROSS.encode("cp1252"))
+    assert dataset.items[0]["query"] == {"Straße": "München", "Betrag": 1234.5}
+
+
+def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:
+    file, told = tmp_path / "f.csv", []
+    file.write_text("amount,fraud\n" + "7,1\n" * 4500)
+    read_dataset(file, LAYOUT, lambda *words: told.append(words))
+    assert told[0] == ("reading", 2000, 4501)
+    assert told[-2:] == [("checking", 4000, 4500), ("checking", 4500, 4500)]

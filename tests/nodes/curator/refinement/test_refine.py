@@ -1,0 +1,82 @@
+"""Refinement: a better set of rules takes over; noise and what a person wrote stay as they are."""
+
+import numpy as np
+import pytest
+
+from acegraph.graph import create_ace_graph, feedback
+from acegraph.graph.operations.purge import purge
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
+from acegraph.nodes.curator.refinement.whole_playbook import best_rules
+from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, rollback
+
+NODE = "fraud_detection"
+
+
+def world(n: int, seed: int, *, share: float = 0.03, has_cause: bool = True) -> list[Case]:
+    """Payments with two weak causes and two fields of noise."""
+    rng = np.random.default_rng(seed)
+    cases = []
+    for i in range(n):
+        size, age = float(rng.integers(1, 1000)), float(rng.integers(1, 100))
+        kind, noise = str(rng.choice(["shop", "fuel", "web"])), round(float(rng.normal()), 3)
+        odds = share * (1 + has_cause * (12 * (size >= 800) + 10 * (kind == "web" and age < 30)))
+        label = "DECLINE" if rng.random() < odds else "APPROVE"
+        fields = {"size": size, "age": age, "kind": kind, "noise": noise}
+        cases.append(Case(f"c{i}", fields, label))  # type: ignore[arg-type]
+    return cases
+
+
+def test_rules_are_found_where_fraud_is_rare() -> None:
+    found = best_rules(CaseTable(world(1500, 1, share=0.02)))
+    assert found is not None
+    assert found.sureness > 4
+    fields = {name for rule in found.conditions for name in rule.fields}
+    assert {"size"} <= fields
+    assert found.held_out["caught"] > 0.4 * found.held_out["frauds"]
+    assert found.held_out["false_declines"] < 0.25
+
+
+@pytest.mark.parametrize("share", [0.03, 0.3])
+def test_nothing_is_found_in_noise(share: float) -> None:
+    for seed in range(6):
+        table = CaseTable(world(700, seed, share=share, has_cause=False))
+        assert best_rules(table) is None
+
+
+def test_what_a_person_wrote_stays_and_a_rollback_undoes_the_rest() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(world(1200, 3), NODE)
+    rule = Condition.parse('DECLINE when kind is "web" and age < 20')
+    origin: dict[str, object] = {"author": "ann"}
+    written = playbook.add_bullet(rule.render(), NODE, condition=rule, origin=origin)
+    before = playbook.version
+    done = refine(playbook, NODE, Curator())
+    assert done is not None
+    assert done.added
+    assert playbook.get_bullet(written).status == "active"
+    assert all(REFINEMENT in playbook.get_bullet(i).origin for i in done.added)
+    assert all(playbook.get_bullet(i).weight for i in done.added)
+    assert refine(playbook, NODE, Curator()) is None or playbook.version > before
+    rollback(playbook, before)
+    assert [b.id for b in playbook.get_bullets_for_node(NODE)] == [written]
+
+
+def test_a_refined_playbook_can_be_purged_as_if_the_labels_had_never_come() -> None:
+    books = []
+    for is_poisoned in (False, True):
+        playbook = BulletPlaybook()
+        playbook.remember(world(900, 4), NODE)
+        refine(playbook, NODE, Curator())
+        graph = create_ace_graph(playbook=playbook).compile()
+        for i, case in enumerate(world(40, 5)):
+            graph.invoke({"transaction": dict(case.fields), "decision_id": f"d{i}"})
+            if i % 4 == 0 and is_poisoned:
+                feedback(playbook, f"d{i}", "APPROVE", source="partner feed")
+            elif i % 4 == 1:
+                feedback(playbook, f"d{i}", case.label, source="analyst:ann")
+        books.append(playbook)
+    clean, poisoned = books
+    assert purge(poisoned, "partner feed").note == ""
+    wanted = {(b.content, b.weight) for b in clean.get_bullets_for_node(NODE)}
+    assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted

@@ -1,0 +1,82 @@
+"""Risk at the natural rate of fraud, and the threshold that costs or labelled cases give."""
+
+import numpy as np
+import pytest
+
+from acegraph.graph import create_ace_graph
+from acegraph.nodes.evidence.residuals import sigmoid
+from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.evidence.scorecard import scorecard_over
+from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, InvalidSettings
+from acegraph.state.run.costs import CostMatrix
+
+
+def table_of(n: int, share: float) -> CaseTable:
+    """Payments of which the larger ones are fraud."""
+    amounts = np.linspace(1, 1000, n)
+    is_fraud = np.arange(n) >= n - round(share * n)
+    return CaseTable(
+        Case(str(i), {"amount": float(amount)}, "DECLINE" if fraud else "APPROVE")
+        for i, (amount, fraud) in enumerate(zip(amounts, is_fraud, strict=True))
+    )
+
+
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_the_risks_of_the_labelled_cases_add_up_to_their_frauds(share: float) -> None:
+    table = table_of(960, share)
+    scale = RiskScale.of(table, [])
+    assert scale.base_rate == pytest.approx(share, abs=0.002)
+    risks = sigmoid(scorecard_over(table) + scale.shift)
+    assert risks.sum() == pytest.approx(table.fraud.sum(), rel=0.02)
+
+
+def test_without_costs_balanced_cases_are_declined_from_one_half_on() -> None:
+    limits = [RiskScale(base_rate=f).decline_from({}) for f in (0.5, 0.2, 0.09, 0.01, 0.001)]
+    assert limits == pytest.approx([0.5, 0.2, 1 / 11, 1 / 11, 1 / 11], abs=0.002)
+
+
+def test_without_labelled_cases_nothing_is_shifted() -> None:
+    scale = RiskScale.of(CaseTable(), [])
+    assert (scale.shift, scale.risk(0.0)) == (0.0, 0.5)
+    assert scale.limit({}) == pytest.approx(0.0, abs=1e-5)
+
+
+def test_a_sample_with_another_share_of_fraud_is_corrected() -> None:
+    balanced = table_of(960, 0.5)
+    scale = RiskScale.of(balanced, [], base_rate=0.01)
+    risks = sigmoid(scorecard_over(balanced) + scale.shift)
+    assert risks.mean() < 0.05
+    assert RiskScale.of(balanced, []).risk(0.0) > scale.risk(0.0)
+
+
+def test_the_threshold_by_costs_follows_the_amount() -> None:
+    costs = CostMatrix.parse("missed_fraud=1,false_decline=0,decline_fee=10,missed_fee=20")
+    small, large = (RiskScale(costs=costs).decline_from({"amount": a}) for a in (5.0, 980.0))
+    assert small == pytest.approx(10 / 35)
+    assert large == pytest.approx(10 / 1010)
+
+
+def test_costs_change_the_decision_and_are_named() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(list(table_of(960, 0.1)), "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"transaction": {"amount": 930.0}}
+    cheap, dear = (
+        graph.invoke(given, context=AceContext(learn=False, costs=costs))
+        for costs in ("false_decline=0.01", "false_decline=20")
+    )
+    assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")
+    assert cheap["risk_score"] == dear["risk_score"]
+    assert any("by the costs" in reason for reason in cheap["reasons"])
+
+
+def test_unknown_costs_are_refused() -> None:
+    with pytest.raises(InvalidSettings, match="costs are of"):
+        AceContext(costs="lost=1")
+
+
+def test_a_payment_like_any_other_is_not_declined() -> None:
+    """Where nothing tells the payments apart, each has the risk at which declining would begin."""
+    cases = [Case(str(i), {"colour": "red"}, "DECLINE" if i % 3 else "APPROVE") for i in range(96)]
+    scale = RiskScale.of(CaseTable(cases), [])
+    assert scale.limit({}) > -0.8
