@@ -19,8 +19,10 @@ from acegraph.graph.cli.console import (
     say,
     say_curation,
     takes_groups,
+    warn,
 )
 from acegraph.state import InvalidSettings, Transaction, parse_verdict
+from acegraph.state.database.places import shown_url
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -67,6 +69,9 @@ def decide(
         parse_verdict(truth)
     case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
     with lasting(playbook) as book:
+        if not len(book) and not len(book.cases(context.node)):
+            place = shown_url(playbook)
+            warn(f"{place} holds no bullets and no labelled cases: only the scorecard decides")
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if as_json:
         print_json(dict(result))

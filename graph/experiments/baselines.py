@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
+from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,
@@ -24,6 +25,7 @@ from acegraph.state import (
     InvalidSettings,
     Transaction,
 )
+from acegraph.state.run.costs import CostMatrix
 
 _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""
@@ -45,8 +47,13 @@ def check_baselines() -> None:
         )
 
 
-def run_baselines(train: Sequence[Item], test: Sequence[Item], seed: int = 0) -> dict[str, Run]:
-    """Logistic regression, a depth-3 tree and gradient boosting on the same cases."""
+def run_baselines(
+    train: Sequence[Item], test: Sequence[Item], seed: int = 0, costs: CostMatrix | None = None
+) -> dict[str, Run]:
+    """Logistic regression, a depth-3 tree and gradient boosting on the same cases.
+
+    They decline above the risk above which the embedded analyst declines (risk_scale.py).
+    """
     check_baselines()
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
@@ -55,24 +62,22 @@ def run_baselines(train: Sequence[Item], test: Sequence[Item], seed: int = 0) ->
     from sklearn.tree import DecisionTreeClassifier
 
     learners: dict[str, _Learner] = {
-        "logistic_regression": make_pipeline(
-            StandardScaler(), LogisticRegression(max_iter=2000, class_weight="balanced")
-        ),
-        "depth_3_tree": DecisionTreeClassifier(
-            max_depth=3, class_weight="balanced", random_state=seed
-        ),
+        "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
+        "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
         "gradient_boosting": GradientBoostingClassifier(random_state=seed),
     }
     seen, unseen = _matrices(train, test)
     labels = np.array([item["answer"] == DECLINE for item in train])
     if labels.all() or not labels.any():
         raise InvalidDataset("the training rows are all fraud or all honest")
+    scale = RiskScale(base_rate=float(labels.mean()), costs=costs)
+    limits = [scale.decline_from(read_fields(Transaction.of(item["query"]))) for item in test]
     runs = {}
     for name, learner in learners.items():
         run = Run()
         risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
-        for item, risk in zip(test, risks, strict=True):
-            decision = DECLINE if risk > 0.5 else APPROVE
+        for item, risk, limit in zip(test, risks, limits, strict=True):
+            decision = DECLINE if risk > limit else APPROVE
             run.add(item["answer"], decision, float(risk), row_name(item))
         runs[name] = run
     return runs

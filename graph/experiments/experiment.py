@@ -229,7 +229,8 @@ def run_experiment(
         by_mode = pipeline.compare(split.test)
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
-        by_baseline = run_baselines(split.train, split.test, seed) if baselines else {}
+        costs = CostMatrix.parse(settings.costs) if settings.costs else None
+        by_baseline = run_baselines(split.train, split.test, seed, costs) if baselines else {}
         experiment.add_seed(by_mode, by_baseline, amounts)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = report_bullets(experiment.bullets, split.test)

@@ -103,7 +103,7 @@ def permutation_test(
     sizes = np.abs(by_row[by_row != 0])
     needed = abs(by_row.sum()) - 1e-9 * sizes.sum()
     kinds, counts = np.unique(sizes, return_counts=True)
-    if np.prod(counts + 1.0) <= _SUMS_AT_MOST:
+    if np.log(counts + 1.0).sum() <= math.log(_SUMS_AT_MOST):
         sums, chances = np.zeros(1), np.ones(1)
         for size, count in zip(kinds, counts, strict=True):
             sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()

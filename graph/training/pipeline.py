@@ -28,7 +28,8 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
-from acegraph.nodes.models.providers import Role, resolve_model
+from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
@@ -262,14 +263,11 @@ class TrainingPipeline:
         """Whether no language model decides or reflects: one that decides sees a few bullets
         only, and for it a set of many rules would be no set.
         """
-        given = self._collaborators
-        if given.get("agent") is not None or given.get("reflector") is not None:
+        reflector = self._collaborators.get("reflector") or Reflector()
+        if self._collaborators.get("agent") is not None or not isinstance(reflector, Reflector):
             return False
-        names: dict[Role, str | None] = {
-            "agent": context.agent_model,
-            "reflector": context.reflector_model,
-        }
-        return not any(resolve_model(role, None, name) for role, name in names.items())
+        is_agent_embedded = resolve_model("agent", None, context.agent_model) is None
+        return is_agent_embedded and reflector.is_embedded(context.reflector_model)
 
     def _refined(self, report: TrainingReport, context: AceContext) -> TrainingReport:
         """Replace what was learned case by case by a better set of rules, if one is proved."""

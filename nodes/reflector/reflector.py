@@ -86,6 +86,10 @@ class Reflector:
         self._memory: dict[str, CaseTable] = {}
         self._proposed: dict[str, list[Condition]] = {}
 
+    def is_embedded(self, name: str | None = None) -> bool:
+        """Whether it induces conditions; `name` is a model other than the default one."""
+        return resolve_model("reflector", self._model, name) is None
+
     async def reflect(
         self,
         query: str | Mapping[str, object],

@@ -89,8 +89,11 @@ def reason_to_ask(decision: str | None, risk: float | None, settings: "RunSettin
     if settings.get("let_through"):
         at_risk = "" if risk is None else f" at risk {risk:.2f}"
         return f"DECLINE{at_risk}, let through for review ({settings['explore']:g} of declines)"
+    if settings.get("review_pays"):
+        at_risk = "" if risk is None else f" at risk {risk:.2f}"
+        return f"{decision}{at_risk}; asking costs less than the mistake to be expected"
     low, high = settings["review_from"], settings["review_to"]
-    if risk is not None and low <= risk <= high:
+    if "review_pays" not in settings and risk is not None and low <= risk <= high:
         return f"{decision} at risk {risk:.2f}; from {low:g} to {high:g} a person is asked"
     return ""
 

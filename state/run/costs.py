@@ -81,22 +81,31 @@ class CostMatrix:
             )
         )
 
+    @property
+    def has_review(self) -> bool:
+        """Whether it is said what it costs to ask a person."""
+        return math.isfinite(self.review)
+
     def break_even(self, amount: float | None) -> float:
         """The risk at which approving costs as much on average as declining (Elkan 2001).
 
         >>> round(CostMatrix().break_even(50.0), 3)
         0.091
         """
-        stake = abs(amount) if amount else 1.0
-        of_fraud = (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee
-        of_honest = (self.false_decline - self.approved_honest) * stake + self.decline_fee
+        of_fraud, of_honest = self._of_mistakes(amount)
         if of_fraud <= 0 or of_honest < 0:
             return 1.0 - _NEAREST if of_fraud <= 0 else _NEAREST
         return min(max(of_honest / (of_honest + of_fraud), _NEAREST), 1 - _NEAREST)
 
     def wants_review(self, risk: float, amount: float | None) -> bool:
         """Whether asking a person costs less than the mistake to be expected."""
-        stake = abs(amount) if amount else 1.0
-        of_fraud = (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee
-        of_honest = (self.false_decline - self.approved_honest) * stake + self.decline_fee
+        of_fraud, of_honest = self._of_mistakes(amount)
         return self.review < min(risk * of_fraud, (1 - risk) * of_honest)
+
+    def _of_mistakes(self, amount: float | None) -> tuple[float, float]:
+        """What approving a fraud, and declining an honest payment, costs more than the opposite."""
+        stake = abs(amount) if amount else 1.0
+        return (
+            (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee,
+            (self.false_decline - self.approved_honest) * stake + self.decline_fee,
+        )

@@ -75,6 +75,8 @@ class RunSettings(TypedDict):
     """Whether the mode shows bullets to the agent."""
     review: NotRequired[bool]
     """Whether the graph stops to ask a person."""
+    review_pays: NotRequired[bool]
+    """With costs of a review: whether asking a person costs less than the expected mistake."""
     let_through: NotRequired[bool]
     """Whether this decline was let through for review (explored)."""
     shadow: NotRequired[ChallengerDecision]

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
+_SURE: Final = 1.64
+"""Standard errors by which held-out cases must be explained better than by what stands."""
 REFINEMENT: Final = "refinement"
 """In the origin of a bullet: the version of the playbook that was refined."""
 
@@ -54,7 +56,7 @@ def refine(
     standing = [b.condition for b in active if b.condition]
     most = curator.capacity - (len(active) - len(own))
     rule_set = best_rules(table, standing, most) if most > 0 else None
-    if rule_set is None or rule_set.gain_over_standing <= 0:
+    if rule_set is None or rule_set.sureness_over_standing < _SURE:
         return None
     with playbook.writing():
         if playbook.version != version:

@@ -50,8 +50,8 @@ class RuleSet:
     """By how much the log-likelihood of a held-out case is better than with the scorecard alone."""
     sureness: float
     """The same in standard errors."""
-    gain_over_standing: float
-    """By how much it is better than with the rules that stand."""
+    sureness_over_standing: float
+    """By how many standard errors it is better than with the rules that stand."""
     penalty: float
     held_out: dict[str, float]
     """Frauds among the held-out cases, how many were caught, and the share of honest payments that
@@ -92,8 +92,7 @@ def best_rules(
     if not rows.tests.comparisons:
         return None
     depth, penalty, log_odds, better, over_standing = _cross_validated(rows, standing)
-    spread = float(better.std()) / math.sqrt(len(better)) + 1e-12
-    gain, sureness = float(better.mean()), float(better.mean()) / spread
+    sureness = _in_standard_errors(better)
     if sureness < _SURE:
         return None
     rules = sorted(found_rules(rows.tests, rows.fraud, rows.start, rows.shares, depth, seed=0))
@@ -109,12 +108,16 @@ def best_rules(
     chosen = _unlike(ranked, fired, most)
     return RuleSet(
         tuple(conditions[i] for i in sorted(chosen)),
-        gain,
+        float(better.mean()),
         sureness,
-        float(over_standing.mean()),
+        _in_standard_errors(over_standing),
         penalty,
         _held_out(rows, log_odds),
     )
+
+
+def _in_standard_errors(gains: Numbers) -> float:
+    return float(gains.mean()) / (float(gains.std()) / math.sqrt(len(gains)) + 1e-12)
 
 
 def _unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:

@@ -303,6 +303,11 @@ def test_too_few_rows_are_one_line(trained: Path) -> None:
     assert "1000 training and 0 test rows wanted; the file has 150" in done.stderr
 
 
+def test_an_empty_playbook_says_that_it_knows_nothing(tmp_path: Path, trained: Path) -> None:
+    assert "no bullets and no labelled cases" in run(tmp_path, "decide", RISKY).stderr
+    assert "no bullets" not in run(trained, "decide", RISKY, "--no-learn").stderr
+
+
 def test_what_could_not_be_read_is_said(tmp_path: Path) -> None:
     assert "nothing could be read" in run(tmp_path, "decide", "lorem ipsum", code=3).stdout
     rows = ["memo,fraud", *(f"lorem ipsum dolor amet {i},{i % 2}" for i in range(30))]

@@ -8,6 +8,7 @@ from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import scorecard_over
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, InvalidSettings
+from acegraph.state.playbook.review_queue import reason_to_ask
 from acegraph.state.run.costs import CostMatrix
 
 
@@ -80,3 +81,18 @@ def test_a_payment_like_any_other_is_not_declined() -> None:
     cases = [Case(str(i), {"colour": "red"}, "DECLINE" if i % 3 else "APPROVE") for i in range(96)]
     scale = RiskScale.of(CaseTable(cases), [])
     assert scale.limit({}) > -0.8
+
+
+def test_a_person_is_asked_where_that_costs_less_than_the_expected_mistake() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(list(table_of(960, 0.1)), "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    context = AceContext(learn=False, costs="missed_fraud=1,false_decline=1,review=20")
+    reasons = []
+    for amount in (3.0, 600.0):
+        given = {"transaction": {"amount": amount}, "decision_id": f"d{amount:g}"}
+        graph.invoke(given, context=context)
+        stored = playbook.decision(f"d{amount:g}")
+        reasons.append(reason_to_ask(stored["decision"], stored["risk_score"], stored["settings"]))
+    assert reasons[0] == ""
+    assert "asking costs less" in reasons[1]
