@@ -14,13 +14,17 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
 from acegraph.state.values.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""
+_MIN_WRONG: Final = 10
+"""How often it must have been wrong since: a few frauds among many honest payments are no change,
+however sure a normal distribution would be of them."""
+_MIN_OF_EACH: Final = 15
+"""Fewer cases of a label since a change prove nothing, and must not let any rule pass."""
 _ELSEWHERE: Final = 3.0
 """Standard errors by which frauds elsewhere must have become more frequent."""
 _SURE: Final = 4.5
@@ -39,8 +43,8 @@ def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         newer = table.since(start)
-        # Too few cases after a change prove nothing, and must not let any rule pass.
-        if not start or (can_prove(table) and not can_prove(newer)):
+        frauds = int(newer.fraud.sum())
+        if not start or min(frauds, len(newer) - frauds) < _MIN_OF_EACH:
             return table
         table = newer
 
@@ -67,7 +71,8 @@ def change_point(rule: Condition, table: CaseTable) -> int:
     row = int(rows[splits[split]]) + 1  # right after the last case before the fall
     share = float(np.average(agreeing[row:], weights=shares[row:]))
     chance = share + 1.64 * float(np.sqrt(share * (1 - share) / (n - before[split])))
-    if z[split] < _SURE or later[split] > chance:
+    wrong = (1 - later[split]) * (n - before[split])
+    if z[split] < _SURE or later[split] > chance or wrong < _MIN_WRONG:
         return 0
     if rule.verdict == DECLINE and not _moved_elsewhere(rule.holds_over(table), table, row):
         return 0

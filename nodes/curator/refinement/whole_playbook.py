@@ -6,7 +6,7 @@ must beat the scorecard alone by more than chance, and the rules that stand.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -37,6 +37,7 @@ _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
 _MIN_WEIGHT: Final = 0.05
 _ALIKE: Final = 0.9
+_SAME: Final = 0.99
 _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
 
@@ -74,6 +75,21 @@ class _Rows:
         rows = (self.fraud[chosen], self.start[chosen], self.shares[chosen])
         return _Rows(tests, *rows, self.standing[:, chosen])
 
+    def new_rules(self, depth: int, seed: int) -> list[Conjunction]:
+        """The rules that are found, without those that say what a standing rule says."""
+        found = found_rules(self.tests, self.fraud, self.start, self.shares, depth, seed)
+        number = {comparison: i for i, comparison in enumerate(self.tests.comparisons)}
+        new: set[Conjunction] = set()
+        for rule in found:
+            first = self.tests.comparisons[rule[0]]
+            if len(rule) == 1 and first.op == "is not":  # its opposite reads better
+                rule = (number.get(replace(first, op="is"), rule[0]),)
+            fired = np.logical_and.reduce(self.tests.masks[list(rule)])
+            same = (self.standing == fired).mean(axis=1)
+            if not ((same > _SAME) | (same < 1 - _SAME)).any():
+                new.add(rule)
+        return sorted(new)
+
     def fired(self, rules: Sequence[Conjunction]) -> Mask:
         """Which rule fires where; the standing rules come first."""
         found = [np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules]
@@ -95,7 +111,7 @@ def best_rules(
     sureness = _in_standard_errors(better)
     if sureness < _SURE:
         return None
-    rules = sorted(found_rules(rows.tests, rows.fraud, rows.start, rows.shares, depth, seed=0))
+    rules = rows.new_rules(depth, seed=0)
     fired = rows.fired(rules)
     path = _path(fired, rows, _PENALTIES[: _PENALTIES.index(penalty) + 1])
     weights = path[-1][:-1]
@@ -193,9 +209,7 @@ def _cross_validated(
             shift = best_shift(known.fraud, known.start + w @ known.standing, known.shares)
             stood[out] = _log_likelihood(unseen, unseen.start + w @ unseen.standing + shift)
         for depth in _DEPTHS:
-            rules = sorted(
-                found_rules(known.tests, known.fraud, known.start, known.shares, depth, seed=number)
-            )
+            rules = known.new_rules(depth, seed=number)
             fired = unseen.fired(rules)
             for penalty, w in zip(
                 _PENALTIES, _path(known.fired(rules), known, _PENALTIES), strict=True

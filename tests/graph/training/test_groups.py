@@ -10,14 +10,14 @@ from acegraph.state import BulletPlaybook
 
 
 @pytest.mark.parametrize(
-    ("name", "bad", "other", "rule"),
+    ("name", "bad", "other"),
     [
-        ("country", "NG", lambda x: f"L{x % 130}", 'DECLINE when country is "NG"'),
-        ("card_bin", 411111, lambda x: 410_000 + x % 300, 'DECLINE when card_bin is "411111"'),
+        ("country", "NG", lambda x: f"L{x % 130}"),
+        ("card_bin", 411111, lambda x: 410_000 + x % 300),
     ],
 )
 def test_a_frequent_value_among_many_becomes_a_rule(
-    name: str, bad: object, other: Callable[[int], object], rule: str
+    name: str, bad: object, other: Callable[[int], object]
 ) -> None:
     rng = np.random.default_rng(0)
     items = []
@@ -29,4 +29,6 @@ def test_a_frequent_value_among_many_becomes_a_rule(
         items.append({"id": str(i), "query": query, "answer": label})
     playbook = BulletPlaybook()
     TrainingPipeline(playbook).train_offline(items)
-    assert rule in [b.content for b in playbook.get_bullets_for_node("fraud_detection")]
+    learned = {b.content for b in playbook.get_bullets_for_node("fraud_detection")}
+    # A rule and its opposite say the same.
+    assert learned & {f'DECLINE when {name} is "{bad}"', f'APPROVE when {name} is not "{bad}"'}
