@@ -41,6 +41,7 @@ _AFFIXES: Final = frozenset(
     "fields field event record input details info flag value val indicator ind bool yn".split()
 )
 """Words round a name that do not change which field is meant."""
+DATE_PARTS: Final = ("hour", "weekday", "month")
 _SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
 _MONEY: Final = re.compile(
     r"(?:[a-z]{3}(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
@@ -138,16 +139,21 @@ class FieldContract:
             fields[name], why = (value, "") if known is None else _understood_value(known, value)
             if why:
                 doubts[name] = Doubt(name, why)
-        doubts = {doubt.field: doubt for doubt in self._absent(fields)} | doubts
         if fields != given:
             transaction = replace(transaction, fields=fields)
+        # With what is derived: a date that cannot be read has no hour.
+        derived = read_fields(transaction)
+        doubts = {doubt.field: doubt for doubt in self._absent(derived)} | doubts
         return Understood(transaction, tuple(doubts.values()))
 
     def _absent(self, fields: Mapping[str, Scalar]) -> Iterator[Doubt]:
         """The fields that nearly every labelled case has, and this transaction has not."""
         for known in self.fields.values():
-            if known.is_usual and _is_absent(known.name, fields):
-                yield Doubt(known.name, _ABSENT.format(known.share))
+            if not known.is_usual or fields.get(known.name) is not None:
+                continue
+            parent, _, part = known.name.rpartition(".")
+            is_unread = part in DATE_PARTS and fields.get(parent) is not None
+            yield Doubt(known.name, _NO_DATE if is_unread else _ABSENT.format(known.share))
 
     def _known_names(self, given: Mapping[str, Scalar]) -> Fields:
         """The fields under their known names; two that mean one field are refused."""
@@ -167,6 +173,7 @@ class FieldContract:
         return named
 
 
+_NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
 _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
 
 
@@ -221,14 +228,6 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
             return value, "has a value that no labelled payment has"
         return (value if word is None else word), ""
     return value, ""
-
-
-def _is_absent(name: str, fields: Mapping[str, Scalar]) -> bool:
-    """Whether a field is missing; the hour of a date is there where the date is."""
-    if fields.get(name) is not None:
-        return False
-    parent, _, part = name.rpartition(".")
-    return part not in ("hour", "weekday", "month") or fields.get(parent) is None
 
 
 def read_flag(value: Scalar) -> bool | None:

@@ -6,7 +6,16 @@ import pytest
 from rewordings import decisions, reworded_decisions, trained_playbook
 
 from acegraph.graph import create_ace_graph, feedback, generate_transactions
-from acegraph.state import AceContext, BulletPlaybook, InvalidTransaction
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    Case,
+    Condition,
+    InvalidTransaction,
+    Transaction,
+    parse_verdict,
+)
 
 FROZEN = AceContext(learn=False)
 RISKY = {"amount": 9000.0, "hour": 3, "account_age_days": 2, "vpn": True, "new_device": True}
@@ -118,3 +127,23 @@ def test_a_new_playbook_approves_no_amount_that_it_cannot_read(amount: str) -> N
     result = graph.invoke({"transaction": {"amount": amount, "hour": 14}})
     assert result["decision"] == "UNDECIDED"
     assert "amount is not a number" in result["undecided"]
+
+
+def test_a_date_that_cannot_be_read_hides_no_rule_about_its_hour() -> None:
+    playbook, node = BulletPlaybook(), "fraud_detection"
+    rule = Condition.parse("DECLINE when paid.hour < 6")
+    for i in range(48):
+        paid = Transaction.of({"amount": 20, "paid": f"2026-03-{1 + i % 28:02}T{i % 24:02}:30"})
+        label = parse_verdict("fraud" if i % 24 < 6 else "legit")
+        playbook.remember([Case(f"c{i}", read_fields(paid), label)], node)
+    playbook.add_bullet(rule.render(), node, condition=rule)
+    graph = create_ace_graph(playbook=playbook).compile()
+
+    def decision(paid: str) -> str:
+        given = {"transaction": {"amount": 20, "paid": paid}}
+        return str(graph.invoke(given)["decision"])
+
+    assert decision("2026-04-01T03:00") == "DECLINE"
+    assert decision("2026-04-01T13:00") == "APPROVE"
+    for unread in ("01.04.2026 03:00", "1/4/2026 3:00 AM", "soon", "2026-04-01"):
+        assert decision(unread) == "UNDECIDED"
