@@ -4,7 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
@@ -63,7 +63,7 @@ bullets = st.builds(
 small = st.lists(st.integers(-2, 2), min_size=3, max_size=3).filter(any)  # zeros are no vector
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.filter_too_much])
 @given(
     drawn=st.lists(st.tuples(bullets, small), max_size=12),
     query=small,
