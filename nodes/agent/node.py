@@ -72,10 +72,11 @@ class AgentNode:
 
     def _knowledge(self, state: AceState) -> tuple[list[Bullet], RiskScale]:
         """The bullets that were shown, and the scale of risk for the embedded analyst."""
-        get, settings = self.playbook.get_bullet, state["settings"]
-        shown = [get(bullet["id"]) for bullet in state["bullets"]]
-        unshown = tuple(get(rule["id"]) for rule in state["held_back"] if rule["acts"])
-        return shown, replace(scale_of(self.playbook, settings), unshown=unshown)
+        shown = [bullet["id"] for bullet in state["bullets"]]
+        unshown = [rule["id"] for rule in state["held_back"] if rule["acts"]]
+        bullets = self.playbook.get_bullets([*shown, *unshown])
+        scale = scale_of(self.playbook, state["settings"])
+        return bullets[: len(shown)], replace(scale, unshown=tuple(bullets[len(shown) :]))
 
     def _reason_not_to_approve(self, state: AceState, decision: Decision, scale: RiskScale) -> str:
         rules = self.playbook.get_bullets_for_node(state["settings"]["node"])

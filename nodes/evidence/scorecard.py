@@ -134,6 +134,7 @@ def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.flo
 
 def resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
     """The test, with the alias under which its field is present."""
-    names = (test.field, *_ALIASES.get(test.field, ()))
-    name = next((name for name in names if name in fields), test.field)
-    return Comparison(name, test.op, test.value)
+    if test.field in fields:
+        return test
+    alias = next((name for name in _ALIASES.get(test.field, ()) if name in fields), None)
+    return Comparison(alias, test.op, test.value) if alias else test

@@ -43,7 +43,8 @@ class ConceptEmbeddings(Embeddings):
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of one text."""
-        return [float(x) for x in embed(text)]
+        vector: list[float] = embed(text).tolist()
+        return vector
 
     def embed_documents(self, texts: list[str]) -> list[list[float]]:
         """The vectors of several texts."""

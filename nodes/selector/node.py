@@ -14,7 +14,6 @@ from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.factory import Selecting
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
-from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     AceContext,
     AceState,
@@ -78,7 +77,7 @@ class SelectorNode:
         transaction = Transaction.of(state.get("transaction"))
         playbook = self.playbook()
         understood = await wait.work(_understood, transaction, playbook, settings["node"])
-        case = _new_case(state, transaction, understood.transaction)
+        case = _new_case(state, transaction, understood)
         transaction = understood.transaction
         selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
         clock = selection.clock
@@ -111,7 +110,7 @@ def _understood(transaction: Transaction, playbook: ReadablePlaybook, node: str)
     if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
         doubts = unreadable(transaction.fields)
         understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
-    names = {n for n, value in read_fields(understood.transaction).items() if value is not None}
+    names = {name for name, value in understood.fields.items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood
     rules = (b.condition for b in playbook.get_bullets_for_node(node) if b.condition)
@@ -120,7 +119,7 @@ def _understood(transaction: Transaction, playbook: ReadablePlaybook, node: str)
     return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN),))
 
 
-def _new_case(state: AceState, given: Transaction, transaction: Transaction) -> CaseData:
+def _new_case(state: AceState, given: Transaction, understood: Understood) -> CaseData:
     """The transaction of a run; its digest is that of what the caller gave."""
     decision_id, truth = state.get("decision_id"), state.get("ground_truth")
     if decision_id is not None and not (
@@ -133,9 +132,9 @@ def _new_case(state: AceState, given: Transaction, transaction: Transaction) -> 
         truth = None
     return {
         "id": decision_id or uuid.uuid4().hex,
-        "text": transaction.text,
-        "given_fields": transaction.fields,
-        "fields": read_fields(transaction),
+        "text": understood.transaction.text,
+        "given_fields": understood.transaction.fields,
+        "fields": understood.fields,
         "digest": given.digest(),
         "ground_truth": None if truth is None else parse_verdict(truth),
     }

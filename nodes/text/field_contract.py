@@ -88,6 +88,8 @@ class Understood:
     """A transaction in the words of a contract, with what is in doubt."""
 
     transaction: Transaction
+    fields: Fields
+    """The fields that were read from it, those derived from dates included."""
     doubts: tuple[Doubt, ...] = ()
 
 
@@ -127,11 +129,10 @@ class FieldContract:
 
     def understand(self, transaction: Transaction) -> Understood:
         """The transaction under the names and values that are known, and what is in doubt."""
-        if not self.fields:
-            return Understood(transaction)
         given = transaction.fields
-        if not given:
-            return Understood(transaction, tuple(self._absent(read_fields(transaction))))
+        if not self.fields or not given:
+            read = read_fields(transaction)
+            return Understood(transaction, read, tuple(self._absent(read)))
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
         for name, value in self._known_names(given).items():
@@ -142,9 +143,9 @@ class FieldContract:
         if fields != given:
             transaction = replace(transaction, fields=fields)
         # With what is derived: a date that cannot be read has no hour.
-        derived = read_fields(transaction)
-        doubts = {doubt.field: doubt for doubt in self._absent(derived)} | doubts
-        return Understood(transaction, tuple(doubts.values()))
+        read = read_fields(transaction)
+        doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
+        return Understood(transaction, read, tuple(doubts.values()))
 
     def _absent(self, fields: Mapping[str, Scalar]) -> Iterator[Doubt]:
         """The fields that nearly every labelled case has, and this transaction has not."""

@@ -167,11 +167,12 @@ def _typed(name: str, value: Scalar) -> Scalar:
     >>> _typed("mcc", 742), _typed("card_bin", 411111.0)
     ('0742', '411111')
     """
-    if name in FLAGS and not isinstance(value, bool):
+    if isinstance(value, bool):
+        return value
+    if name in FLAGS:
         return _ANSWERS.get(str(value).lower(), value)
     if not isinstance(value, str):
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        return _code(name, float(value)) if is_number and _is_code(name) else value  # type: ignore[arg-type]
+        return value if value is None or not _is_code(name) else _code(name, float(value))
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
     if name in field_patterns.MEASURED or _QUANTITY.search(value):

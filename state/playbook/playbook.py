@@ -95,15 +95,22 @@ class BulletPlaybook(PlaybookCache):
 
     def get_bullet(self, bullet_id: str) -> Bullet:
         """One bullet by its id, whatever its status."""
+        return self.get_bullets([bullet_id])[0]
+
+    def get_bullets(self, bullet_ids: Iterable[str]) -> list[Bullet]:
+        """Several bullets by their ids, whatever their status, as they are at one moment."""
         with self._lock:
             self._read_news()
-            bullet = self._bullets.get(_number(bullet_id))
-            if bullet is None:
-                raise UnknownBullet(
-                    f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
-                    f"it holds {len(self)} bullets"
-                )
-            return bullet
+            return [self._known_bullet(bullet_id) for bullet_id in bullet_ids]
+
+    def _known_bullet(self, bullet_id: str) -> Bullet:
+        bullet = self._bullets.get(_number(bullet_id))
+        if bullet is None:
+            raise UnknownBullet(
+                f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
+                f"it holds {len(self)} bullets"
+            )
+        return bullet
 
     def get_bullets_for_node(
         self, node: str, source: str | None = None, *, status: Status | None = "active"

@@ -6,6 +6,7 @@ field is read from it and no bullet is selected by it.
 
 import re
 from collections.abc import Callable
+from functools import lru_cache
 from typing import Final
 
 from acegraph.state.values.transaction import Transaction, render_fields
@@ -26,6 +27,7 @@ _OPENING = re.compile(rf"(?<!\w)[{''.join(_CLOSING)}]")
 _QUOTED = re.compile(r"\"[^\"]*\"|“[^”]*”|„[^“”]*[“”]|«[^»]*»|'[^']*'(?!\w)")
 
 
+@lru_cache(maxsize=4096)
 def is_memo(name: str) -> bool:
     """Whether the name of a field says that the field holds a memo.
 
