@@ -16,10 +16,11 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.text.reader import Found, find, read_fields
 from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Transaction
-from acegraph.state.values.cases import EVIDENCE_WINDOW, Column
+from acegraph.state.values.cases import Column
 
 _WORDS = re.compile(r"[\w$€£.,:%'-]++")
 _LETTER = re.compile(r"\w")
+_LOOKED_AT = 20_000
 
 
 @dataclass(frozen=True)
@@ -111,9 +112,9 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
 def explain_file(items: Sequence[Item], forms: Mapping[str, str] | None = None) -> Readings:
     """The columns of labelled items: what kind each is, and why a rule may not use it.
 
-    The newest rows are looked at, as many as count as evidence. `forms` are those of the dates.
+    The newest 20,000 rows are looked at. `forms` are those of the dates.
     """
-    transactions = [Transaction.of(item["query"]) for item in items[-EVIDENCE_WINDOW:]]
+    transactions = [Transaction.of(item["query"]) for item in items[-_LOOKED_AT:]]
     given_names = dict.fromkeys(name for t in transactions for name in t.fields)
     table = CaseTable(Case(str(i), read_fields(t), APPROVE) for i, t in enumerate(transactions))
     learnable, read, ignored = set(learnable_fields(table)), [], []

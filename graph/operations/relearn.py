@@ -18,6 +18,7 @@ from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
@@ -201,7 +202,13 @@ class RelearnedCopy:
             if REFINEMENT in origin:
                 if origin[REFINEMENT] not in self.refined:  # all bullets of one come together
                     self.refined.add(origin[REFINEMENT])
-                    refine(self.playbook, event.bullet.node, self.curator, event.bullet.source)
+                    refine(
+                        self.playbook,
+                        event.bullet.node,
+                        self.curator,
+                        event.bullet.source,
+                        str(origin.get(COSTS) or ""),
+                    )
             elif "decision" not in origin:
                 _add(self.playbook, event.bullet, event.reason)
         elif event.by not in BY_ITSELF:

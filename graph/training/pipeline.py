@@ -273,7 +273,8 @@ class TrainingPipeline:
         """Replace what was learned case by case by a better set of rules, if one is proved."""
         before = len(self.playbook)
         self._progress("refining", 0, 1)
-        done = refine(self.playbook, context.node, self._collaborators.get("curator") or Curator())
+        curator = self._collaborators.get("curator") or Curator()
+        done = refine(self.playbook, context.node, curator, costs=context.costs)
         self._progress("refining", 1, 1)
         bullets = self.playbook.get_bullets_for_node(context.node, status=None)
         table = self.playbook.cases(context.node)

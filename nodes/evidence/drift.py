@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition
-from acegraph.state.values.cases import EVIDENCE_WINDOW
 
 _MIN_FIRES: Final = 10
 """How often a rule must have fired on each side of a change."""
@@ -38,8 +37,6 @@ def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
     retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
     tested = [*(b for b in bullets if b.status == "active"), *retired]
     rules = [b.condition for b in tested if b.condition]
-    if len(table) > EVIDENCE_WINDOW:
-        table = table.since(len(table) - EVIDENCE_WINDOW)
     while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         newer = table.since(start)

@@ -14,6 +14,7 @@ from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, counted, marginal_gain, sigmoid
 from acegraph.nodes.evidence.scorecard import scorecard_over, weight_of
+from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
 
@@ -101,9 +102,10 @@ def weights_of(
 ) -> list[float | None]:
     """The weights of bullets that fit the labelled cases best, on top of the `start` log-odds.
 
-    A bullet that fired too rarely gets None: the lack of cases is no evidence against it.
+    A bullet that fired too rarely gets None: the lack of cases is no evidence against it. Bullets
+    that were refined by costs are fitted by them.
     """
-    shares = case_shares(table)
+    shares, costs = case_shares(table), costs_behind(bullets)
     enough = np.rint(fired @ shares) >= _FIRES_TO_FIT
     fitted = [b for b, is_fitted in zip(bullets, enough, strict=True) if is_fitted]
     for bullet, its_fires, is_fitted in zip(bullets, fired, enough, strict=True):
@@ -111,6 +113,8 @@ def weights_of(
             start = start + weight_of(replace(bullet, weight=None)) * its_fires
     signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in fitted])
     guess = np.array([b.weight or 0.0 for b in fitted])
+    if costs:
+        shares = shares * stakes_over(table, costs)
     weights = fit_weights(fired[enough], signs, table.fraud, start, guess, shares) if fitted else ()
     found = iter(weights)
     return [round(float(next(found)), 4) if is_fitted else None for is_fitted in enough]

@@ -1,8 +1,8 @@
 """Look stored cases up: which ids are in use, one whole decision, what a challenger decided."""
 
 import json
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable
+from dataclasses import dataclass
 from typing import Any, Final
 
 import sqlalchemy as sa
@@ -14,10 +14,7 @@ from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.ledger import ERASED, ids_in_use
-from acegraph.state.ledger.row_mapping import read_case
-from acegraph.state.values.cases import Case
 from acegraph.state.values.label_sources import JUDGE
-from acegraph.state.values.times import now
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
 
@@ -58,34 +55,6 @@ def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
     decision["bullets"] = [f"b{s.bullet}" for s in shown if s.selected]
     decision["bullets_used"] = [f"b{s.bullet}" for s in shown if s.selected and s.credited]
     return decision
-
-
-def labelled_cases(connection: sa.Connection, node: str, last: int) -> list[Case]:
-    """The newest cases with a label that is more than a judge's opinion, oldest first."""
-    given = {"node": node, "last": last, "now": now()}
-    rows = connection.execute(sql.LABELLED, given).all()[::-1]
-    if ahead := connection.execute(sql.LABELLED_IN_FUTURE, given).all():
-        in_time = in_order(rows, ahead)[-last:]
-        return [replace(read_case(row), known_at=known_at) for known_at, row in in_time]
-    return [read_case(row) for row in rows]
-
-
-def in_order(
-    rows: Sequence[sa.Row[Any]], ahead: Sequence[sa.Row[Any]]
-) -> list[tuple[str, sa.Row[Any]]]:
-    """Labels with the time since when they are known, oldest first; one from the future was known
-    when the row before it was.
-
-    Else a clock that was once ahead would shut all later labels out.
-    """
-    by_position = sorted([*rows, *ahead], key=lambda row: int(row.position))
-    is_ahead, known_at, timed = {row.id for row in ahead}, "", []
-    for row in by_position:
-        if row.id not in is_ahead:
-            known_at = max(known_at, row.known_at)
-        at = known_at if row.id in is_ahead else row.known_at
-        timed.append((at, row))
-    return sorted(timed, key=lambda pair: pair[0])  # stable: then by position
 
 
 @dataclass(frozen=True)

@@ -106,22 +106,19 @@ _evidence = (
     .join(_newest, _is_label_of_case)
     .where(cases.c.evidence == 1)
 )
-_labelled = (
-    _evidence.add_columns(_newest.c.position)
-    .where(
-        cases.c.node == sa.bindparam("node"),
-        _newest.c.source != JUDGE,
-        _newest.c.label.is_not(None),
-    )
-    .limit(sa.bindparam("last"))
+_is_evidence = sa.and_(
+    cases.c.node == sa.bindparam("node"), _newest.c.source != JUDGE, _newest.c.label.is_not(None)
 )
-LABELLED = _labelled.where(_newest.c.known_at <= sa.bindparam("now")).order_by(
-    _newest.c.known_at.desc(), _newest.c.position.desc()
+LABELLED = _evidence.add_columns(_newest.c.position).where(_is_evidence)
+LABELS = (
+    sa.select(cases.c.id, *(_newest.c[name] for name in ("label", "known_at", "position")))
+    .select_from(cases)
+    .join(_newest, _is_label_of_case)
+    .where(cases.c.evidence == 1, _is_evidence)
 )
-LABELLED_IN_FUTURE = _labelled.where(_newest.c.known_at > sa.bindparam("now")).order_by(
-    _newest.c.position.desc()
-)
-"""Labels of a clock that was ahead: only their positions tell when they came."""
+"""The labels without their cases."""
+COUNT_LABELLED = LABELS.with_only_columns(sa.func.count())
+LABELLED_OF = _evidence.where(cases.c.id.in_(_ids))
 LABELLED_SINCE = _evidence.where(_newest.c.position > _since).order_by(_newest.c.position)
 _update_bullet = (
     bullets.update()

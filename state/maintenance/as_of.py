@@ -12,14 +12,13 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import AsOf, adjusted, bullet_texts, count, is_current_label
-from acegraph.state.ledger.lookups import in_order
+from acegraph.state.ledger.evidence import in_order
 from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import EVIDENCE_WINDOW
 from acegraph.state.values.decision import CounterDeltas, add_deltas
 from acegraph.state.values.label_sources import JUDGE
-from acegraph.state.values.times import as_utc, now
+from acegraph.state.values.times import as_utc
 
 
 def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlaybook:
@@ -70,7 +69,7 @@ def _bullets(
 def _labelled(
     connection: sa.Connection, until: AsOf
 ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
-    """The newest labelled cases that were known, and their labels, oldest first."""
+    """The labelled cases that were known, and their labels, oldest first."""
     cases, newest = tables.cases, tables.outcomes
     content = [column for column in cases.c if column.name != "position"]
     query = (
@@ -82,14 +81,8 @@ def _labelled(
             newest.c.source != JUDGE,
             cases.c.evidence == 1,
         )
-        .limit(EVIDENCE_WINDOW)
     )
-    is_ahead, by_position = newest.c.known_at > now(), newest.c.position.desc()
-    rows = connection.execute(
-        query.where(~is_ahead).order_by(newest.c.known_at.desc(), by_position)
-    )
-    ahead = connection.execute(query.where(is_ahead).order_by(by_position))
-    in_time = in_order(rows.all()[::-1], ahead.all())[-EVIDENCE_WINDOW:]
+    in_time = in_order(connection.execute(query).all())
     stored = [dict(row._mapping) for _, row in in_time]
     labels: list[dict[str, object]] = [
         {"case": row["id"], "revision": 1}

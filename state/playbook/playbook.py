@@ -15,14 +15,15 @@ from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
 from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
-from acegraph.state.ledger.lookups import labelled_cases, stored_decision
+from acegraph.state.ledger.evidence import evidence_of
+from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.redaction import redacted
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
-from acegraph.state.values.cases import EVIDENCE_WINDOW, Case, CaseTable
+from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.decision import DecisionRecord, Label, Recorded, add_deltas
 from acegraph.state.values.label_sources import JUDGE
@@ -363,11 +364,11 @@ class BulletPlaybook(PlaybookCache):
             return ledger.read_lesson(writer, decision_id)
 
     def cases(self, node: str) -> CaseTable:
-        """A snapshot of the newest labelled cases of a node, on which bullets are tested."""
+        """A snapshot of the labelled cases of a node that count, on which bullets are tested."""
         with self._lock:
             self._read_news()
             table = self._cases.get(node)
-            if table is None or len(table) > 2 * EVIDENCE_WINDOW:
+            if table is None or len(table) >= table.enough_for:
                 table = self.database.in_snapshot(partial(self._read_cases, node))
                 self._cases[node] = table
             return table.snapshot()
@@ -375,7 +376,8 @@ class BulletPlaybook(PlaybookCache):
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
         if not self.database.is_writing:  # bullets and cases are of one moment
             self._refresh(connection)
-        return CaseTable(labelled_cases(connection, node, EVIDENCE_WINDOW))
+        evidence = evidence_of(connection, node)
+        return CaseTable(evidence.cases, len(evidence.cases) + evidence.enough_for)
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""

@@ -102,6 +102,14 @@ class CostMatrix:
         of_fraud, of_honest = self._of_mistakes(amount)
         return self.review < min(risk * of_fraud, (1 - risk) * of_honest)
 
+    def at_stake(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """What mistakes of both kinds cost, summed: how much each payment matters."""
+        import numpy as np
+
+        stakes = np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))
+        shares = self.missed_fraud - self.caught_fraud + self.false_decline - self.approved_honest
+        return np.maximum(shares * stakes + self.missed_fee + self.decline_fee, 0.0)
+
     def _of_mistakes(self, amount: float | None) -> tuple[float, float]:
         """What approving a fraud, and declining an honest payment, costs more than the opposite."""
         stake = abs(amount) if amount else 1.0

@@ -3,6 +3,7 @@
 A table grows in place, one case at a time; a snapshot never changes. See also condition.py.
 """
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
@@ -14,8 +15,6 @@ from numpy.typing import NDArray
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
-EVIDENCE_WINDOW: Final = 20_000
-"""How many of the newest labelled cases count as evidence; older ones are forgotten."""
 _BEFORE_THE_FIRST: Final = 5
 _MISSING = -1
 _START = 16
@@ -38,6 +37,8 @@ class Case:
     """The transaction's digest: with it a later decision on the same case is recognised."""
     known_at: str = field(default="", compare=False)
     """When the label became known; empty unless the case comes from the ledger."""
+    weight: float = field(default=1.0, compare=False)
+    """How many cases it stands for (ledger/evidence.py)."""
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,9 @@ def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element
 class CaseTable:
     """Labelled cases, in the order in which their labels became known."""
 
-    def __init__(self, cases: Iterable[Case] = ()) -> None:
+    def __init__(self, cases: Iterable[Case] = (), enough_for: float = math.inf) -> None:
+        """`enough_for` is the number of cases at which the table should be read anew."""
+        self.enough_for = enough_for
         self._cases: list[Case] = []
         self._columns: dict[str, _GrowingColumn | _RareColumn] = {}
         self._arrays: list[_GrowingColumn] = []
@@ -159,6 +162,7 @@ class CaseTable:
         self._filled: dict[str, int] = {}
         """How many cases have each field."""
         self._fraud = np.zeros(_START, dtype=bool)
+        self._weights = np.ones(_START)
         self._start = self._size = 0
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
@@ -176,6 +180,7 @@ class CaseTable:
         row, size = self._size, self._size + 1
         if size > len(self._fraud):
             self._fraud = _grown(self._fraud, 2 * size, False)
+            self._weights = _grown(self._weights, 2 * size, 1.0)
         for array in self._arrays:
             array.reserve(size)
         for name, value in case.fields.items():
@@ -187,6 +192,7 @@ class CaseTable:
                 column.put(row, value)
                 self._filled[name] = self._filled.get(name, 0) + 1
         self._fraud[row] = case.label == DECLINE
+        self._weights[row] = case.weight
         self._cases.append(case)
         self._size = size
 
@@ -206,6 +212,7 @@ class CaseTable:
         """The table as it is now: a copy that shares the data and does not grow."""
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
+        copy._weights = self._weights
         copy._start, copy._columns = self._start, dict(self._columns)
         copy._filled = dict(self._filled)
         copy.shared = self.shared
@@ -230,14 +237,18 @@ class CaseTable:
         """True where the right answer is DECLINE."""
         return self._fraud[self._start : self._size]
 
+    @property
+    def weights(self) -> NDArray[np.float64]:
+        """How many cases each case stands for."""
+        return self._weights[self._start : self._size]
+
     def fraud_odds(self) -> float:
-        """How many frauds come to an honest payment among the newest cases; 1 where none is known.
+        """How many frauds come to an honest payment; 1 where none is known.
 
         A few of each are counted before the first: some early cases say little about the rate.
         """
-        newest = self.fraud[-EVIDENCE_WINDOW:]
-        frauds = int(np.count_nonzero(newest))
-        return (frauds + _BEFORE_THE_FIRST) / (len(newest) - frauds + _BEFORE_THE_FIRST)
+        frauds, all_cases = float(self.weights @ self.fraud), float(self.weights.sum())
+        return (frauds + _BEFORE_THE_FIRST) / (all_cases - frauds + _BEFORE_THE_FIRST)
 
     @property
     def field_names(self) -> tuple[str, ...]:

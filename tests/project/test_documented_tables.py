@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from pages import DOCS, README, commands, keys_in, options_of, table
+from pages import DOCS, commands, keys_in, options_of, table
 from project_paths import ROOT
 from typer.testing import CliRunner
 
@@ -19,7 +19,7 @@ from acegraph.nodes.evidence.proof_levels import GATES
 from acegraph.nodes.evidence.scorecard import SCORECARD
 from acegraph.nodes.selector.scoring import RELAXATION
 from acegraph.state import AceContext
-from acegraph.state.values.cases import EVIDENCE_WINDOW
+from acegraph.state.ledger.evidence import NEWEST, OLDER
 
 BY_NAME = {page.name: page for page in DOCS}
 CLI = BY_NAME["docs/cli.md"]
@@ -137,10 +137,10 @@ def test_the_levels_of_proof_are_those_of_the_code() -> None:
 
 
 def test_the_figures_in_sentences_are_those_of_the_code() -> None:
-    window, words = f"{EVIDENCE_WINDOW:,}", " ".join(LEARNING.text.split())
-    assert f"Only the newest {window} labelled cases are evidence" in README.text
+    words = " ".join(LEARNING.text.split())
     for sentence in (
-        f"Only the newest {window} labelled cases are evidence",
+        f"the newest {NEWEST:,} to {2 * NEWEST:,} labelled cases all count",
+        f"up to {OLDER:,} frauds and {OLDER:,} honest payments",
         f"It has {len(SCORECARD)} lines",
         f"A playbook holds {Curator().capacity} active bullets",
         f"more than {Curator().similarity_threshold} alike",

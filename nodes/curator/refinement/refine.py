@@ -7,7 +7,7 @@ or changed stays as it is, and so does prose.
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
@@ -17,7 +17,9 @@ from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.state import Bullet, CaseTable, Condition, Source
+from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.label_sources import BY_ITSELF
 
 if TYPE_CHECKING:
@@ -41,11 +43,16 @@ class Refinement:
 
 
 def refine(
-    playbook: BulletPlaybook, node: str, curator: Curator, source: Source = "offline"
+    playbook: BulletPlaybook,
+    node: str,
+    curator: Curator,
+    source: Source = "offline",
+    costs: str | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
-    None if no such set is proved, or if bullets of this playbook wait for a person or for no proof.
+    With `costs`, as `AceContext` takes them, it is most exact where most is at stake. None if no
+    such set is proved, or if bullets of this playbook wait for a person or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
@@ -55,13 +62,18 @@ def refine(
     own = _replaceable(active, playbook)
     standing = [b.condition for b in active if b.condition]
     most = curator.capacity - (len(active) - len(own))
-    rule_set = best_rules(table, standing, most) if most > 0 else None
+    rule_set = None
+    if most > 0:
+        rule_set = best_rules(table, standing, most, CostMatrix.parse(costs) if costs else None)
     if rule_set is None or rule_set.sureness_over_standing < _SURE:
         return None
     with playbook.writing():
         if playbook.version != version:
             return None  # somebody else changed it meanwhile
-        done = _Adoption(playbook, curator, node, source, table).adopt(rule_set, own, version)
+        origin = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
+        if costs:
+            origin[COSTS] = costs
+        done = _Adoption(playbook, curator, node, source, table, origin).adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
     return done
 
@@ -75,8 +87,9 @@ class _Adoption:
     node: str
     source: Source
     table: CaseTable
+    origin: Mapping[str, object]
 
-    def adopt(self, rule_set: RuleSet, own: Sequence[Bullet], version: int) -> Refinement:
+    def adopt(self, rule_set: RuleSet, own: Sequence[Bullet]) -> Refinement:
         """Add the new rules, retire the bullets whose rules are not in the set, fit the weights."""
         why, wanted = _in_words(rule_set), set(rule_set.conditions)
         retired = [b for b in own if b.condition not in wanted]
@@ -88,20 +101,17 @@ class _Adoption:
             bullet_id
             for condition in rule_set.conditions
             if condition not in known
-            and (bullet_id := self._add(condition, standing, why, version)) is not None
+            and (bullet_id := self._add(condition, standing, why)) is not None
         ]
         gone = {b.id for b in retired}
         while useless := self.curator.tend(self.node, self.playbook):  # fits the weights
             gone.update(useless)
         return Refinement(tuple(b for b in added if b not in gone), tuple(sorted(gone)), rule_set)
 
-    def _add(
-        self, condition: Condition, standing: Sequence[Bullet], why: str, version: int
-    ) -> str | None:
+    def _add(self, condition: Condition, standing: Sequence[Bullet], why: str) -> str | None:
         """Add a rule, unless it fails the screening that every proposal goes through."""
-        origin = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
         draft = Bullet("", condition.render(), self.node, self.source)
-        draft = replace(draft, condition=condition, origin=origin)
+        draft = replace(draft, condition=condition, origin=dict(self.origin))
         if self.curator.screen and self.curator.screen(proposal_of(draft, self.playbook)):
             return None
         tested = backtest(condition, self.table, log_odds_over(self.table, standing))
@@ -113,7 +123,7 @@ class _Adoption:
             reason=why,
             proof="proven",
             evidence={**tested.to_json()},
-            origin=origin,
+            origin=draft.origin,
         )
 
 

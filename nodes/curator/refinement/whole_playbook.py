@@ -22,12 +22,14 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import scorecard_over
+from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Condition
+from acegraph.state.run.costs import CostMatrix
 
 _FOLDS: Final = 5
-_DEPTHS: Final = (1, 2)
+_DEPTHS: Final = (1, 3)
 _PENALTIES: Final = (16.0, 8.0, 4.0, 2.0, 1.0)
 _MIN_OF_EACH: Final = 15
 """So many cases of either label are needed."""
@@ -98,13 +100,19 @@ class _Rows:
 
 @one_blas_thread
 def best_rules(
-    table: CaseTable, standing: Sequence[Condition] = (), most: int = 25
+    table: CaseTable,
+    standing: Sequence[Condition] = (),
+    most: int = 25,
+    costs: CostMatrix | None = None,
 ) -> RuleSet | None:
-    """At most so many rules that explain these cases best; None if none are proved."""
+    """At most so many rules that explain these cases best; None if none are proved.
+
+    With `costs` the cases where more is at stake weigh more.
+    """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
         return None
-    rows = _searched(table, standing)
+    rows = _searched(table, standing, costs)
     if not rows.tests.comparisons:
         return None
     depth, penalty, log_odds, better, over_standing = _cross_validated(rows, standing)
@@ -162,10 +170,12 @@ def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
     }
 
 
-def _searched(table: CaseTable, standing: Sequence[Condition]) -> _Rows:
+def _searched(
+    table: CaseTable, standing: Sequence[Condition], costs: CostMatrix | None = None
+) -> _Rows:
     """The cases of the search: of a frequent label a sample, whose cases count for the others."""
     rng, fraud = np.random.default_rng(len(table)), table.fraud
-    shares = case_shares(table).copy()
+    shares = case_shares(table) * (stakes_over(table, costs) if costs else 1.0)
     chosen = np.zeros(len(table), bool)
     for label in (fraud, ~fraud):
         rows = np.flatnonzero(label)
