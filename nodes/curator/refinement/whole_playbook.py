@@ -37,9 +37,13 @@ _MOST_SEARCHED: Final = 6_000
 """Of each label so many cases are searched; a sample of the others counts for them."""
 _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
+_SE: Final = 1.0
 _MIN_WEIGHT: Final = 0.05
 _ALIKE: Final = 0.9
 _SAME: Final = 0.99
+_CHOSEN: Final = 2.0
+"""By so much of log-likelihood a comparison of a standing rule looks too good here: its field and
+its cut were chosen with the cases that are held out (Akaike 1974)."""
 _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
 
@@ -134,14 +138,14 @@ def best_rules(
         tuple(conditions[i] for i in sorted(chosen)),
         float(better.mean()),
         sureness,
-        _in_standard_errors(over_standing),
+        _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
         penalty,
         _held_out(rows, log_odds),
     )
 
 
-def _in_standard_errors(gains: Numbers) -> float:
-    return float(gains.mean()) / (float(gains.std()) / math.sqrt(len(gains)) + 1e-12)
+def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
+    return float(gains.sum() + more) / (float(gains.std()) * math.sqrt(len(gains)) + 1e-12)
 
 
 def _unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
@@ -206,6 +210,7 @@ def _cross_validated(
         n = int(label.sum())
         fold[label] = np.arange(n) * _FOLDS // n
     log_odds = {(d, p): np.zeros(len(fold)) for d in _DEPTHS for p in _PENALTIES}
+    rules_of = dict.fromkeys(log_odds, 0)
     plain, stood = np.zeros(len(fold)), np.zeros(len(fold))
     signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in standing])
     for number in range(_FOLDS):
@@ -225,8 +230,12 @@ def _cross_validated(
                 _PENALTIES, _path(known.fired(rules), known, _PENALTIES), strict=True
             ):
                 log_odds[depth, penalty][out] = unseen.start + w[:-1] @ fired + w[-1]
+                rules_of[depth, penalty] += int((np.abs(w[:-1]) > _MIN_WEIGHT).sum())
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
     best = max(likelihood, key=lambda shape: float(likelihood[shape].sum()))
+    behind = {s: likelihood[best] - found for s, found in likelihood.items()}
+    good = [s for s, b in behind.items() if b.sum() <= _SE * b.std() * math.sqrt(len(b))]
+    best = min(good, key=lambda s: rules_of[s])
     return *best, log_odds[best], likelihood[best] - plain, likelihood[best] - stood
 
 
