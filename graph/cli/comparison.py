@@ -15,6 +15,7 @@ from acegraph.graph.cli.console import (
     AsJson,
     Columns,
     Concurrency,
+    Drift,
     PlaybookUrl,
     ShuffleLabels,
     lasting,
@@ -63,7 +64,7 @@ class SplitOptions:
         sizes = (self.train, self.test, self.seeds)
         match files.file, files.train_file, files.test_file:
             case Path() as file, None, None:
-                (items,) = columns.load_to_learn(file)
+                items = columns.load_to_learn(file)[0].items
                 if self.split == "random":
                     return list(random_splits(items, *sizes))
                 if self.split == "temporal":
@@ -76,7 +77,7 @@ class SplitOptions:
                         "--seeds and --split"
                     )
                 train, test = columns.load_to_learn(past, stream)
-                return [Split(train, test)]
+                return [Split(train.items, test.items)]
             case _:
                 raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
 
@@ -111,6 +112,7 @@ class ExperimentOptions:
             "four bands. May be given several times."
         ),
     ] = None
+    drift: Drift = True
     baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True
     concurrency: Concurrency = 1
 
@@ -207,7 +209,9 @@ def _compare_modes(
     if options.baselines:
         check_baselines()
     plan = options.plan(columns.time)
-    context = AceContext().with_changes(credit=options.credit, costs=options.costs or None)
+    context = AceContext().with_changes(
+        credit=options.credit, costs=options.costs or None, drift=options.drift
+    )
     splits = splitting.splits(files, columns)
     with progress_bar() as progress:
         experiment = run_experiment(
@@ -249,6 +253,7 @@ def challenge(
     Without a file: with what it decided in shadow on the live stream (AceContext(challenger=...)).
     """
     from acegraph.graph.experiments.duel import duel, duel_costs, live_duel
+    from acegraph.state import AceContext
 
     amount = columns.amount
     matrix = duel_costs(costs, amount)
@@ -257,7 +262,11 @@ def challenge(
             result = live_duel(book, version, costs=matrix, amount=amount)
         else:
             items, report = columns.load(file), progress(None)
-            result = duel(book, version, items, costs=matrix, amount=amount, progress=report)
+            # What the options convert is not converted again.
+            context = AceContext(rates={} if columns.rates else None)
+            result = duel(
+                book, version, items, costs=matrix, amount=amount, context=context, progress=report
+            )
     if as_json:
         print_json(result.to_json())
     else:

@@ -7,6 +7,7 @@ import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
 from difflib import get_close_matches
 from functools import wraps
@@ -37,14 +38,15 @@ _ROWS_TRIED: Final = 200
 SETTINGS: Final = frozenset(
     """
     ACE_AGENT_MODEL ACE_ATTEMPTS ACE_COSTS ACE_DEADLINE ACE_EMBEDDING_MODEL ACE_JUDGE_MODEL
-    ACE_METHOD ACE_PLAYBOOK_URL ACE_PRICES ACE_RECORD ACE_REDACT ACE_REDACT_KEY ACE_REFLECTOR_MODEL
-    ACE_REPLAY ACE_TIMEOUT ACE_USERS
+    ACE_MATURE_DAYS ACE_METHOD ACE_PLAYBOOK_URL ACE_PRICES ACE_RATES ACE_RECORD ACE_REDACT
+    ACE_REDACT_KEY ACE_REFLECTOR_MODEL ACE_REPLAY ACE_TIMEOUT ACE_USERS
     """.split()
 )
 """The variables of the environment that are read somewhere, besides those of OpenAI."""
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
 
+_gathered: ContextVar[list[str] | None] = ContextVar("gathered_warnings", default=None)
 out = Console()
 err = Console(stderr=True)
 
@@ -75,6 +77,26 @@ Redact = Annotated[
         "--redact",
         envvar="ACE_REDACT",
         help="A field whose value is never stored; may be given several times.",
+    ),
+]
+Drift = Annotated[
+    bool,
+    typer.Option(help="After a change of the fraud, older cases stop being evidence."),
+]
+Rates = Annotated[
+    str | None,
+    typer.Option(
+        envvar="ACE_RATES",
+        help="What one unit of a currency is worth in the base currency, as EUR=1.08,GBP=1.27: "
+        "amounts are converted.",
+    ),
+]
+MatureDays = Annotated[
+    str | None,
+    typer.Option(
+        envvar="ACE_MATURE_DAYS",
+        help="From which age in days on a source can call a payment honest, as no_chargeback=90: "
+        "younger ones get no label.",
     ),
 ]
 ShuffleLabels = Annotated[
@@ -118,11 +140,13 @@ class Columns:
         bool | None,
         typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
     ] = None
+    rates: Rates = None
 
     @property
     def layout(self) -> "FileLayout":
         """The options as the reader takes them."""
         from acegraph.graph.data.files import FileLayout
+        from acegraph.state import AceContext
 
         return FileLayout(
             query=self.text or (None if self.label else "query"),
@@ -134,7 +158,20 @@ class Columns:
             time=self.time,
             amount=self.amount,
             day_first=self.day_first,
+            rates=AceContext().with_changes(rates=self.rates or {}).rates or {},
         )
+
+    @property
+    def words(self) -> list[str]:
+        """The options as they are typed, those that were given."""
+        words: list[str] = []
+        for name, value in vars(self).items():
+            if isinstance(value, bool):
+                words.append("--day-first" if value else "--month-first")
+            elif value is not None:
+                values = value if isinstance(value, list) else [value]
+                words += [word for one in values for word in (f"--{name}", one)]
+        return words
 
     def read(self, file: Path) -> "Dataset":
         """The labelled rows of a file, with how they were read; shows its progress."""
@@ -147,7 +184,7 @@ class Columns:
         """The labelled rows of a file as it is; what a person should know is reported."""
         return self._reported(file, self.read(file)).items
 
-    def load_to_learn(self, file: Path, *others: Path) -> "list[list[Item]]":
+    def load_to_learn(self, file: Path, *others: Path) -> "list[Dataset]":
         """The rows of files to learn from or test on, all without what looks like a leak in the
         first.
         """
@@ -158,7 +195,7 @@ class Columns:
         for name, why in leaks.items():
             warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
         datasets = [first, *(self._reported(other, self.read(other)) for other in others)]
-        return [dataset.without(leaks.keys()).items for dataset in datasets]
+        return [dataset.without(leaks.keys()) for dataset in datasets]
 
     def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
         for note in dataset.notes:
@@ -364,8 +401,21 @@ def say(text: str) -> None:
 
 
 def warn(text: str) -> None:
-    """Print one line on standard error."""
+    """Print one line on standard error; whoever gathers warnings gets it too."""
     typer.echo(one_line(text), err=True)
+    if (gathered := _gathered.get()) is not None:
+        gathered.append(text)
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[list[str]]:
+    """The warnings that are printed meanwhile, so that they can be said again at the end."""
+    warnings: list[str] = []
+    token = _gathered.set(warnings)
+    try:
+        yield warnings
+    finally:
+        _gathered.reset(token)
 
 
 def say_curation(curation: "Curation") -> None:
@@ -396,6 +446,9 @@ def print_experiment(
     if experiment.bullets:
         print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
         print_table(tables.record_table(experiment.records))
+    for seed, report in enumerate(experiment.training, start=1):
+        if report.change:
+            say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")
     by = model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()

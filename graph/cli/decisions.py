@@ -1,6 +1,8 @@
 """`acegraph decide`, `feedback` and `labels`: decide a transaction, and give the right answer."""
 
 import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -9,7 +11,10 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
+    Drift,
+    MatureDays,
     PlaybookUrl,
+    Rates,
     Redact,
     RiskOptions,
     lasting,
@@ -34,6 +39,27 @@ _FEW: Final = 5
 """Unknown decision ids that are named; the others are only counted."""
 
 
+@dataclass(frozen=True)
+class LiveOptions:
+    """Options of `decide`: what is learned from the decision, now and when its label comes."""
+
+    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True
+    drift: Drift = True
+    mature_days: MatureDays = None
+    rates: Rates = None
+    redact: Redact = None
+
+    def settings(self) -> dict[str, object]:
+        """The options as settings of a run."""
+        return {
+            "learn": self.learn and None,
+            "drift": self.drift,
+            "mature_days": self.mature_days or {},
+            "rates": self.rates or None,
+            "redact": self.redact or [],
+        }
+
+
 @takes_groups
 def decide(
     transaction: Annotated[
@@ -48,8 +74,8 @@ def decide(
     mode: Annotated[
         str, typer.Option(help="vanilla, offline_online or online.")
     ] = "offline_online",
-    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
-    redact: Redact = None,
+    *,
+    live: LiveOptions,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -57,12 +83,7 @@ def decide(
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
-    context = AceContext(
-        mode=_mode(mode),
-        learn=learn and None,
-        redact=redact or [],
-        **vars(risk),
-    )
+    context = AceContext(mode=_mode(mode)).with_changes(**vars(risk), **live.settings())
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
@@ -77,7 +98,7 @@ def decide(
         print_json(dict(result))
     else:
         _say_decision(cast("AceOutput", result))
-        if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
+        if result["verdict"] == "wrong" and context.mode != "vanilla" and live.learn:
             say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)
@@ -111,6 +132,7 @@ def feedback(
     ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
     at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
+    mature_days: MatureDays = None,
     learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
@@ -119,11 +141,14 @@ def feedback(
 
     Example: acegraph feedback --file chargebacks.csv --source chargeback
     """
+    from acegraph.state import AceContext
+
+    days = AceContext().with_changes(mature_days=mature_days).mature_days if mature_days else None
     match decision_id, label, file:
         case str(), str(), None:
-            _label_one(decision_id, label, source, at, playbook, as_json=as_json)
+            _label_one(decision_id, label, source, at, days, playbook, as_json=as_json)
         case None, None, Path():
-            _label_file(file, source, at, playbook, learn=learn, as_json=as_json)
+            _label_file(file, source, at, days, playbook, learn=learn, as_json=as_json)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
 
@@ -135,12 +160,19 @@ def _mode(name: str) -> "Mode":
 
 
 def _label_one(
-    decision_id: str, label: str, source: str, at: str, playbook: str, *, as_json: bool
+    decision_id: str,
+    label: str,
+    source: str,
+    at: str,
+    mature_days: Mapping[str, float] | None,
+    playbook: str,
+    *,
+    as_json: bool,
 ) -> None:
     from acegraph.graph.operations.feedback import feedback
 
     with lasting(playbook, must_exist=True) as book:
-        result = feedback(book, decision_id, label, source=source, at=at)
+        result = feedback(book, decision_id, label, source=source, at=at, mature_days=mature_days)
     learned = result.curation.to_json() if result.curation else None
     if as_json:
         print_json(
@@ -154,7 +186,14 @@ def _label_one(
 
 
 def _label_file(
-    file: Path, source: str, at: str, playbook: str, *, learn: bool, as_json: bool
+    file: Path,
+    source: str,
+    at: str,
+    mature_days: Mapping[str, float] | None,
+    playbook: str,
+    *,
+    learn: bool,
+    as_json: bool,
 ) -> None:
     from acegraph.graph.operations.feedback import feedback_many, read_labels
 
@@ -162,7 +201,11 @@ def _label_file(
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
         report = feedback_many(
-            book, labels, learn=learn, progress=lambda done: bar("labels", done, len(labels))
+            book,
+            labels,
+            learn=learn,
+            mature_days=mature_days,
+            progress=lambda done: bar("labels", done, len(labels)),
         )
     if as_json:
         print_json(vars(report))
@@ -175,6 +218,10 @@ def _label_file(
         say(
             f"{report.missing} declined without a chargeback: no label, the decline hides the "
             "answer"
+        )
+    if report.too_young:
+        say(
+            f"{report.too_young} honest before their source can know: no label yet, send them again"
         )
     if report.unknown:
         some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")

@@ -1,7 +1,8 @@
 """`acegraph train`, `demo` and `generate`: learn from labelled cases, of a file or generated."""
 
+import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,10 +13,12 @@ from acegraph.graph.cli.console import (
     AsJson,
     Columns,
     Concurrency,
+    Drift,
     PlaybookUrl,
     Redact,
     RiskOptions,
     ShuffleLabels,
+    gathered_warnings,
     lasting,
     print_experiment,
     print_json,
@@ -30,6 +33,7 @@ from acegraph.graph.cli.console import (
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
+    from acegraph.graph.data.files import Dataset, Item
     from acegraph.graph.training.pipeline import TrainingReport
     from acegraph.state import Bullet
 
@@ -47,95 +51,167 @@ class CallOptions:
     ] = None
 
 
-@takes_groups
-def train(
-    file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
-    columns: Columns,
-    risk: RiskOptions,
-    calls: CallOptions,
-    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
+@dataclass(frozen=True)
+class LearningOptions:
+    """Options of `train`: what of the file is learned from, and how."""
+
+    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False
     mature_days: Annotated[
         float | None,
         typer.Option(
             min=0,
             help="Leave out honest rows of the last so many days: chargebacks may still come.",
         ),
-    ] = None,
-    redact: Redact = None,
+    ] = None
+    drift: Drift = True
+    redact: Redact = None
+
+    def old_enough(self, items: "list[Item]", time: str | None) -> "list[Item]":
+        """The rows without the honest ones that are too young."""
+        from acegraph.graph.data.splits import mature_rows
+
+        if not self.mature_days:
+            return items
+        mature = mature_rows(items, self.mature_days, time)
+        young = len(items) - len(mature)
+        warn(f"{young} honest rows of the last {self.mature_days:g} days left out")
+        return mature
+
+
+@takes_groups
+def train(
+    file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
+    columns: Columns,
+    risk: RiskOptions,
+    calls: CallOptions,
+    learning: LearningOptions,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
-    from acegraph.graph.data.splits import mature_rows
+    from acegraph.graph.cli.tables import bullet_table
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
 
-    (items,) = columns.load_to_learn(file)
-    warn_of_misspelt(redact or (), items)
-    if mature_days:
-        mature = mature_rows(items, mature_days, columns.time)
-        warn(f"{len(items) - len(mature)} honest rows of the last {mature_days:g} days left out")
-        items = mature
-    with lasting(playbook) as book, progress_bar() as progress:
-        pipeline = TrainingPipeline(
-            book,
-            context=AceContext(redact=redact or [], **vars(risk)),
-            progress=progress(None),
-            **vars(calls),
-        )
-        try:
-            report = pipeline.train_online(items) if online else pipeline.train_offline(items)
-        except KeyboardInterrupt:
-            kept = f"what was learned so far is kept in {shown_url(playbook)}"
-            say(f"interrupted; {kept}; run it again to go on")
-            raise
-        bullets = book.get_bullets_for_node(pipeline.context.node)
+    with gathered_warnings() as warnings:
+        (dataset,) = columns.load_to_learn(file)
+        redact = learning.redact or []
+        warn_of_misspelt(redact, dataset.items)
+        items = learning.old_enough(dataset.items, columns.time)
+        with lasting(playbook) as book, progress_bar() as progress:
+            context = AceContext(redact=redact, drift=learning.drift, **vars(risk))
+            pipeline = TrainingPipeline(
+                book, context=context, progress=progress(None), **vars(calls)
+            )
+            try:
+                learn = pipeline.train_online if learning.online else pipeline.train_offline
+                report = learn(items, dataset.form)
+            except KeyboardInterrupt:
+                kept = f"what was learned so far is kept in {shown_url(playbook)}"
+                say(f"interrupted; {kept}; run it again to go on")
+                raise
+            bullets = book.get_bullets_for_node(context.node)
+        if report.columns:
+            warn(f"{file}: {report.columns}")
+        if report.change:
+            warn(f"{report.change} (--no-drift counts all)")
+    ending = Ending(
+        rows=len(dataset.items) + dataset.unlabelled,
+        unlabelled=dataset.unlabelled,
+        too_young=len(dataset.items) - len(items),
+        warnings=warnings,
+        next=_next_commands(file, columns, dataset, playbook, has_held_out=bool(report.held_out)),
+    )
     if as_json:
-        print_json(report.to_json())
+        print_json({**report.to_json(), **vars(ending)})
     else:
-        _say_training(report, bullets, playbook)
+        if bullets:
+            print_table(bullet_table(bullets, "Active bullets"))
+        _say_training(report, bullets, playbook, ending, is_stream=learning.online)
     if report.failed:
         raise typer.Exit(1)
 
 
-def _say_training(report: "TrainingReport", bullets: "Sequence[Bullet]", playbook: str) -> None:
-    from acegraph.graph.cli.tables import bullet_table
+@dataclass(frozen=True)
+class Ending:
+    """What a person wants to know after the training, besides what was learned."""
 
+    rows: int
+    """The rows of the file."""
+    unlabelled: int
+    too_young: int
+    """Rows that were left out: without a label, and honest ones that are too young."""
+    warnings: list[str]
+    next: list[str]
+    """The commands that come next."""
+
+
+def _next_commands(
+    file: Path, columns: Columns, dataset: "Dataset", playbook: str, *, has_held_out: bool
+) -> list[str]:
+    """Measure on rows that are held out, if none were; then decide."""
+    place = [] if playbook == DEFAULT_URL else ["--playbook", shown_url(playbook)]
+    in_time = ["--split", "temporal"] if dataset.time else []
+    words = replace(columns, time=columns.time if in_time else None).words
+    compare = ["acegraph", "compare", str(file), *words, *in_time]
+    commands = [["acegraph", "schema", *place], ["acegraph", "decide", "-", *place]]
+    return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
+
+
+def _say_training(
+    report: "TrainingReport",
+    bullets: "Sequence[Bullet]",
+    playbook: str,
+    ending: Ending,
+    *,
+    is_stream: bool,
+) -> None:
+    left_out = {"without a label": ending.unlabelled, "too young": ending.too_young}
+    said = [f"{n} {why}" for why, n in left_out.items() if n]
+    share = f" ({report.frauds / report.cases:.1%})" if report.cases else ""
+    say(f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else ""))
     say(
-        f"{report.cases} case(s), {report.frauds} of them fraud, {report.mistakes} mistake(s), "
-        f"{report.bullets_added} bullet(s) added, {report.bullets_active} active in "
+        f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
+        f"mistake(s), {report.bullets_added} bullet(s) added, {report.bullets_active} active in "
         f"{shown_url(playbook)}"
     )
-    if report.since_change < report.evidence:
-        say(
-            f"a change was seen: {report.since_change} of {report.evidence} labelled cases still "
-            "count as evidence, those since then"
-        )
-    if held_out := report.held_out:
-        say(
-            f"held out in turn, {held_out['caught']:g} of {held_out['frauds']:g} frauds are caught "
-            f"and {held_out['false_declines']:.1%} of honest payments declined"
-        )
+    say(_measured(report, is_stream=is_stream))
     if report.failure:
         say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:
         say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
     print_usage()
-    if bullets:
-        if report.repeated:
-            say(
-                f"{report.repeated} of the cases were known: this playbook learned from them before"
-            )
-        print_table(bullet_table(bullets, "Active bullets"))
-    elif report.repeated == report.cases:
-        say(
+    if bullets and report.repeated:
+        say(f"{report.repeated} of the cases were known: this playbook learned from them before")
+    elif not bullets:
+        say(_why_nothing(report))
+    for warning in ending.warnings:
+        say(f"warning: {warning}")
+    for command in ending.next:
+        say(f"next: {command}")
+
+
+def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
+    """How it did on rows that had no part in what decided them, if there were any."""
+    held_out = report.held_out
+    if not held_out:
+        return "nothing was held out: how it does on new payments is not known yet"
+    how = "decided before it was learned from" if is_stream else "held out in turn"
+    return (
+        f"{how}, {held_out['caught']:g} of {held_out['frauds']:g} frauds are caught "
+        f"and {held_out['false_declines']:.1%} of honest payments declined"
+    )
+
+
+def _why_nothing(report: "TrainingReport") -> str:
+    if report.repeated == report.cases:
+        return (
             "Nothing was learned: this playbook learned from all of these cases before, and does "
             "so once. Another --playbook starts anew."
         )
-    elif report.failed:
-        say("Nothing was learned: the models failed.")
-    else:
-        say("Nothing was learned: no rule did better than chance explains.")
+    if report.failed:
+        return "Nothing was learned: the models failed."
+    return "Nothing was learned: no rule did better than chance explains."
 
 
 def demo(

@@ -8,7 +8,7 @@ import re
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
 from functools import lru_cache
@@ -17,11 +17,15 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, TypeVar, cast
 
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
+from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.dates import Dates, find_dates
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
+from acegraph.nodes.text.currencies import Exchange
+from acegraph.nodes.text.field_contract import read_money
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
+from acegraph.state.run.file_form import FileForm
 from acegraph.state.values.notation import is_nothing, written_number
 
 if TYPE_CHECKING:
@@ -82,6 +86,8 @@ class FileLayout:
     amount: str | None = None
     day_first: bool | None = None
     """Which number of a date is the day, where no value settles it."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """What one unit of each currency is worth in the base currency; amounts are converted."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +101,8 @@ class Dataset:
     """What each label was taken for, and how many rows have it."""
     forms: dict[str, str]
     """By column of dates, the form in which the file writes them."""
+    form: FileForm
+    """How the file writes, as far as that is settled."""
     notes: list[str]
     """What a person should know of the reading, in sentences."""
     unread: list[str]
@@ -137,6 +145,7 @@ def load_dataset(
     keep: Sequence[str] = (),
     time: str | None = None,
     day_first: bool | None = None,
+    rates: Mapping[str, float] | None = None,
 ) -> list[Item]:
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
@@ -146,7 +155,7 @@ def load_dataset(
     says what the others mean. Rows without a label are left out.
     """
     layout = FileLayout(
-        query, answer, positive, ids, drop=drop, keep=keep, time=time, day_first=day_first
+        query, answer, positive, ids, drop, keep, time, day_first=day_first, rates=rates or {}
     )
     return read_dataset(path, layout).items
 
@@ -158,7 +167,7 @@ def read_dataset(
 ) -> Dataset:
     """Read a labelled set, and say how it was read."""
     file, answer = Path(path), layout.answer
-    rows, notes, is_continental = _read_rows(file, answer, progress)
+    rows, notes, is_continental = _read_rows(file, layout, progress)
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -170,11 +179,17 @@ def read_dataset(
         if name not in (answer, query, *layout.drop)
     }
     forms: dict[str, str] = {}
+    settled: dict[str, str] = {}
     for name, dates in _dates(file, columns, layout, is_continental).items():
         forms[name] = dates.form
-        notes += [f"{name}: dates {dates.doubt}"] if dates.doubt else []
+        if dates.doubt:
+            notes.append(f"{name}: dates {dates.doubt}")
+        else:
+            settled[name] = dates.form
         for row, value in zip(rows, dates.values, strict=True):
             row[name] = value
+    rates, said = convert_amounts(rows, names, layout.rates, layout.amount)
+    notes += [f"{file}: {note}" for note in said]
     for name in columns.keys() & set(layout.keep):
         _group(rows, name)
     time = layout.time or _only_time(rows, forms)
@@ -185,6 +200,7 @@ def read_dataset(
         unlabelled=len(rows) - len(items),
         labels=labels,
         forms=forms,
+        form=FileForm(settled, rates, layout.amount),
         notes=notes,
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),
@@ -323,17 +339,20 @@ def _ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None
 
 
 def _read_rows(
-    file: Path, answer: str, progress: Progress | None
+    file: Path, layout: FileLayout, progress: Progress | None
 ) -> tuple[list[dict[str, Scalar]], list[str], bool]:
     """The rows, notes on the reading, and whether the file looks like one of Europe's continent."""
     text, encoding = read_encoded(file)
     notes = [f"{file}: read as {_ENCODINGS[encoding]}"] if encoding in _ENCODINGS else []
     name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
     if name.suffix.lower() in (".csv", ".tsv"):
+        columns, lines = read_sheet(file, text)
+        read_as: dict[str, Callable[[str], Scalar]] = {layout.answer: _label_cell}
+        for column in Exchange(amount=layout.amount).amount_names(columns):
+            read_as.setdefault(column, _money_cell)
         rows = [
-            # Labels may be + and -.
-            {k: "-" if k == answer and v.strip() == "-" else _cell(v) for k, v in row.items()}
-            for _, row in _ticking(read_sheet(file, text)[1], "reading", text.count("\n"), progress)
+            {k: read_as.get(k, _cell)(v) for k, v in row.items()}
+            for _, row in _ticking(lines, "reading", text.count("\n"), progress)
         ]
         _blank_na(rows)
         return rows, notes, find_delimiter(text) == ";"
@@ -393,6 +412,16 @@ def _cell(text: str) -> Scalar:
     if len(digits) > 15:
         return word
     return number if digits.startswith("00") else int(word)
+
+
+def _label_cell(text: str) -> Scalar:
+    return "-" if text.strip() == "-" else _cell(text)  # labels may be + and -
+
+
+@lru_cache(maxsize=1 << 16)
+def _money_cell(text: str) -> Scalar:
+    """The value of a cell for an amount: the text itself, if it names a currency."""
+    return text.strip() if read_money(text)[1] else _cell(text)
 
 
 def _prose_column(rows: Sequence[Mapping[str, object]], answer: str) -> str | None:

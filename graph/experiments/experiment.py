@@ -156,6 +156,8 @@ class Experiment:
             "learned": self.learned,
             "seeds_that_learned": sum(bool(r.bullets_active) for r in self.training),
             "active_bullets": [report.bullets_active for report in self.training],
+            "evidence": [report.evidence for report in self.training],
+            "since_change": [report.since_change for report in self.training],
             "plan": asdict(self.plan),
             "modes": {name: self._mode_json(name, runs) for name, runs in self.modes.items()},
             "challengers": {name: self._figures(runs) for name, runs in self.baselines.items()},

@@ -1,7 +1,7 @@
 """Labels that come after the decision, one or a file of them; they count like ground truth."""
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
@@ -47,6 +47,8 @@ class FeedbackReport:
     """Decisions that were wrong according to the file."""
     missing: int = 0
     """Labels that were ignored: no chargeback came, but the payment had been declined."""
+    too_young: int = 0
+    """Labels that were ignored: their source calls so young a payment honest too early."""
     unknown: list[str] = field(default_factory=list)
     """Decision ids that this playbook does not hold."""
     bullets_added: list[str] = field(default_factory=list)
@@ -59,19 +61,27 @@ def feedback(
     *,
     source: str = "feedback",
     at: str = "",
+    mature_days: Mapping[str, float] | None = None,
     reflector: ReflectorLike = None,
     curator: Curator | None = None,
 ) -> Feedback:
     """Judge a stored decision by a label that became known now (or at `at`, ISO 8601).
 
     A label changes counters once; another label for the same decision first undoes that. A decision
-    that turns out to be wrong is learned from as if the label had come with the transaction.
+    that turns out to be wrong is learned from as if the label had come with the transaction. An
+    honest label that comes before its source can know (`mature_days`, else that in the settings of
+    the decision) is refused.
     """
     answer = Label(parse_verdict(label), source, as_past(at) if at else "")
-    recorded = playbook.label(decision_id, answer)
+    recorded = playbook.label(decision_id, answer, mature_days)
     if recorded.missing:
         raise InvalidInput(
             f"{decision_id} was declined: that no chargeback came proves nothing; no label written"
+        )
+    if recorded.too_young:
+        raise InvalidInput(
+            f"{decision_id} is too young for {source!r} to call it honest; no label written, "
+            "send it again when it is old enough (mature_days)"
         )
     curation = None
     if _is_lesson(recorded):
@@ -85,6 +95,7 @@ def feedback_many(
     labels: Iterable[tuple[str, Label]],
     *,
     learn: bool = True,
+    mature_days: Mapping[str, float] | None = None,
     reflector: ReflectorLike = None,
     curator: Curator | None = None,
     progress: Callable[[int], None] = lambda done: None,
@@ -98,19 +109,22 @@ def feedback_many(
     waiting = iter(labels)
     while batch := list(islice(waiting, _BATCH)):
         by_id = _last_labels(batch)
-        recorded_by_id = playbook.label_many(by_id)
+        recorded_by_id = playbook.label_many(by_id, mature_days)
         report.labels += len(batch)
         report.unknown += [i for i in by_id if i not in recorded_by_id]
         for decision_id, recorded in recorded_by_id.items():
             report.changed += recorded.label_changed
             report.missing += recorded.missing
-            report.wrong += not recorded.missing and _is_correct(recorded) is False
+            report.too_young += recorded.too_young
+            is_ignored = recorded.missing or recorded.too_young
+            report.wrong += not is_ignored and _is_correct(recorded) is False
             if learn and _is_lesson(recorded):
                 curation = _learn(playbook, decision_id, reflecting, curating)
                 if curation.bullet_id is not None:
                     report.bullets_added.append(curation.bullet_id)
         progress(report.labels)
-    counts = (report.labels, report.changed, report.wrong, report.missing, len(report.unknown))
+    ignored = report.missing + report.too_young
+    counts = (report.labels, report.changed, report.wrong, ignored, len(report.unknown))
     text = "%d labels: %d changed, %d wrong decisions, %d ignored, %d unknown; %d bullets added"
     logger.info(text, *counts, len(report.bullets_added))
     return report

@@ -159,8 +159,10 @@ class RelearnedCopy:
 
     def _repeat_decision(self, event: Decided) -> None:
         settings = {k: v for k, v in event.settings.items() if k in AceContext.model_fields}
-        # What is stored is redacted already, and a challenger's decision counts for nothing.
-        settings |= {"redact": [], "challenger": None, "embedding_model": EMBEDDED_NAME}
+        # What is stored is redacted and converted already, a challenger's decision counts for
+        # nothing, and labels that were too young were never stored.
+        settings |= {"redact": [], "rates": {}, "challenger": None, "mature_days": {}}
+        settings["embedding_model"] = EMBEDDED_NAME
         # The graph also takes a Transaction, which holds the stored text and the fields read of it.
         given: Any = {"transaction": event.transaction, "decision_id": event.id}
         if not event.settings.get("let_through"):
@@ -202,13 +204,9 @@ class RelearnedCopy:
             if REFINEMENT in origin:
                 if origin[REFINEMENT] not in self.refined:  # all bullets of one come together
                     self.refined.add(origin[REFINEMENT])
-                    refine(
-                        self.playbook,
-                        event.bullet.node,
-                        self.curator,
-                        event.bullet.source,
-                        str(origin.get(COSTS) or ""),
-                    )
+                    curator = self.curator.with_drift(bool(origin.get("drift", True)))
+                    costs, node = str(origin.get(COSTS) or ""), event.bullet.node
+                    refine(self.playbook, node, curator, event.bullet.source, costs)
             elif "decision" not in origin:
                 _add(self.playbook, event.bullet, event.reason)
         elif event.by not in BY_ITSELF:

@@ -17,11 +17,13 @@ from typing import Final, Unpack
 from langchain_core.embeddings import Embeddings
 
 from acegraph.graph.build import Collaborators, Parts, gather_parts
+from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.files import Item, as_items, row_name
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.graph.training.other_columns import under_known_names
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.drift import since_change
@@ -32,8 +34,10 @@ from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
+from acegraph.nodes.text.field_contract import FieldContract
+from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source, Transaction
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
+from acegraph.state.run.file_form import FileForm
 from acegraph.state.run.modes import MODES
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.times import now
@@ -75,19 +79,34 @@ class TrainingReport:
     """The most frequent reason why a case was not decided or not learned from, if there is one."""
     frauds: int = 0
     evidence: int = 0
-    """How many labelled cases the playbook has."""
+    """How many labelled cases are evidence: the newest ones of the playbook."""
     since_change: int = 0
     """How many of them still count: those since the last change (nodes/evidence/drift.py)."""
     held_out: dict[str, float] = field(default_factory=dict)
-    """How a set of rules did on cases that had no part in finding it; empty if none was sought."""
+    """How it did on cases that had no part in what decided them: held out in turn where a set of
+    rules was sought, all cases of a stream; else empty."""
+    columns: str = ""
+    """How the columns differ from those that the playbook knew before; empty if they do not."""
     refined: int = 0
     """How many bullets a look at the playbook as a whole has put in place of others."""
     failed: bool = False
     """Whether the pass ended because models failed, or they failed in all of its cases."""
 
+    @property
+    def change(self) -> str:
+        """Where a change was seen and what it leaves as evidence; empty if none was seen."""
+        forgotten = self.evidence - self.since_change
+        return (
+            f"a change was seen at row {forgotten + 1:,}; {self.since_change:,} of "
+            f"{self.evidence:,} labelled cases still count"
+            if forgotten
+            else ""
+        )
+
     def to_json(self) -> dict[str, object]:
         """Everything except the decisions."""
-        return {name: value for name, value in vars(self).items() if name != "run"}
+        facts = {name: value for name, value in vars(self).items() if name != "run"}
+        return {**facts, "change": self.change}
 
 
 class _Failures:
@@ -148,12 +167,13 @@ class TrainingPipeline:
         self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)
 
-    def train_offline(self, dataset: Dataset) -> TrainingReport:
+    def train_offline(self, dataset: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
         All labels are history, known from the start. One pass decides each case and learns from it.
+        `form` is that of the file: live payments in this form are read alike.
         """
-        items = as_items(dataset)
+        items, difference = self._prepared(dataset, form)
         past = known_rows(items, self.playbook, self.context, "history")
         at = now()  # all at one time, although a large set is stored in parts
         for start in range(0, len(past), _STORED_AT_ONCE):
@@ -161,22 +181,26 @@ class TrainingPipeline:
             self.playbook.remember(part, self.context.node, at=at)
             self._progress("storing", start + len(part), len(past))
         context = self.context.with_changes(
-            mode="offline_online", source="offline", learn_as="offline"
+            mode="offline_online", source="offline", learn_as="offline", rates={}
         )
         report = self._train(items, [case.id for case in past], "learning offline", context)
         is_new = report.repeated < report.cases  # else a rollback would be undone
         if is_new and not report.stopped and self._is_embedded(context):
             report = self._refined(report, context)
-        return report
+        return self._with_evidence(report, difference)
 
-    def train_online(self, stream: Dataset) -> TrainingReport:
+    def train_online(self, stream: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
         A case has one decision id however often it comes: it counts once, also if it was history.
         """
-        items = as_items(stream)
+        items, difference = self._prepared(stream, form)
         ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream")]
-        return self._train(items, ids, "learning online", self.context.with_changes(mode="online"))
+        context = self.context.with_changes(mode="online", rates={})
+        report = self._train(items, ids, "learning online", context)
+        return replace(
+            self._with_evidence(report, difference), held_out=_before_learning(report.run)
+        )
 
     def evaluate(
         self,
@@ -188,8 +212,11 @@ class TrainingPipeline:
         what: str = "",
     ) -> Run:
         """Decide labelled cases in one mode on a copy of the playbook; `progress` shows `what`."""
-        context = self.context.with_changes(mode=mode, learn=learn, source=source)
-        cases = [(item, f"{mode}:{number}") for number, item in enumerate(as_items(dataset))]
+        context = self.context.with_changes(mode=mode, learn=learn, source=source, rates={})
+        items, kept = as_items(dataset), self._kept_form
+        if rates := kept.rates_instead(self.context.rates):
+            items, _ = _converted(items, rates, kept.amount)
+        cases = [(item, f"{mode}:{number}") for number, item in enumerate(items)]
         with self.playbook.fork() as fork:
             results, failures = self._decide(fork, context, cases, what or mode, Spending())
         if len(results) < len(cases):  # figures of some cases would pass for figures of all
@@ -212,6 +239,8 @@ class TrainingPipeline:
         items = as_items(test)
         fresh = copy(self)
         fresh.playbook = BulletPlaybook()
+        rates = self._kept_form.rates_instead(self.context.rates)
+        fresh.context = self.context.with_changes(rates=rates)
         return {
             "vanilla": self.evaluate(items, "vanilla"),
             "offline": self.evaluate(
@@ -220,6 +249,26 @@ class TrainingPipeline:
             "offline_online": self.evaluate(items, "offline_online", what="offline + online"),
             "online": fresh.evaluate(items, "online", what="online only"),
         }
+
+    @property
+    def _kept_form(self) -> FileForm:
+        """How the files write from which the playbook learned."""
+        return FieldContract.of(self.playbook.cases(self.context.node)).form
+
+    def _prepared(self, dataset: Dataset, form: FileForm | None) -> tuple[list[Item], str]:
+        """The items to learn from, under known names, and how their columns differ from what the
+        playbook knows; the form of their file is kept.
+        """
+        node = self.context.node
+        items = as_items(dataset)
+        if self.context.rates:
+            form = form or FileForm()
+            items, rates = _converted(items, self.context.rates, form.amount)
+            form = replace(form, rates=rates)
+        items, difference = under_known_names(items, self.playbook, node)
+        if form:
+            self.playbook.keep_file_form(node, form)
+        return items, difference
 
     def _train(
         self, items: Sequence[Item], ids: Sequence[str], what: str, context: AceContext
@@ -274,18 +323,30 @@ class TrainingPipeline:
         before = len(self.playbook)
         self._progress("refining", 0, 1)
         curator = self._collaborators.get("curator") or Curator()
+        curator = curator.with_drift(context.drift)
         done = refine(self.playbook, context.node, curator, costs=context.costs)
         self._progress("refining", 1, 1)
-        bullets = self.playbook.get_bullets_for_node(context.node, status=None)
-        table = self.playbook.cases(context.node)
         return replace(
             report,
             refined=len(done.added) if done else 0,
             held_out=done.rule_set.held_out if done else {},
             bullets_added=report.bullets_added + len(self.playbook) - before,
-            bullets_active=sum(b.status == "active" for b in bullets),
+            bullets_active=len(self.playbook.get_bullets_for_node(context.node)),
+        )
+
+    def _with_evidence(self, report: TrainingReport, difference: str) -> TrainingReport:
+        """The report with how many labelled cases count, how many still do after a change, and how
+        the columns differ.
+        """
+        node, drift = self.context.node, self.context.drift
+        table = self.playbook.cases(node)
+        bullets = self.playbook.get_bullets_for_node(node, status=None)
+        counted = len(since_change(table, bullets, drift=drift))
+        return replace(
+            report,
             evidence=len(table),
-            since_change=len(since_change(table, bullets)),
+            since_change=counted,
+            columns=difference,
         )
 
     def _why_stopped(self, results: Mapping[str, AceOutput], cases: int) -> str:
@@ -353,6 +414,31 @@ class TrainingPipeline:
             curator=given.get("curator"),
             embeddings=embeddings,
         )
+
+
+def _converted(
+    items: Sequence[Item], rates: Mapping[str, float], amount: str | None
+) -> tuple[list[Item], dict[str, float]]:
+    """The items with amounts in the base currency, and the rates with that of the base."""
+    rows = [Transaction.of(item["query"]).fields for item in items]
+    names = dict.fromkeys(name for row in rows for name in row)
+    rates, notes = convert_amounts(rows, list(names), rates, amount)
+    for note in notes:
+        logger.warning(note)
+    pairs = zip(items, rows, strict=True)
+    return [{**item, "query": row} if row else item for item, row in pairs], rates
+
+
+def _before_learning(run: Run) -> dict[str, float]:
+    """How a stream was decided, each case before it was learned from."""
+    if not run.truths:
+        return {}
+    fraud, declined = run.fraud, run.declined
+    return {
+        "frauds": int(fraud.sum()),
+        "caught": int((fraud & declined).sum()),
+        "false_declines": round(int((declined & ~fraud).sum()) / max(int((~fraud).sum()), 1), 4),
+    }
 
 
 async def _note_all(

@@ -16,6 +16,7 @@ from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of
 from acegraph.nodes.evidence.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import Bullet, CaseTable, ModelError, Transaction
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.run.schema import CaseData, ChallengerDecision, RunSettings
@@ -103,6 +104,7 @@ def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlayb
         writer.version = version
         for bullet in bullets:
             writer.add_bullet(to_row(bullet))
+    copy.keep_file_form(node, FieldContract.of(playbook.cases(node)).form)
     copy.invalidate()
     copy.share_vectors(playbook)
     return copy

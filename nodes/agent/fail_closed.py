@@ -9,13 +9,8 @@ from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import (
-    AMOUNT_NAMES,
-    SCORECARD,
-    START,
-    resolved,
-    weight_of,
-)
+from acegraph.nodes.evidence.scorecard import SCORECARD, START, resolved, weight_of
+from acegraph.nodes.text.currencies import AMOUNT_NAMES
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
 from acegraph.state.run.schema import CaseData, DoubtData

@@ -38,7 +38,8 @@ class ApprovalNode:
             answer = ask(
                 ApprovalAnswer, _question(bullet), lambda reply: check_four_eyes(bullet, reply.who)
             )
-            bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, self.curator)
+            curator = self.curator.with_drift(state["settings"].get("drift", True))
+            bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, curator)
         is_active = bullet.status == "active"
         approval: ApprovalData = {
             "approve": is_active,

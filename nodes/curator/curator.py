@@ -91,12 +91,20 @@ class Curator:
         self.screen = screen
         self.entry: Status = "active"
         """The status of a bullet that is let in."""
+        self.drift = True
+        """Whether cases from before a change stop being evidence."""
 
     def awaiting_approval(self) -> Curator:
         """A copy of this curator that makes every bullet wait for a person's approval."""
         waiting = copy(self)
         waiting.entry = "candidate"
         return waiting
+
+    def with_drift(self, drift: bool) -> Curator:
+        """A copy of this curator that forgets cases from before a change, or does not."""
+        other = copy(self)
+        other.drift = drift
+        return other
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
@@ -144,8 +152,7 @@ class Curator:
         # A waiting candidate stops only a proposal that would have to wait too.
         if doubt and (twin := _of_status(twins, "candidate")):
             return _duplicate_of(twin)
-        bullets, is_screened = view.node_bullets.bullets, self.screen is not None
-        tested, refusal = prove(proposal, bullets, self.gate, is_screened=is_screened)
+        tested, refusal = self._proof(proposal, view.node_bullets.bullets)
         if refusal:
             return Curation("refused", refusal, evidence=tested.to_json() if tested else {})
         if not doubt and (why := lacking_proof(proposal, tested, self.gate)):
@@ -158,6 +165,10 @@ class Curator:
         sound = [t for t in twins if not doubt and self._is_sound(t, draft, playbook)]
         former = _former(sound, draft.source)
         return self._admit(replace(draft, related=related), former, tested, doubt, playbook)
+
+    def _proof(self, proposal: Proposal, bullets: Sequence[Bullet]) -> tuple[Backtest | None, str]:
+        is_screened = self.screen is not None
+        return prove(proposal, bullets, self.gate, is_screened=is_screened, drift=self.drift)
 
     def _is_sound(self, twin: Bullet, draft: Bullet, playbook: BulletPlaybook) -> bool:
         """Whether a twin may act in the place of a draft that may."""
@@ -216,7 +227,7 @@ class Curator:
                     self._test_again(bullet, playbook)
             waiting = playbook.get_bullets_for_node(node, status="candidate")
             retired = _retire(expired(waiting, self.capacity, keep), playbook)
-            retired += _retire(_refit(node, playbook, keep), playbook)
+            retired += _retire(_refit(node, playbook, keep, drift=self.drift), playbook)
             if int(playbook.view(node).in_context(None).sum()) > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)
@@ -243,22 +254,24 @@ class Curator:
             return
         bullets = playbook.view(bullet.node).node_bullets.bullets
         quick = Proposal(bullet.content, bullet.condition, playbook.cases(bullet.node))
-        tested, refusal = prove(quick, bullets, self.gate, is_screened=False)
+        tested, refusal = prove(quick, bullets, self.gate, is_screened=False, drift=self.drift)
         if tested is None or refusal:
             return
-        proposal, is_screened = proposal_of(bullet, playbook), self.screen is not None
-        tested, refusal = prove(proposal, bullets, self.gate, is_screened=is_screened)
+        proposal = proposal_of(bullet, playbook)
+        tested, refusal = self._proof(proposal, bullets)
         if tested and not refusal and not (self.screen and self.screen(proposal)):
             self.bear_out(bullet.id, playbook, tested.to_json(), in_words(tested))
 
 
-def _refit(node: str, playbook: BulletPlaybook, keep: str | None) -> list[tuple[Bullet, str]]:
+def _refit(
+    node: str, playbook: BulletPlaybook, keep: str | None, *, drift: bool
+) -> list[tuple[Bullet, str]]:
     """Store new weights; give the bullets that are useless with them, and the reasons."""
     table = playbook.cases(node)
     if not can_prove(table):
         return []
     bullets = playbook.get_bullets_for_node(node, status=None)
-    table = since_change(table, bullets)
+    table = since_change(table, bullets, drift=drift)
     checkable = [b for b in bullets if b.condition and b.status == "active"]
     if not checkable or not can_prove(table):
         return []

@@ -64,6 +64,7 @@ def curate_lesson(
 ) -> Curation:
     """Let a heuristic in or refuse it, and note in the ledger what its decision taught."""
     node = lesson.settings["node"]
+    curator = curator.with_drift(lesson.settings.get("drift", True))
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
     with playbook.writing():

@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.text.currencies import AMOUNT_NAMES
 from acegraph.nodes.text.field_contract import read_flag, read_number
 from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
 
@@ -31,7 +32,7 @@ class ScorecardLine:
 
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
-    "amount": ("amt", "transaction_amount", "transactionamount", "purchase_amount"),
+    "amount": AMOUNT_NAMES[1:],
     "hour": ("hour_of_day", "time.hour", "timestamp.hour", "datetime.hour", "date.hour"),
     "tx_last_hour": ("velocity_1h", "transactions_last_hour"),
     "distance_km": ("distance", "distance_from_home"),
@@ -69,9 +70,6 @@ SCORECARD_FIELDS: Final = frozenset(
     name for line in SCORECARD for name in (line.test.field, *_ALIASES.get(line.test.field, ()))
 )
 """Every name under which the scorecard finds a field."""
-
-
-AMOUNT_NAMES: Final = ("amount", *_ALIASES["amount"])
 
 
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.scorecard import AMOUNT_NAMES
+from acegraph.nodes.text.currencies import AMOUNT_NAMES
 from acegraph.state import Bullet, CaseTable
 from acegraph.state.run.costs import CostMatrix
 

@@ -57,7 +57,7 @@ async def reflect_on(
         lesson.decision,
         lesson.correct,
         redaction.text("\n".join(lesson.reasons)),
-        since_change(table, bullets),
+        since_change(table, bullets, drift=lesson.settings.get("drift", True)),
         [b for b in bullets if b.status == "active" and source in (None, b.source)],
         lesson.decision_id,
     )

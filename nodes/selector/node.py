@@ -13,6 +13,7 @@ from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS, unreadable
 from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.factory import Selecting
+from acegraph.nodes.text.currencies import CURRENCY_DOUBTS, in_base_currency
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
 from acegraph.state import (
     AceContext,
@@ -76,7 +77,7 @@ class SelectorNode:
             refuse_recording()
         transaction = Transaction.of(state.get("transaction"))
         playbook = self.playbook()
-        understood = await wait.work(_understood, transaction, playbook, settings["node"])
+        understood = await wait.work(_understood, transaction, playbook, settings)
         case = _new_case(state, transaction, understood)
         transaction = understood.transaction
         selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
@@ -98,18 +99,28 @@ class SelectorNode:
             "funnel": selection.funnel,
             "playbook_version": clock.version,
             "playbook_position": clock.position,
-            "warnings": [*selection.warnings, *_not_redacted(settings, case)],
+            "warnings": [
+                *selection.warnings,
+                *_not_redacted(settings, case),
+                *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
+            ],
             **_NOT_YET_WRITTEN,
         }
 
 
-def _understood(transaction: Transaction, playbook: ReadablePlaybook, node: str) -> Understood:
-    """The transaction in the words of the playbook, and what is in doubt."""
+def _understood(
+    transaction: Transaction, playbook: ReadablePlaybook, settings: RunSettings
+) -> Understood:
+    """The transaction in the words and the currency of the playbook, and what is in doubt."""
+    node = settings["node"]
     contract = FieldContract.of(playbook.cases(node))
+    transaction, unconverted = in_base_currency(transaction, settings.get("rates"), contract)
     understood = contract.understand(transaction)
+    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
     if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
         doubts = unreadable(transaction.fields)
-        understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
+    doubts |= unconverted
+    understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
     names = {name for name, value in understood.fields.items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood

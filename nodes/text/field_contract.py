@@ -17,9 +17,11 @@ import numpy as np
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
+from acegraph.state.run.file_form import FILE_FORM, FileForm
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import is_nothing, written_number
+from acegraph.state.values.times import MIDNIGHT, read_date
 
 Kind = Literal["number", "flag", "word", "mixed"]
 _MIN_CASES: Final = 20
@@ -44,9 +46,13 @@ _AFFIXES: Final = frozenset(
 DATE_PARTS: Final = ("hour", "weekday", "month")
 _SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
 _MONEY: Final = re.compile(
-    r"(?:[a-z]{3}(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
-    r"\s*(?:[a-z]{3}|dollars|euros|pounds|)",
+    r"(?:([a-z]{3})(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
+    r"\s*([a-z]{3}|dollars|euros|pounds|)",
     re.IGNORECASE,
+)
+_CURRENCIES: Final = dict(
+    pair.split("=")
+    for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW dollars=USD euros=EUR pounds=GBP".split()
 )
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?e[+-]?\d{1,2}", re.IGNORECASE)
 
@@ -102,15 +108,19 @@ class FieldContract:
     fields: Mapping[str, KnownField] = field(default_factory=dict)
     by_folded_name: Mapping[str, str] = field(default_factory=dict)
     """The known names by their folded form, where that is not ambiguous."""
+    form: FileForm = field(default_factory=FileForm)
+    """How the files wrote from which the playbook learned."""
 
     @classmethod
     def of(cls, table: CaseTable) -> "FieldContract":
         """The contract that labelled cases make; it is made again when their number has grown."""
         size = _size_to_look_at(len(table))
+        form = table.shared.get(FILE_FORM)
+        form = form if isinstance(form, FileForm) else FileForm()
         kept = table.shared.get("field_contract")
-        if isinstance(kept, FieldContract) and kept.cases == size:
+        if isinstance(kept, FieldContract) and (kept.cases, kept.form) == (size, form):
             return kept
-        contract = cls._made_from(table, size)
+        contract = replace(cls._made_from(table, size), form=form)
         table.shared["field_contract"] = contract
         return contract
 
@@ -137,6 +147,7 @@ class FieldContract:
         fields: Fields = {}
         for name, value in self._known_names(given).items():
             known = self.fields.get(name)
+            value = self._date_in_iso(name, value)
             fields[name], why = (value, "") if known is None else _understood_value(known, value)
             if why:
                 doubts[name] = Doubt(name, why)
@@ -147,6 +158,16 @@ class FieldContract:
         doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
         return Understood(transaction, read, tuple(doubts.values()))
 
+    def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
+        """The value; a date in the form of the files becomes one in ISO 8601."""
+        form = self.form.dates.get(name)
+        if form is None or value is None or isinstance(value, bool):
+            return value
+        iso = read_date(value, form) or value
+        if isinstance(iso, str) and f"{name}.hour" not in self.fields:
+            return iso.removesuffix(MIDNIGHT)  # the files have no time of day
+        return iso
+
     def _absent(self, fields: Mapping[str, Scalar]) -> Iterator[Doubt]:
         """The fields that nearly every labelled case has, and this transaction has not."""
         for known in self.fields.values():
@@ -156,13 +177,19 @@ class FieldContract:
             is_unread = part in DATE_PARTS and fields.get(parent) is not None
             yield Doubt(known.name, _NO_DATE if is_unread else _ABSENT.format(known.share))
 
+    def known_name(self, name: str) -> str | None:
+        """The known field that a name means, however it is written; None for a new field."""
+        if name in self.fields:
+            return name
+        return next(filter(None, map(self.by_folded_name.get, folded_names(name))), None)
+
     def _known_names(self, given: Mapping[str, Scalar]) -> Fields:
         """The fields under their known names; two that mean one field are refused."""
         named: Fields = {name: value for name, value in given.items() if name in self.fields}
         for name, value in given.items():
             if name in self.fields:
                 continue
-            meant = next(filter(None, map(self.by_folded_name.get, _folded_names(name))), None)
+            meant = self.known_name(name)
             if meant is None:
                 named[name] = value
             elif named.get(meant) is None:
@@ -249,18 +276,30 @@ def read_number(value: Scalar) -> float | int | None:
     >>> [read_number(text) for text in ("9000.00 USD", "CHF 9'000", "1.2k", "9.0e3", "nine", True)]
     [9000.0, 9000.0, 1200.0, 9000.0, None, None]
     """
+    return read_money(value)[0]
+
+
+def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
+    """The number that a value means, and the code of the currency that it names.
+
+    >>> [read_money(text) for text in ("9000.00 usd", "€9,50", "12")]
+    [(9000.0, 'USD'), (9.5, 'EUR'), (12.0, None)]
+    """
     if isinstance(value, bool) or value is None:
-        return None
+        return None, None
     if not isinstance(value, str):
-        return value
+        return value, None
     text = "".join(_plain_digits(value)).strip()
     if _SCIENTIFIC.fullmatch(text):
-        return float(text)
+        return float(text), None
     match = _MONEY.fullmatch(text[:60])
-    if match is None:
-        return None
-    number = written_number(re.sub(r"['’]", "", match[1].strip()))
-    return None if number is None else number * _SCALES.get(match[2].lower(), 1.0)
+    number = written_number(re.sub(r"['’]", "", match[2].strip())) if match else None
+    if match is None or number is None:
+        return None, None
+    sign = next((c for c in value if unicodedata.category(c) == "Sc"), "")
+    word = (match[1] or match[4] or sign).lower()
+    currency = _CURRENCIES.get(word, word.upper()) or None
+    return number * _SCALES.get(match[3].lower(), 1.0), currency
 
 
 def _plain_digits(text: str) -> Iterator[str]:
@@ -272,7 +311,7 @@ def _plain_digits(text: str) -> Iterator[str]:
             yield c
 
 
-def _folded_names(name: str) -> Iterator[str]:
+def folded_names(name: str) -> Iterator[str]:
     """The forms under which a name is looked for: itself, without affixes, without its path."""
     yield _folded_name(name)
     words = _words_of(name)

@@ -22,7 +22,7 @@ def copy_ledger(source: Database, target: Database) -> None:
         for table in tables.metadata.sorted_tables:
             query = sa.select(table)
             if table is tables.meta:  # the target has its own schema version
-                query = query.where(table.c.key == tables.MODEL_KEY)
+                query = query.where(table.c.key != "schema")
             rows = read.execution_options(yield_per=_ROWS_AT_ONCE).execute(query).mappings()
             for part in rows.partitions(_ROWS_AT_ONCE):
                 writer.connection.execute(table.insert(), [dict(row) for row in part])

@@ -4,6 +4,7 @@ Requests and files are sent again; a label that comes a second time must not und
 """
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import NamedTuple
 
 import sqlalchemy as sa
@@ -11,9 +12,9 @@ import sqlalchemy as sa
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Label
-from acegraph.state.values.label_sources import JUDGE
-from acegraph.state.values.times import as_utc
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.label_sources import JUDGE, folded
+from acegraph.state.values.times import as_utc, now
+from acegraph.state.values.verdict import DECLINE, Verdict
 
 
 class GivenLabel(NamedTuple):
@@ -27,6 +28,20 @@ class GivenLabel(NamedTuple):
     def is_same(self, label: Label) -> bool:
         """Whether a label has the same value and the same source."""
         return (self.label, self.source) == (label.value, label.source)
+
+
+def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]) -> bool:
+    """Whether a label calls a payment honest before its source can know that.
+
+    Only given and stored times count, and only when the label comes: a label that was too young is
+    never stored, so whatever reads the ledger later, at any time, sees the same.
+    """
+    if label.value == DECLINE:
+        return False
+    by_source = {folded(source): days for source, days in mature_days.items()}
+    known_at = datetime.fromisoformat(as_utc(label.known_at) if label.known_at else now())
+    age = known_at - datetime.fromisoformat(created_at)
+    return age < timedelta(days=by_source.get(folded(label.source), 0.0))
 
 
 def says_something_new(current: Label | None, label: Label) -> bool:

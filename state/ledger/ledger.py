@@ -16,7 +16,13 @@ from acegraph.state.database.encoding import chunks, is_storable, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.label_history import confirms, is_repeated, repeated, says_something_new
+from acegraph.state.ledger.label_history import (
+    confirms,
+    is_repeated,
+    is_too_young,
+    repeated,
+    says_something_new,
+)
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import (
@@ -28,8 +34,10 @@ from acegraph.state.values.decision import (
 )
 from acegraph.state.values.label_sources import is_absence
 from acegraph.state.values.times import now
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import APPROVE, Verdict
 
+_MATURES: Final = '"mature_days":{"'
+"""The text by which stored settings say that labels of some sources have to mature."""
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""
 
@@ -146,19 +154,43 @@ def _store_decision(writer: LedgerWriter, record: DecisionRecord, at: str) -> No
     writer.add(tables.selections, selection_rows(record))
 
 
-def add_labels(writer: LedgerWriter, labels: Mapping[str, Label]) -> dict[str, Recorded]:
-    """Give, or correct, the labels of stored cases; unknown cases are left out."""
+def add_labels(
+    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+) -> dict[str, Recorded]:
+    """Give, or correct, the labels of stored cases; unknown cases are left out.
+
+    Without `mature_days` those in the settings of each decision count.
+    """
     results: dict[str, Recorded] = {}
     for ids in chunks([i for i in labels if is_storable(i)]):
         states = _case_states(writer, ids)
         blocked = _blocked(writer, [i for i in states if is_absence(labels[i].source)])
-        usable = {i: None if i in blocked else labels[i] for i in ids if i in states}
+        honest = {i: labels[i] for i in states if labels[i].value == APPROVE}
+        young = _too_young(writer, honest, mature_days) - blocked
+        usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
         current = {i: state.label for i, state in states.items()}
         usable |= dict.fromkeys(repeated(writer, current, usable))
         _store_confirmations(writer, states, usable)
         results |= _apply_labels(writer, states, usable)
         results |= {i: replace(results[i], missing=True) for i in blocked}
+        results |= {i: replace(results[i], too_young=True) for i in young}
     return results
+
+
+def _too_young(
+    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+) -> set[str]:
+    """The cases that a label calls honest before its source can know."""
+    if not labels or mature_days == {}:
+        return set()
+    young = set()
+    for case_id, created_at, settings in writer.connection.execute(sql.AGED, {"ids": list(labels)}):
+        days = mature_days
+        if days is None and _MATURES in (settings or ""):
+            days = json.loads(settings)["mature_days"]
+        if days and is_too_young(labels[case_id], created_at, days):
+            young.add(case_id)
+    return young
 
 
 def withdraw_label(writer: LedgerWriter, case_id: str, by: str, instead: Label | None) -> Recorded:

@@ -21,7 +21,9 @@ from acegraph.state.ledger.redaction import redacted
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
+from acegraph.state.playbook.kept_forms import keep_form, read_form
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
+from acegraph.state.run.file_form import FILE_FORM, FileForm
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
@@ -300,19 +302,26 @@ class BulletPlaybook(PlaybookCache):
             table.add(Case(*content, known_at))
 
     @retried
-    def label(self, decision_id: str, label: Label) -> Recorded:
+    def label(
+        self, decision_id: str, label: Label, mature_days: Mapping[str, float] | None = None
+    ) -> Recorded:
         """Give, or correct, the label of a stored decision."""
-        results = self.label_many({decision_id: label})
+        results = self.label_many({decision_id: label}, mature_days)
         if decision_id not in results:
             self.decision(decision_id)  # raises, unless another process has just stored it
-            return self.label(decision_id, label)
+            return self.label(decision_id, label, mature_days)
         return results[decision_id]
 
     @retried
-    def label_many(self, labels: Mapping[str, Label]) -> dict[str, Recorded]:
-        """Give, or correct, many labels in one write; unknown decisions are left out."""
+    def label_many(
+        self, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None = None
+    ) -> dict[str, Recorded]:
+        """Give, or correct, many labels in one write; unknown decisions are left out.
+
+        `mature_days` counts instead of that in the settings of each decision.
+        """
         with self.writing() as writer:
-            results = ledger.add_labels(writer, labels)
+            results = ledger.add_labels(writer, labels, mature_days)
             for recorded in results.values():
                 if recorded.label_changed:
                     self._cases.pop(recorded.node, None)
@@ -353,6 +362,13 @@ class BulletPlaybook(PlaybookCache):
             self._cases.pop(node, None)
         return added
 
+    @retried
+    def keep_file_form(self, node: str, form: FileForm) -> None:
+        """Keep how a file writes, so that live payments in its form are read alike."""
+        with self.writing() as writer:
+            keep_form(writer, node, form)
+            self._cases.pop(node, None)
+
     def decision(self, decision_id: str) -> dict[str, Any]:
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""
         return stored_decision(self.database, decision_id)
@@ -377,7 +393,9 @@ class BulletPlaybook(PlaybookCache):
         if not self.database.is_writing:  # bullets and cases are of one moment
             self._refresh(connection)
         evidence = evidence_of(connection, node)
-        return CaseTable(evidence.cases, len(evidence.cases) + evidence.enough_for)
+        table = CaseTable(evidence.cases, len(evidence.cases) + evidence.enough_for)
+        table.shared[FILE_FORM] = read_form(connection, node)
+        return table
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""

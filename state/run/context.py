@@ -8,6 +8,7 @@ from pydantic import (
     ConfigDict,
     Field,
     ValidationError,
+    ValidationInfo,
     field_validator,
     model_validator,
 )
@@ -111,6 +112,20 @@ class AceContext(BaseModel):
         lt=1,
         description="The share of fraud among the payments, if the labelled cases have another.",
     )
+    drift: bool = Field(
+        default=True,
+        description="Whether cases from before a change of the fraud stop being evidence.",
+    )
+    rates: dict[str, float] | None = Field(
+        default=None,
+        description="What one unit of a currency is worth in the base currency, as "
+        "`EUR=1.08,GBP=1.27`: amounts are converted. Empty: as in the files that were learned.",
+    )
+    mature_days: dict[str, float] = Field(
+        default_factory=dict,
+        description="By source of labels, the age in days from which on a payment that it calls "
+        "honest is so: chargebacks may still come before. As `no_chargeback=90`.",
+    )
     explore: float = Field(
         default=0.0,
         ge=0,
@@ -137,6 +152,27 @@ class AceContext(BaseModel):
                 super().__init__(**settings)
             except ValidationError as error:
                 raise InvalidSettings(_first_fault(error)) from None
+
+    @field_validator("rates", "mature_days", mode="before")
+    @classmethod
+    def _read_pairs(cls, given: object, field: ValidationInfo) -> object:
+        if not isinstance(given, str):
+            return given
+        given = given.upper() if field.field_name == "rates" else given
+        pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
+        try:
+            return {name.strip(): float(number) for name, _, number in pairs}
+        except ValueError:
+            raise ValueError(
+                f"NAME=NUMBER wanted, several with commas, in {field.field_name}"
+            ) from None
+
+    @field_validator("rates", "mature_days")
+    @classmethod
+    def _check_positive(cls, given: dict[str, float] | None) -> dict[str, float] | None:
+        if not all(name and number > 0 for name, number in (given or {}).items()):
+            raise ValueError("a name and a number above 0 wanted for each")
+        return given
 
     @field_validator("costs")
     @classmethod

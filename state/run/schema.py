@@ -68,6 +68,9 @@ class RunSettings(TypedDict):
     challenger: int | None
     costs: NotRequired[str | None]
     base_rate: NotRequired[float | None]
+    drift: NotRequired[bool]
+    rates: NotRequired[dict[str, float] | None]
+    mature_days: NotRequired[dict[str, float]]
     explore: float
     review_from: float
     review_to: float

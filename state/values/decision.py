@@ -90,6 +90,8 @@ class Recorded:
     """The counter changes that the caller still has to apply."""
     missing: bool = False
     """Whether the label was ignored: no chargeback came, but the payment had been declined."""
+    too_young: bool = False
+    """Whether the label was ignored: its source calls so young a payment honest too early."""
 
 
 def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int, int, int]]:

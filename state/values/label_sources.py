@@ -23,4 +23,9 @@ def is_absence(source: str) -> bool:
     >>> is_absence("No chargeback"), is_absence("chargeback")
     (True, False)
     """
-    return "_".join(source.lower().replace("-", " ").replace("_", " ").split()) == NO_CHARGEBACK
+    return folded(source) == NO_CHARGEBACK
+
+
+def folded(source: str) -> str:
+    """A source without differences in writing."""
+    return "_".join(source.lower().replace("-", " ").replace("_", " ").split())

@@ -1,6 +1,8 @@
-"""Times as all tables write them: UTC, ISO 8601."""
+"""Times as all tables write them, UTC and ISO 8601; and dates as people and files write them."""
 
-from datetime import UTC, date, datetime
+import re
+from datetime import UTC, date, datetime, timedelta
+from typing import Final
 
 from acegraph.state.errors import InvalidInput, quoted
 
@@ -38,3 +40,107 @@ def as_past(time: str | date) -> str:
     if utc > now():
         raise InvalidInput(f"{time} has not come yet")
     return utc
+
+
+ISO_8601: Final = "ISO 8601"
+DAY_FIRST: Final = "the day first"
+MONTH_FIRST: Final = "the month first"
+YEAR_FIRST: Final = "the year first"
+MONTH_IN_LETTERS: Final = "the month in letters"
+_EXCEL: Final = "days as Excel counts them"
+_SINCE_1970: Final = {
+    "seconds since 1970": 1,
+    "milliseconds since 1970": 1_000,
+    "microseconds since 1970": 1_000_000,
+}
+COUNTED_FORMS: Final = (*_SINCE_1970, _EXCEL, YEAR_FIRST)
+"""The forms in which a number is a date."""
+MIDNIGHT: Final = " 00:00:00"
+_DIGITS: Final = re.compile(r"[0-9]{5,17}(?:\.[0-9]{1,12})?")
+_CLOCK: Final = (
+    r"(?:[T ,]\s*(\d{1,2})[:.](\d{2})(?:[:.](\d{2})(?:[.,]\d{1,9})?)?\s*([AaPp]\.?[Mm]\.?)?"
+    r"\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
+)
+_PART: Final = r"(\d{1,4}|[^\W\d_]{3,9})"
+_BETWEEN: Final = r"(?:[./-]|[.,]?\s+)"
+WRITTEN_DATE: Final = re.compile(
+    rf"(?:[^\W\d_]{{2,10}},\s*)?{_PART}{_BETWEEN}{_PART}{_BETWEEN}(\d{{2,4}}){_CLOCK}"
+)
+_MONTHS: Final = {
+    word: number
+    for number, words in enumerate(
+        "jan january januar|feb february februar|mar march mär märz mrz|apr april|may mai|"
+        "jun june juni|jul july juli|aug august|sep sept september|oct october okt oktober|"
+        "nov november|dec december dez dezember".split("|"),
+        start=1,
+    )
+    for word in words.split()
+}
+
+
+def read_date(value: str | float, form: str) -> str | None:
+    """A date in ISO 8601, if it is written in this form or can be read in one way only.
+
+    >>> read_date("03.02.2026 4:05 PM", DAY_FIRST), read_date(46053.5, _EXCEL)
+    ('2026-02-03 16:05:00', '2026-01-31 12:00:00')
+    """
+    if not isinstance(value, str):
+        return counted_date(value, form)
+    if _DIGITS.fullmatch(value):
+        return counted_date(float(value), form)
+    match = WRITTEN_DATE.fullmatch(value)
+    if match is None:
+        return None
+    is_numeric = match[1].isdigit() and match[2].isdigit() and len(match[1]) <= 2
+    if is_numeric and form not in (DAY_FIRST, MONTH_FIRST):
+        return None
+    return iso_of(match, day_first=form == DAY_FIRST)
+
+
+def counted_date(number: float, form: str) -> str | None:
+    """The moment between 2000 and 2035 that a number states in one of the counted forms."""
+    try:
+        if form == YEAR_FIRST:
+            pattern = "%Y%m%d" if number < 1e9 else "%Y%m%d%H%M%S"
+            moment = datetime.strptime(str(int(number)), pattern)
+        elif form == _EXCEL:
+            moment = datetime(1899, 12, 30) + timedelta(seconds=round(86_400 * number))
+        else:
+            moment = datetime.fromtimestamp(number / _SINCE_1970[form], UTC)
+    except (KeyError, ValueError, OverflowError, OSError):
+        return None
+    if not 2000 <= moment.year < 2036:
+        return None
+    return moment.replace(tzinfo=None, microsecond=0).isoformat(" ")
+
+
+def iso_of(match: re.Match[str], *, day_first: bool) -> str | None:
+    """The date in ISO 8601; None if there is no such day or hour."""
+    first, second, third, hour, minute, seconds, half, zone = match.groups()
+    if not second.isdigit():
+        day, month, year = first, str(_MONTHS.get(second.lower(), 0)), third
+    elif not first.isdigit():
+        day, month, year = second, str(_MONTHS.get(first.lower(), 0)), third
+    elif len(first) == 4:
+        year, month, day = first, second, third
+    else:
+        day, month, year = (first, second, third) if day_first else (second, first, third)
+    if not (day.isdigit() and len(year) in (2, 4)):
+        return None
+    number = int(year) + (2000 if len(year) == 2 and int(year) < 70 else 1900 * (len(year) == 2))
+    at = int(hour or 0)
+    if half:
+        at = at % 12 + (12 if half[0] in "pP" else 0) if 1 <= at <= 12 else 24
+    try:
+        moment = datetime(number, int(month), int(day), at, int(minute or 0), int(seconds or 0))
+    except ValueError:
+        return None
+    if hour is None:
+        return moment.date().isoformat()
+    return moment.isoformat(" ") + _zone(zone)
+
+
+def _zone(zone: str | None) -> str:
+    if zone in ("Z", "UTC", "GMT"):
+        return "+00:00"
+    return f"{zone[:3]}:{zone[-2:]}" if zone else ""

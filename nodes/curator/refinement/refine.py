@@ -57,7 +57,7 @@ def refine(
     if curator.gate is None or curator.entry != "active":
         return None
     version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
-    table = since_change(playbook.cases(node), bullets)
+    table = since_change(playbook.cases(node), bullets, drift=curator.drift)
     active = [b for b in bullets if b.condition and b.status == "active"]
     own = _replaceable(active, playbook)
     standing = [b.condition for b in active if b.condition]
@@ -70,9 +70,11 @@ def refine(
     with playbook.writing():
         if playbook.version != version:
             return None  # somebody else changed it meanwhile
-        origin = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
+        origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
         if costs:
             origin[COSTS] = costs
+        if not curator.drift:
+            origin["drift"] = False  # a purge refines again in the same way
         done = _Adoption(playbook, curator, node, source, table, origin).adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
     return done

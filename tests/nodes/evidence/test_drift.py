@@ -2,11 +2,12 @@
 
 import numpy as np
 
-from acegraph.graph import TrainingPipeline
+from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge
 from acegraph.nodes.evidence.drift import change_point, since_change
-from acegraph.state import Bullet, Case, CaseTable, Condition
+from acegraph.state import AceContext, Bullet, Case, CaseTable, Condition
 
 RULE = Condition.parse("DECLINE when size >= 100")
+LATE = {"size": 20.0, "kind": "shop", "noise": 0.5}
 
 
 def table_of(n: int, flip_at: int, seed: int = 0) -> CaseTable:
@@ -48,16 +49,49 @@ def test_a_table_since_a_row_is_the_rest_of_it() -> None:
     assert rest.fraud.tolist() == [case.label == "DECLINE" for case in rest]
 
 
-def test_online_learning_follows_a_flip_and_retires_the_old_rule() -> None:
-    pipeline = TrainingPipeline()
+def flipped_stream(n: int, flip_at: int) -> list[dict[str, object]]:
     rng = np.random.default_rng(41)
-    items = []
-    for case in table_of(500, 250, seed=3):
+    items: list[dict[str, object]] = []
+    for case in table_of(n, flip_at, seed=3):
         noise = {"kind": str(rng.choice(["shop", "fuel", "web"])), "noise": float(rng.normal())}
         items.append({"id": case.id, "query": {**case.fields, **noise}, "answer": case.label})
+    return items
+
+
+def test_without_drift_all_cases_stay_evidence() -> None:
+    bullets = [Bullet("b1", RULE.render(), "node", condition=RULE)]
+    table = table_of(400, 200)
+    assert len(since_change(table, bullets)) < 210
+    assert len(since_change(table, bullets, drift=False)) == 400
+
+
+def test_online_learning_follows_a_flip_and_retires_the_old_rule() -> None:
+    pipeline, items = TrainingPipeline(), flipped_stream(500, 250)
     before = pipeline.train_online(items[:250]).run
     old = {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
-    after = pipeline.train_online(items[250:]).run
+    report = pipeline.train_online(items[250:])
+    after = report.run
+    assert (report.evidence, report.to_json()["change"]) == (500, report.change)
+    row = 501 - report.since_change
+    assert 230 <= row <= 280
+    assert report.change == (
+        f"a change was seen at row {row}; {501 - row} of 500 labelled cases still count"
+    )
     assert old
     assert not old & {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
     assert np.mean(after.right[-125:]) > np.mean(before.right[-125:]) - 0.08
+
+
+def test_what_was_learned_without_drift_is_learned_so_again() -> None:
+    """A purge learns anew from the ledger alone, and refuses unless the same rules come out."""
+    pipeline = TrainingPipeline(context=AceContext(drift=False))
+    report = pipeline.train_online(flipped_stream(130, 75))
+    assert (report.evidence, report.since_change, report.change) == (130, 130, "")
+    playbook = pipeline.playbook
+    create_ace_graph(playbook=playbook).compile().invoke({"transaction": LATE, "decision_id": "l"})
+    feedback(playbook, "l", "DECLINE", source="liar")
+    create_ace_graph(playbook=playbook).compile().invoke(
+        {"transaction": LATE, "decision_id": "m", "ground_truth": "APPROVE"}
+    )
+    assert purge(playbook, "liar").note == ""
+    assert playbook.decision("l")["label"] is None

@@ -204,10 +204,10 @@ class CountsWithoutTheKey(BulletPlaybook):
 class ForgetsToTakeBack(BulletPlaybook):
     """A planted bug: a changed label adds, and takes nothing back."""
 
-    def label_many(self, labels: Any) -> dict[str, Recorded]:
+    def label_many(self, labels: Any, mature_days: Any = None) -> dict[str, Recorded]:
         with self.writing():
             before = {i: self.decision(i)["label"] for i in labels}
-            found = super().label_many(labels)
+            found = super().label_many(labels, mature_days)
             for decision_id, recorded in found.items():
                 if recorded.label_changed and before[decision_id]:
                     moved = {

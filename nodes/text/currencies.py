@@ -1,0 +1,141 @@
+"""Amounts in several currencies, turned into one by given rates; the same in files and live.
+
+A rate says what one unit of a currency is worth in the base currency. An amount that names no
+currency is in the base. What has no rate is left empty: compared as it stands it would mislead.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from typing import Final
+
+from acegraph.nodes.text.field_contract import FieldContract, folded_names, read_money
+from acegraph.nodes.text.reader import find
+from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state.values.notation import is_nothing, written
+from acegraph.state.values.transaction import render_fields
+
+AMOUNT_NAMES: Final = (
+    "amount",
+    "amt",
+    "transaction_amount",
+    "transactionamount",
+    "purchase_amount",
+)
+"""The names of the amount that a payment is about."""
+_AMOUNTS: Final = frozenset(name.replace("_", "") for name in AMOUNT_NAMES)
+_CURRENCY: Final = ("currency", "ccy", "currencycode", "waehrung", "währung", "wahrung")
+NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
+_CONTRADICTS: Final = "names another currency than the field beside it"
+_UNNAMED: Final = "names no currency, though the labelled payments do"
+_IN_TEXT: Final = "is in another currency, and inside a text nothing is converted: send fields"
+CURRENCY_DOUBTS: Final = frozenset((NO_RATE, _CONTRADICTS, _UNNAMED, _IN_TEXT))
+_DECIMALS: Final = 6
+
+
+@dataclass(frozen=True)
+class Amount:
+    """An amount among the fields of a payment."""
+
+    field: str
+    number: float | None
+    currency: str | None
+    """Its code, as EUR; None where the payment names none."""
+    contradicts: bool = False
+    """Whether its text and the field beside it name different currencies."""
+
+
+@dataclass(frozen=True)
+class Exchange:
+    """What one unit of each currency is worth in the base; the base has the rate 1."""
+
+    rates: Mapping[str, float] = field(default_factory=dict)
+    amount: str | None = None
+    """The name of the amount, where it is not a usual one."""
+
+    def amounts(self, fields: Mapping[str, Scalar]) -> Iterator[Amount]:
+        """The amounts among some fields, each with its currency."""
+        for name, beside in _amounts_among(tuple(fields), self.amount):
+            number, stated = read_money(fields[name])
+            named = _code(fields[beside]) if beside else None
+            contradicts = bool(stated and named and stated != named)
+            yield Amount(name, number, stated or named, contradicts)
+
+    def amount_names(self, names: Sequence[str]) -> list[str]:
+        """Those of the names that mean the amount."""
+        return [name for name, _ in _amounts_among(tuple(names), self.amount)]
+
+    def converted(self, fields: Fields) -> tuple[Fields, dict[str, str]]:
+        """The fields with amounts in the base currency, and why some amounts were left empty."""
+        changed, doubts = dict(fields), {}
+        for amount in self.amounts(fields):
+            rate = self.rate(amount.currency)
+            if amount.number is None:
+                continue
+            if amount.contradicts or rate is None:
+                changed[amount.field] = None
+                doubts[amount.field] = _CONTRADICTS if amount.contradicts else NO_RATE
+            elif amount.currency is not None:
+                product = round(amount.number * rate, _DECIMALS)  # 313.2, not 313.20000000000005
+                changed[amount.field] = amount.number if rate == 1.0 else product
+        return changed, doubts
+
+    def rate(self, currency: str | None) -> float | None:
+        """What one unit is worth in the base; None if nobody says."""
+        return 1.0 if currency is None else self.rates.get(currency)
+
+
+def in_base_currency(
+    transaction: Transaction, rates: Mapping[str, float] | None, contract: FieldContract
+) -> tuple[Transaction, dict[str, str]]:
+    """A live payment with its amounts converted, and the doubts about them, by known names.
+
+    Without `rates` those of the files count from which the playbook learned; with empty ones
+    nothing is converted.
+    """
+    kept = contract.form
+    exchange = Exchange(kept.rates_instead(rates), kept.amount)
+    if not exchange.rates:
+        return transaction, {}
+    if not transaction.fields:
+        text = transaction.text
+        written = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
+        is_foreign = any(exchange.rate(read_money(words)[1]) != 1.0 for words in written)
+        return transaction, {"amount": _IN_TEXT} if is_foreign else {}
+    fields, doubts = exchange.converted(transaction.fields)
+    if _is_usually_named(contract):
+        unnamed = [one.field for one in exchange.amounts(transaction.fields) if not one.currency]
+        doubts |= dict.fromkeys(unnamed, _UNNAMED)
+    doubts = {contract.known_name(name) or name: why for name, why in doubts.items()}
+    if fields == transaction.fields:
+        return transaction, doubts
+    return replace(transaction, text=render_fields(fields), fields=fields), doubts
+
+
+def _is_usually_named(contract: FieldContract) -> bool:
+    """Whether nearly every labelled payment has a field that names its currency."""
+    pairs = _amounts_among(tuple(contract.fields), contract.form.amount)
+    return any(beside and contract.fields[beside].is_usual for _, beside in pairs)
+
+
+@lru_cache(maxsize=64)
+def _amounts_among(
+    names: tuple[str, ...], amount: str | None
+) -> tuple[tuple[str, str | None], ...]:
+    """The names that mean the amount, each with the name of its currency."""
+    meant = _AMOUNTS | set(folded_names(amount) if amount else ())
+    by_fold = {fold: name for name in reversed(names) for fold in folded_names(name)}
+    pairs = []
+    for name in names:
+        if not meant.isdisjoint(folded_names(name)):
+            own = [f"{fold}{word}" for fold in folded_names(name) for word in _CURRENCY]
+            beside = (by_fold[fold] for fold in (*own, *_CURRENCY) if fold in by_fold)
+            pairs.append((name, next(beside, None)))
+    return tuple(pairs)
+
+
+@lru_cache(maxsize=1024)
+def _code(value: Scalar) -> str | None:
+    """The code of a currency: EUR for "eur", "€" or "euros"."""
+    word = "" if value is None else written(value).strip()
+    return None if is_nothing(word) else read_money(f"1 {word}")[1] or word.upper()

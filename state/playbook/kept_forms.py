@@ -1,0 +1,30 @@
+"""The form of the files that a playbook learned from (run/file_form.py), kept in `meta` by node."""
+
+import json
+from dataclasses import asdict
+from typing import Final
+
+import sqlalchemy as sa
+
+from acegraph.state.database.tables import meta
+from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.run.file_form import FILE_FORM, FileForm
+
+_KEY: Final = f"{FILE_FORM}:"
+
+
+def read_form(connection: sa.Connection, node: str) -> FileForm:
+    """The form that is kept for a node."""
+    kept = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _KEY + node))
+    return FileForm(**json.loads(kept)) if kept else FileForm()
+
+
+def keep_form(writer: LedgerWriter, node: str, form: FileForm) -> None:
+    """Keep the form of one more file.
+
+    It is kept before the cases of the file are stored: with their positions other processes see it.
+    """
+    joined = read_form(writer.connection, node).joined(form)
+    writer.connection.execute(meta.delete().where(meta.c.key == _KEY + node))
+    kept = {"key": _KEY + node, "value": json.dumps(asdict(joined), sort_keys=True)}
+    writer.connection.execute(meta.insert(), [kept])

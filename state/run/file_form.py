@@ -1,0 +1,47 @@
+"""How the files write from which a playbook learned: live payments in the same form are read alike.
+
+state/playbook/kept_forms.py keeps it. It is no evidence: without it, a payment in that form is only
+not understood.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+from acegraph.state.values.times import ISO_8601
+
+FILE_FORM: Final = "file_form"
+"""The key under which a table of labelled cases carries the form."""
+_UNSETTLED: Final = "two forms"
+
+
+@dataclass(frozen=True)
+class FileForm:
+    """How the columns of files are written."""
+
+    dates: Mapping[str, str] = field(default_factory=dict)
+    """By column of dates the form (values/times.py)."""
+    rates: Mapping[str, float] = field(default_factory=dict)
+    """What one unit of each currency was worth in the base currency, which has the rate 1."""
+    amount: str | None = None
+    """The column of the amount, where it was named."""
+
+    def rates_instead(self, rates: Mapping[str, float] | None) -> dict[str, float]:
+        """The rates to convert by: given ones, with the base that is kept, or else all that are
+        kept; with empty ones nothing is converted.
+        """
+        if rates is None:
+            return dict(self.rates)
+        base = {currency: rate for currency, rate in self.rates.items() if rate == 1.0}
+        return {**base, **rates} if rates else {}
+
+    def joined(self, other: "FileForm") -> "FileForm":
+        """The form of both; a column of dates that two files write differently has none.
+
+        The rates are the newest ones.
+        """
+        dates = dict(self.dates)
+        for name, form in other.dates.items():
+            if form != ISO_8601:
+                dates[name] = form if dates.get(name, form) == form else _UNSETTLED
+        return FileForm(dates, other.rates or self.rates, other.amount or self.amount)

@@ -1,0 +1,105 @@
+"""`acegraph train` ends with what a person wants to know, and says the same as JSON."""
+
+import json
+import shlex
+from pathlib import Path
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner, Result
+
+from acegraph.graph.cli.console import print_experiment
+from acegraph.graph.cli.main import app
+from acegraph.graph.experiments.experiment import Experiment
+from acegraph.graph.metrics.run import Run
+from acegraph.graph.training.pipeline import TrainingReport
+from acegraph.state import BulletPlaybook
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run(*words: str) -> Result:
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, (done.output, done.exception)
+    return done
+
+
+def write(rows: int, *, flip_at: int) -> None:
+    """Large sizes are fraud, and from one row on the small ones are; two rows have no label."""
+    rng = np.random.default_rng(0)
+    lines = ["paid_at,size,kind,fraud", "2025-12-30 10:00,5,web,", "2025-12-31 10:00,5,web,"]
+    for i in range(rows):
+        size = int(rng.integers(0, 200))
+        is_fraud = ((size >= 100) == (i < flip_at)) != (rng.random() < 0.05)
+        day = f"2026-{1 + i // 28 % 12:02}-{1 + i % 28:02} 12:00"
+        lines.append(f"{day},{size},{rng.choice(['web', 'shop'])},{int(is_fraud)}")
+    Path("f.csv").write_text("\n".join(lines))
+
+
+TRAIN = ("train", "f.csv", "--label", "fraud")
+
+
+def test_train_ends_with_rows_frauds_what_was_held_out_warnings_and_the_next_command() -> None:
+    write(50, flip_at=50)
+    said = json.loads(run(*TRAIN, "--mature-days", "3", "--playbook", "a.db", "--json").stdout)
+    lines = run(*TRAIN, "--mature-days", "3", "--playbook", "b.db").stdout.splitlines()
+    end = lines[
+        lines.index(f"52 rows, left out: 2 without a label, {said['too_young']} too young") :
+    ]
+    assert (said["rows"], said["unlabelled"]) == (52, 2)
+    assert said["too_young"] > 0
+    cases, frauds = said["cases"], said["frauds"]
+    assert cases == 50 - said["too_young"]
+    assert end[1].startswith(f"{cases} case(s), {frauds} of them fraud ({frauds / cases:.1%})")
+    held_out = said["held_out"]
+    assert end[2].startswith(
+        f"held out in turn, {held_out['caught']} of {held_out['frauds']} frauds"
+        if held_out
+        else "nothing was held out"
+    )
+    assert [w.removeprefix("warning: ") for w in end if w.startswith("warning")] == said["warnings"]
+    assert "2 rows have no label" in " ".join(said["warnings"])
+    last = [line.removeprefix("next: ") for line in end if line.startswith("next: ")]
+    assert last == [command.replace("a.db", "b.db") for command in said["next"]]
+    assert end[-1] == "next: acegraph decide - --playbook sqlite:///b.db"
+
+
+def test_where_nothing_was_held_out_the_next_command_measures_and_it_runs() -> None:
+    write(30, flip_at=30)
+    said = json.loads(run(*TRAIN, "--json").stdout)
+    assert said["held_out"] == {}
+    assert said["next"][0] == "acegraph compare f.csv --label fraud --split temporal"
+    words = shlex.split(said["next"][0])[1:]
+    assert json.loads(run(*words, "--no-baselines", "--json").stdout)["test_cases"]
+
+
+def test_a_change_is_said_with_its_row_and_can_be_switched_off() -> None:
+    write(140, flip_at=80)
+    done = run(*TRAIN, "--online", "--playbook", "a.db", "--json")
+    said = json.loads(done.stdout)
+    assert (said["evidence"], said["rows"]) == (140, 142)
+    row = 141 - said["since_change"]
+    assert 70 <= row <= 95
+    sentence = f"a change was seen at row {row}; {141 - row} of 140 labelled cases still count"
+    assert (said["change"], sentence in done.stderr) == (sentence, True)
+    assert said["held_out"]["frauds"] == said["frauds"]
+    write(20, flip_at=20)
+    run(*TRAIN, "--no-drift", "--playbook", "b.db")
+    with BulletPlaybook("sqlite:///b.db") as book:
+        some = next(iter(book.cases("fraud_detection"))).id
+        assert book.decision(some)["settings"]["drift"] is False
+
+
+def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]) -> None:
+    runs = [Run(["DECLINE", "APPROVE"], ["DECLINE", "APPROVE"], [0.9, 0.1], [None, None])]
+    report = TrainingReport(220, 30, 0, 0, 2, 2, Run(), evidence=220, since_change=50)
+    modes = ("vanilla", "offline", "offline_online", "online")
+    experiment = Experiment(dict.fromkeys(modes, runs), training=[report])
+    experiment.add_second_half()
+    print_experiment(experiment, None)
+    wanted = "Seed 1, training: a change was seen at row 171; 50 of 220 labelled cases still count"
+    assert wanted in capsys.readouterr().out
