@@ -26,6 +26,7 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift, growth and others
 	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/learning.py
+	ACE_SOAK=5 $(BIN)/python -m pytest -q tests/scenarios/test_learning.py
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q

@@ -40,6 +40,8 @@ _CATEGORIES: Final = {
     "crypto": (0.04, "a crypto exchange"),
     "money_transfer": (0.03, "a money transfer service"),
 }
+_CATEGORY_NAMES: Final = tuple(_CATEGORIES)
+_CUMULATED_SHARES: Final = np.cumsum([share for share, _ in _CATEGORIES.values()])
 _COUNTRIES: Final = ("Spain", "Poland", "Canada", "Brazil", "Japan", "Kenya", "Norway", "Mexico")
 
 
@@ -142,19 +144,18 @@ def _best(chance: float, fraud_rate: float) -> Verdict:
 
 def _draw(rng: np.random.Generator) -> CardPayment:
     """One transaction of the population, fraudulent or not."""
-    usual = float(np.clip(rng.lognormal(4.0, 0.7), 8, 900))
-    amount = float(np.clip(usual * rng.lognormal(0.0, 1.0), 1, 9000))
+    usual = _within(8, rng.lognormal(4.0, 0.7), 900)
+    amount = _within(1, usual * rng.lognormal(0.0, 1.0), 9000)
     if rng.random() < 0.04:
         amount = float(rng.uniform(1, 9))
     abroad = rng.random() < 0.11
-    shares = np.array([share for share, _ in _CATEGORIES.values()])
     return {
         "amount": round(amount, 2),
         "usual_amount": round(usual, 2),
         "hour": int(rng.integers(0, 24)) if rng.random() < 0.4 else int(rng.normal(14, 4) % 24),
-        "account_age_days": int(np.clip(rng.lognormal(5.9, 1.5), 1, 5000)),
-        "merchant_category": str(rng.choice(list(_CATEGORIES), p=shares / shares.sum())),
-        "merchant_rating": round(float(np.clip(rng.normal(3.9, 0.8), 1, 5)), 1),
+        "account_age_days": int(_within(1, rng.lognormal(5.9, 1.5), 5000)),
+        "merchant_category": _category(rng.random()),
+        "merchant_rating": round(_within(1, rng.normal(3.9, 0.8), 5), 1),
         "channel": "online" if rng.random() < 0.6 else "in_store",
         "tx_last_hour": int(1 + rng.poisson(1.1) if rng.random() < 0.8 else rng.integers(2, 12)),
         "distance_km": round(float(rng.exponential(120) + (2000 if abroad else 0)), 0),
@@ -165,6 +166,17 @@ def _draw(rng: np.random.Generator) -> CardPayment:
         "verified": bool(rng.random() < 0.35),
         "address_mismatch": bool(rng.random() < 0.15),
     }
+
+
+def _within(least: float, value: float, most: float) -> float:
+    """A number of this range; `np.clip` is made for arrays and slow for one number."""
+    return float(min(max(value, least), most))
+
+
+def _category(share: float) -> str:
+    """The category that this share of the payments reaches, in the order of the table."""
+    at = _CUMULATED_SHARES.searchsorted(share * _CUMULATED_SHARES[-1], side="right")
+    return _CATEGORY_NAMES[int(at)]
 
 
 def _card_testing(p: CardPayment) -> bool:

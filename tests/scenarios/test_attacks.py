@@ -232,19 +232,19 @@ def decisions_on(playbook: BulletPlaybook, stream: list[Any]) -> list[Any]:
 
 def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> None:
     clean = BulletPlaybook()
-    TrainingPipeline(clean).train_offline(generate_transactions(200, seed=11))
+    TrainingPipeline(clean).train_offline(generate_transactions(150, seed=11))
     poisoned = clean.fork()
     graph = create_ace_graph(playbook=poisoned).compile()
-    for number, example in enumerate(generate_transactions(100, seed=12)):
+    for number, example in enumerate(generate_transactions(60, seed=12)):
         given = {"transaction": example.query, "decision_id": f"fed-{number}"}
         graph.invoke(given)
         lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
         feedback(poisoned, f"fed-{number}", lie, source="partner feed")
-    stream = generate_transactions(80, seed=13)
+    stream = generate_transactions(60, seed=13)
     wanted = decisions_on(clean.fork(), stream)
     assert decisions_on(poisoned.fork(), stream) != wanted
     found = purge(poisoned, "partner feed")
-    assert found.labels == 100
+    assert found.labels == 60
     assert decisions_on(poisoned, stream) == wanted
     assert verify(poisoned) == []
 
@@ -252,7 +252,7 @@ def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> No
 def fed(playbook: BulletPlaybook, *, lies: bool) -> None:
     """Honest labels at once and by an analyst; and a partner's."""
     graph = create_ace_graph(playbook=playbook).compile()
-    for number, example in enumerate(generate_transactions(240, seed=21)):
+    for number, example in enumerate(generate_transactions(180, seed=21)):
         given = {"transaction": example.query, "decision_id": f"t{number}"}
         if number % 3 == 0:
             graph.invoke({**given, "ground_truth": example.answer})
@@ -272,23 +272,23 @@ def honest() -> BulletPlaybook:
     return playbook
 
 
-@pytest.fixture(scope="module")
-def lied_to() -> BulletPlaybook:
-    playbook = BulletPlaybook()
-    fed(playbook, lies=True)
-    return playbook
-
-
 def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
-    honest: BulletPlaybook, lied_to: BulletPlaybook
+    honest: BulletPlaybook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    clean, poisoned = honest.fork(), lied_to.fork()
-    stream = generate_transactions(150, seed=22)
-    wanted = decisions_on(clean.fork(), stream)
+    poisoned = BulletPlaybook()
+    fed(poisoned, lies=True)
+    stream = generate_transactions(100, seed=22)
+    wanted = decisions_on(honest.fork(), stream)
     assert [w[:2] for w in decisions_on(poisoned.fork(), stream)] != [w[:2] for w in wanted]
     before = poisoned.version
-    found = purge(poisoned, "partner feed")
-    assert found.labels == 80
+    with OpenAIServer() as server, monkeypatch.context() as named:
+        named.setenv("OPENAI_API_KEY", "sk-none")
+        named.setenv("OPENAI_BASE_URL", server.url)
+        for role in ("AGENT", "JUDGE", "REFLECTOR", "EMBEDDING"):
+            named.setenv(f"ACE_{role}_MODEL", "a-model")
+        found = purge(poisoned, "partner feed")
+    assert server.requests == []  # a language model is not asked again
+    assert found.labels == 60
     assert found.learned
     assert found.note == ""
     assert [d[:2] for d in decisions_on(poisoned, stream)] == [w[:2] for w in wanted]
@@ -330,17 +330,6 @@ def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
     assert found.note == ""
     assert found.labels == 60
     assert verify(playbook) == []
-
-
-def test_a_purge_asks_no_language_model(
-    lied_to: BulletPlaybook, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    playbook = lied_to.fork()
-    with OpenAIServer() as server:
-        monkeypatch.setenv("OPENAI_API_KEY", "sk-none")
-        monkeypatch.setenv("OPENAI_BASE_URL", server.url)
-        assert purge(playbook, "partner feed").note == ""
-        assert server.requests == []
 
 
 def test_redacted_history_is_learned_anew_as_it_was_stored() -> None:

@@ -1,7 +1,5 @@
 """Once in effect, whatever is retried, resumed, delivered again or killed."""
 
-import subprocess
-import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -12,8 +10,9 @@ from killing import kill_loop
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import RetryPolicy
 from ledger_cases import NODE, counters, record
-from ledger_worker import PROCESSES, counted, run
+from ledger_worker import counted, live, run
 from postgres import Server, running_server
+from processes import PROCESSES
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import BulletPlaybook, DecisionRecord, Label, Recorded, verify
@@ -92,43 +91,17 @@ def test_a_run_resumed_after_a_lost_checkpoint_counts_once(url: str | None) -> N
         assert verify(playbook) == []
 
 
-CRASHER = """
-import os, sys
-from langgraph.checkpoint.sqlite import SqliteSaver
-from acegraph.graph import create_ace_graph
-from acegraph.state import BulletPlaybook
-
-class Dies(BulletPlaybook):
-    def record(self, record, label=None):
-        super().record(record, label)
-        os._exit(9)
-
-url, checkpoints, life = sys.argv[1:]
-book = (Dies if life == "first" else BulletPlaybook)(url)
-with SqliteSaver.from_conn_string(checkpoints) as saver:
-    graph = create_ace_graph(playbook=book, agent=lambda given: "DECLINE").compile(saver)
-    given = {"transaction": {"amount": 900}, "ground_truth": "DECLINE"} if life == "first" else None
-    config = {"configurable": {"thread_id": "1"}}
-    # The checkpoint before the crash is written, the one after it never is.
-    print(graph.invoke(given, config, durability="sync")["verdict"])
-"""
-
-
 def test_a_crash_between_the_write_and_its_checkpoint_counts_once(
     lasting_url: str, tmp_path: Path
 ) -> None:
     with BulletPlaybook(lasting_url) as playbook:
         playbook.add_bullet("DECLINE when amount >= 500", NODE)
-        lives = [
-            subprocess.run(
-                [sys.executable, "-c", CRASHER, lasting_url, str(tmp_path / "saver.db"), life],
-                capture_output=True,
-                text=True,
-            )
-            for life in ("first", "second")
-        ]
-        assert lives[0].returncode == 9
-        assert lives[1].stdout.strip() == "right", lives[1].stderr
+        for is_first, code in ((True, 9), (False, 0)):
+            given = (lasting_url, str(tmp_path / "saver.db"), is_first)
+            process = PROCESSES.Process(target=live, args=given)
+            process.start()
+            process.join(timeout=120)
+            assert process.exitcode == code
         assert counters(playbook, "b1") == (1, 0, 1)
         assert verify(playbook) == []
 

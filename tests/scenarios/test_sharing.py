@@ -160,7 +160,7 @@ def test_evidence_is_read_once_while_another_writes(
     pair: tuple[BulletPlaybook, BulletPlaybook],
 ) -> None:
     one, other = pair
-    one.remember([Case(f"a{i}", {"amount": i}, "APPROVE") for i in range(60)], NODE)
+    one.remember([Case(f"a{i}", {"amount": i}, "APPROVE") for i in range(30)], NODE)
     done = threading.Event()
 
     def write() -> None:
@@ -172,7 +172,7 @@ def test_evidence_is_read_once_while_another_writes(
     writer = threading.Thread(target=write)
     writer.start()
     try:
-        for i in range(60):
+        for i in range(30):
             one.label(f"a{i}", Label("DECLINE", "chargeback"))  # the table is read anew
             one.cases(NODE)
             known = [case.id for case in one.cases(NODE)]

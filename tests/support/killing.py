@@ -11,8 +11,9 @@ import time
 from dataclasses import dataclass
 
 from ledger_cases import NODE
-from ledger_worker import PROCESSES, counted, run
+from ledger_worker import counted, run
 from postgres import Server, running_server
+from processes import PROCESSES
 
 from acegraph.state import BulletPlaybook, verify
 

@@ -3,19 +3,24 @@
 Each decision is acknowledged when the graph has returned: from then on it must never be lost.
 """
 
-import multiprocessing
+import os
 from collections.abc import Callable
 from multiprocessing.connection import Connection
-from typing import TypeVar
+from typing import Any, TypeVar
+
+from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import AceContext, BulletPlaybook, PlaybookError
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    DecisionRecord,
+    Label,
+    PlaybookError,
+    Recorded,
+)
 
 T = TypeVar("T")
-
-PROCESSES = multiprocessing.get_context("forkserver")
-"""Where workers come from: a process that has everything imported already."""
-PROCESSES.set_forkserver_preload(["acegraph.graph"])
 
 
 def case(worker: int, number: int) -> dict[str, object]:
@@ -63,3 +68,23 @@ def run(
                 until_it_answers(lambda given=given: graph.invoke(given, context=context))
             if answers is not None:
                 answers.send(number)
+
+
+class Dies(BulletPlaybook):
+    """The process ends right after a decision was written."""
+
+    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
+        super().record(record, label)
+        os._exit(9)
+
+
+def live(url: str, checkpoints: str, is_first: bool) -> None:
+    """Decide and die between the write and its checkpoint; in a second life, go on from there."""
+    book = (Dies if is_first else BulletPlaybook)(url)
+    with SqliteSaver.from_conn_string(checkpoints) as saver:
+        graph = create_ace_graph(playbook=book, agent=lambda given: "DECLINE").compile(saver)
+        given: Any = {"transaction": {"amount": 900}, "ground_truth": "DECLINE"}
+        config: Any = {"configurable": {"thread_id": "1"}}
+        # The checkpoint before the crash is written, the one after it never is.
+        result = graph.invoke(given if is_first else None, config, durability="sync")
+        assert result["verdict"] == "right"

@@ -1,6 +1,5 @@
 """A run that is paused for a person, and the process that dies while it waits."""
 
-import multiprocessing
 import os
 import sqlite3
 from collections.abc import Iterator
@@ -17,10 +16,6 @@ from acegraph.graph import create_ace_graph
 from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import AceContext, BulletPlaybook
 
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(
-    ["acegraph.graph", "langgraph.checkpoint.postgres", "langgraph.checkpoint.sqlite"]
-)
 ASK = AceContext(mode="online", review_from=0, review_to=1)
 RULE = "DECLINE when amount >= 100"
 LEARNED = "APPROVE when amount >= 400 and hour >= 9"

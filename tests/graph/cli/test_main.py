@@ -6,39 +6,31 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from command_line import from_json, run
 from project_paths import ROOT
 from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.console import SETTINGS
-from acegraph.graph.cli.main import app, main
+from acegraph.graph.cli.main import app
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
 
 
-def run(folder: Path, *words: str, code: int = 0, **env: str) -> subprocess.CompletedProcess[str]:
+def run_process(folder: Path, program: Sequence[str | Path], *words: str) -> str:
+    """What the program prints in a process of its own."""
     clean = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
     done = subprocess.run(
-        [ACEGRAPH, *words],
-        cwd=folder,
-        env={**clean, **env},
-        capture_output=True,
-        text=True,
-        check=False,
+        [*program, *words], cwd=folder, env=clean, capture_output=True, text=True, check=True
     )
-    assert done.returncode == code, done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
-    return done
-
-
-def from_json(done: subprocess.CompletedProcess[str]) -> Any:
-    return json.loads(done.stdout)
+    return done.stdout
 
 
 @pytest.fixture(scope="module")
@@ -51,12 +43,12 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def test_decide_gives_reasons_and_remembers(tmp_path: Path) -> None:
-    done = run(tmp_path, "decide", RISKY, "--id", "mine")
-    assert done.stdout.startswith("DECLINE")
-    assert "no language model" in done.stdout
-    judged = run(tmp_path, "feedback", "mine", "DECLINE")
-    assert "mine was right" in judged.stdout
+def test_decide_gives_reasons_and_another_process_remembers(tmp_path: Path) -> None:
+    decided = run_process(tmp_path, [ACEGRAPH], "decide", RISKY, "--id", "mine")
+    assert decided.startswith("DECLINE")
+    assert "no language model" in decided
+    module = [sys.executable, "-m", "acegraph.graph.cli"]
+    assert "mine was right" in run_process(tmp_path, module, "feedback", "mine", "DECLINE")
 
 
 def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
@@ -164,22 +156,8 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["compare", "x.csv", "--pictures", "/dev/null"], "/dev/null: File exists"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_code_2(
-    tmp_path: Path,
-    words: list[str],
-    why: str,
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
-) -> None:
-    """In this process: a new process for each case would take a minute."""
-    for name in [name for name in os.environ if name.startswith(("OPENAI_", "ACE_"))]:
-        monkeypatch.delenv(name)
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", ["acegraph", *words])
-    with pytest.raises(SystemExit) as ended:
-        main()
-    message = capsys.readouterr().err
-    assert ended.value.code == 2
+def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
+    message = run(tmp_path, *words, code=2).stderr
     assert why in message
     assert "secret" not in message
     assert len(message.strip().splitlines()) == 1

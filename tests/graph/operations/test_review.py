@@ -2,8 +2,6 @@
 
 import json
 import operator
-import subprocess
-import sys
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -13,11 +11,13 @@ from typing import Annotated, Any
 
 import psycopg
 import pytest
+from command_line import run
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Command, Send
-from review_worker import ASK, GIVEN, LEARNED, PROCESSES, RULE, graph_on, opened, pause_and_die
+from processes import PROCESSES
+from review_worker import ASK, GIVEN, LEARNED, RULE, graph_on, opened, pause_and_die
 from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
@@ -543,9 +543,8 @@ def test_a_verdict_in_other_words_is_an_error_of_one_line(tmp_path: Path) -> Non
     with BulletPlaybook(url) as playbook:
         graph_on(playbook, InMemorySaver()).invoke(GIVEN, THREAD)
         answer = ("d", "--verdict", "yes", "--who", "ann", "--why", "fine")
-        words = (sys.executable, "-m", "acegraph.graph.cli", "review", *answer, "--playbook", url)
-        done = subprocess.run(words, capture_output=True, text=True, check=False)
-        assert (done.returncode, labels(playbook)) == (2, [])
+        done = run(tmp_path, "review", *answer, "--playbook", url, code=2)
+        assert labels(playbook) == []
     assert done.stderr == "acegraph: verdict: APPROVE or DECLINE wanted, not 'yes'\n"
 
 

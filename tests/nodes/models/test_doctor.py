@@ -1,12 +1,10 @@
 """The doctor: which models would be used, whether they answer, what is wrong."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from command_line import run
 from lies import EMBEDDINGS
 from model_samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
 from openai_server import OpenAIServer, embedded, failed, filled
@@ -161,12 +159,7 @@ def test_the_command_exits_with_one_where_there_is_a_problem(
 
 
 def test_a_demonstration_with_a_model_and_no_key_is_one_line(tmp_path: Path) -> None:
-    env = {k: v for k, v in os.environ.items() if not k.startswith(("OPENAI_", "ACE_"))}
-    command = [str(Path(sys.executable).parent / "acegraph"), "demo", "--model", FUNCTIONS]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 2
+    done = run(tmp_path, "demo", "--model", FUNCTIONS, code=2)
     [line] = done.stderr.splitlines()
     assert line.startswith(f"acegraph: model '{FUNCTIONS}' needs OPENAI_API_KEY")
     assert (done.stdout, list(tmp_path.iterdir())) == ("", [])

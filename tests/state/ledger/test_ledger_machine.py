@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import (
     Bundle,
     RuleBasedStateMachine,
+    initialize,
     invariant,
     rule,
     run_state_machine_as_test,
@@ -52,6 +53,13 @@ class Bookkeeper(RuleBasedStateMachine):
         self.labels: dict[str, str] = {}
         self.versions = [content(self.playbook)]
         self.amounts: dict[str, float] = {}
+        self.playbook.add_bullet("DECLINE when amount >= 1", NODE)
+        self._note()
+
+    @initialize(target=decisions, label=LABELS)
+    def decide_first(self, label: str) -> str:
+        """A labelled decision in which a bullet had a part: there is something to get wrong."""
+        return self._decide_new(9, label)
 
     def teardown(self) -> None:
         try:
@@ -71,6 +79,9 @@ class Bookkeeper(RuleBasedStateMachine):
 
     @rule(target=decisions, amount=st.integers(0, 9), label=st.none() | LABELS)
     def decide(self, amount: int, label: str | None) -> str:
+        return self._decide_new(amount, label)
+
+    def _decide_new(self, amount: int, label: str | None) -> str:
         decision_id = f"d{len(self.amounts)}"
         self.amounts[decision_id] = amount
         self._decide(decision_id, label)
