@@ -82,7 +82,7 @@ def generated(rows: int, rates: Sequence[float], seed: int) -> Iterator[str]:
         yield (
             f"  cost difference {gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}], p = "
             f"{gain.p_value:.4f}; seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill "
-            f"{skill:.3f}"
+            f"{skill:.4f}"
         )
 
 
@@ -149,7 +149,7 @@ def windows(file: Path, label: str) -> Iterator[str]:
     for name, of_one in runs.items():
         yield line(name, of_one)
     overall, top, skill = calibration(_together(runs["trained"]))
-    yield f"trained: seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill {skill:.3f}"
+    yield f"trained: seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill {skill:.4f}"
 
 
 def _together(runs: Sequence[Run]) -> Run:

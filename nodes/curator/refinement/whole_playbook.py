@@ -5,7 +5,7 @@ must beat the scorecard alone by more than chance, and the rules that stand.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -37,7 +37,6 @@ _MOST_SEARCHED: Final = 6_000
 """Of each label so many cases are searched; a sample of the others counts for them."""
 _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
-_SE: Final = 1.0
 _MIN_WEIGHT: Final = 0.05
 _ALIKE: Final = 0.9
 _SAME: Final = 0.99
@@ -46,6 +45,8 @@ _CHOSEN: Final = 2.0
 its cut were chosen with the cases that are held out (Akaike 1974)."""
 _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
+_Shape = tuple[int, float]
+"""How many comparisons a rule may have, and the penalty."""
 
 
 @dataclass(frozen=True)
@@ -202,41 +203,56 @@ def _searched(
 def _cross_validated(
     rows: _Rows, standing: Sequence[Condition]
 ) -> tuple[int, float, Numbers, Numbers, Numbers]:
-    """The best depth and penalty; by case the log-odds while it was held out, and the gain over
-    the scorecard and over the standing rules.
+    """The depth and penalty to choose; by case the log-odds while it was held out, and the gain
+    over the scorecard and over the standing rules.
     """
     fold = np.zeros(len(rows.fraud), np.int64)
     for label in (rows.fraud, ~rows.fraud):  # blocks of time, each with its part of the frauds
         n = int(label.sum())
         fold[label] = np.arange(n) * _FOLDS // n
     log_odds = {(d, p): np.zeros(len(fold)) for d in _DEPTHS for p in _PENALTIES}
-    rules_of = dict.fromkeys(log_odds, 0)
+    lengths = dict.fromkeys(log_odds, 0)
     plain, stood = np.zeros(len(fold)), np.zeros(len(fold))
-    signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in standing])
     for number in range(_FOLDS):
         out = fold == number
         known, unseen = rows.part(~out), rows.part(out)
-        shift = best_shift(known.fraud, known.start, known.shares)
-        plain[out] = _log_likelihood(unseen, unseen.start + shift)
-        stood[out] = plain[out]
-        if len(standing):
-            w = fit_weights(known.standing, signs, known.fraud, known.start, shares=known.shares)
-            shift = best_shift(known.fraud, known.start + w @ known.standing, known.shares)
-            stood[out] = _log_likelihood(unseen, unseen.start + w @ unseen.standing + shift)
+        plain[out], stood[out] = _without_new_rules(known, unseen, standing)
         for depth in _DEPTHS:
             rules = known.new_rules(depth, seed=number)
-            fired = unseen.fired(rules)
-            for penalty, w in zip(
-                _PENALTIES, _path(known.fired(rules), known, _PENALTIES), strict=True
-            ):
+            fired, path = unseen.fired(rules), _path(known.fired(rules), known, _PENALTIES)
+            for penalty, w in zip(_PENALTIES, path, strict=True):
                 log_odds[depth, penalty][out] = unseen.start + w[:-1] @ fired + w[-1]
-                rules_of[depth, penalty] += int((np.abs(w[:-1]) > _MIN_WEIGHT).sum())
+                lengths[depth, penalty] += int((np.abs(w[:-1]) > _MIN_WEIGHT).sum())
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
+    chosen = _shortest_of_the_best(likelihood, lengths)
+    better = likelihood[chosen]
+    return *chosen, log_odds[chosen], better - plain, better - stood
+
+
+def _without_new_rules(
+    known: _Rows, unseen: _Rows, standing: Sequence[Condition]
+) -> tuple[Numbers, Numbers]:
+    """The log-likelihood of unseen cases by the scorecard alone, and with the standing rules."""
+    shift = best_shift(known.fraud, known.start, known.shares)
+    plain = _log_likelihood(unseen, unseen.start + shift)
+    if not len(standing):
+        return plain, plain
+    signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in standing])
+    w = fit_weights(known.standing, signs, known.fraud, known.start, shares=known.shares)
+    shift = best_shift(known.fraud, known.start + w @ known.standing, known.shares)
+    return plain, _log_likelihood(unseen, unseen.start + w @ unseen.standing + shift)
+
+
+def _shortest_of_the_best(
+    likelihood: Mapping[_Shape, Numbers], lengths: Mapping[_Shape, int]
+) -> _Shape:
+    """The shape with the fewest rules among those that are within one standard error of the best
+    (Breiman and others 1984).
+    """
     best = max(likelihood, key=lambda shape: float(likelihood[shape].sum()))
-    behind = {s: likelihood[best] - found for s, found in likelihood.items()}
-    good = [s for s, b in behind.items() if b.sum() <= _SE * b.std() * math.sqrt(len(b))]
-    best = min(good, key=lambda s: rules_of[s])
-    return *best, log_odds[best], likelihood[best] - plain, likelihood[best] - stood
+    behind = {shape: likelihood[best] - found for shape, found in likelihood.items()}
+    near = [s for s, gap in behind.items() if gap.sum() <= gap.std() * math.sqrt(len(gap))]
+    return min(near, key=lambda shape: lengths[shape])
 
 
 def _path(fired: Mask, rows: _Rows, penalties: Sequence[float]) -> list[Numbers]:
