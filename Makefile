@@ -34,7 +34,7 @@ test: $(STAMP)  ## run all tests
 soak: $(STAMP)  ## kill workers and servers at random, attack the gate, audit the ledger, time crafted inputs (about 25 minutes)
 	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
-	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py
+	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py tests/scenarios/test_derived_fields.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/nodes/models/test_lies.py
 	$(BIN)/python benchmarks/poisoned_streams.py
 	$(BIN)/python tests/support/proposals.py 40000

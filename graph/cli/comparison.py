@@ -202,8 +202,9 @@ def _compare_modes(
     from acegraph.nodes.models.providers import chat_model
     from acegraph.state import AceContext
 
-    if columns.time and splitting.split != "temporal" and options.delay_days is None:
-        raise InvalidSettings("--time goes with --split temporal or --delay-days")
+    uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
+    if columns.time and not uses_time:
+        raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
     agent = chat_model("agent", None)
     drawing.check()
     if options.baselines:

@@ -141,6 +141,13 @@ class Columns:
         typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
     ] = None
     rates: Rates = None
+    derive: Annotated[
+        bool,
+        typer.Option(
+            "--derive",
+            help="Derive fields from earlier rows of the same customer, card, device and merchant.",
+        ),
+    ] = False
 
     @property
     def layout(self) -> "FileLayout":
@@ -166,8 +173,10 @@ class Columns:
         """The options as they are typed, those that were given."""
         words: list[str] = []
         for name, value in vars(self).items():
-            if isinstance(value, bool):
+            if name == "day_first" and value is not None:
                 words.append("--day-first" if value else "--month-first")
+            elif name == "derive":
+                words += ["--derive"] if value else []
             elif value is not None:
                 values = value if isinstance(value, list) else [value]
                 words += [word for one in values for word in (f"--{name}", one)]
@@ -175,10 +184,16 @@ class Columns:
 
     def read(self, file: Path) -> "Dataset":
         """The labelled rows of a file, with how they were read; shows its progress."""
+        return self._read_all([file])[0]
+
+    def _read_all(self, files: Sequence[Path]) -> "list[Dataset]":
+        """Several files; derived fields of a file also come from the files before it."""
+        from acegraph.graph.data.earlier_rows import EarlierRows
         from acegraph.graph.data.files import read_dataset
 
+        earlier = EarlierRows() if self.derive else None
         with progress_bar() as progress:
-            return read_dataset(file, self.layout, progress(None))
+            return [read_dataset(file, self.layout, progress(None), earlier) for file in files]
 
     def load(self, file: Path) -> "list[Item]":
         """The labelled rows of a file as it is; what a person should know is reported."""
@@ -190,11 +205,11 @@ class Columns:
         """
         from acegraph.graph.data.leakage import find_leaks
 
-        first = self._reported(file, self.read(file))
-        leaks = find_leaks(first)
+        files = [file, *others]
+        datasets = list(map(self._reported, files, self._read_all(files)))
+        leaks = find_leaks(datasets[0])
         for name, why in leaks.items():
             warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
-        datasets = [first, *(self._reported(other, self.read(other)) for other in others)]
         return [dataset.without(leaks.keys()) for dataset in datasets]
 
     def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
@@ -269,7 +284,7 @@ def warn_of_unknown_settings() -> None:
 
 def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
     """Say which names to redact are no field of any row: most likely they are misspelt."""
-    from acegraph.state.ledger.redaction import unmatched
+    from acegraph.state.ledger.redaction.redact import unmatched
 
     left = list(redact)
     for item in items:

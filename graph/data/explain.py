@@ -14,9 +14,11 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
     learnable_fields,
     occurs_once,
 )
+from acegraph.nodes.evidence.sightings.columns import origin_of
 from acegraph.nodes.text.reader import Found, find, read_fields
 from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Transaction
 from acegraph.state.values.cases import Column
+from acegraph.state.values.transaction import is_derived
 
 _WORDS = re.compile(r"[\w$€£.,:%'-]++")
 _LETTER = re.compile(r"\w")
@@ -85,7 +87,7 @@ class FileReport(Readings):
 
 def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     """What a file holds, column by column; `leaks` are the suspected fields with their reasons."""
-    readings = explain_file(dataset.items, dataset.forms)
+    readings = explain_file(dataset.items, dataset.forms, dataset.sighting_columns)
     parts = tuple(f"{name}{end}" for name in leaks for end in (" (", ".month", ".weekday", ".hour"))
     read = [r for r in readings.read if not f"{r.field} (".startswith(parts)]
     ignored = [text for text in readings.ignored if not text.startswith(parts)]
@@ -109,10 +111,15 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     )
 
 
-def explain_file(items: Sequence[Item], forms: Mapping[str, str] | None = None) -> Readings:
+def explain_file(
+    items: Sequence[Item],
+    forms: Mapping[str, str] | None = None,
+    sighting_columns: Mapping[str, str] | None = None,
+) -> Readings:
     """The columns of labelled items: what kind each is, and why a rule may not use it.
 
-    The newest 20,000 rows are looked at. `forms` are those of the dates.
+    The newest 20,000 rows are looked at. `forms` are those of the dates, `sighting_columns` are
+    those that derived fields come from.
     """
     transactions = [Transaction.of(item["query"]) for item in items[-_LOOKED_AT:]]
     given_names = dict.fromkeys(name for t in transactions for name in t.fields)
@@ -125,6 +132,8 @@ def explain_file(items: Sequence[Item], forms: Mapping[str, str] | None = None) 
             ignored.append(f"{name} ({why})")
         else:
             origin = "given" if name in given_names else "derived"
+            if sighting_columns and is_derived(name):
+                origin = origin_of(name, sighting_columns)
             read.append(Reading(name, _kind(column), origin))
     empty = [name for name in given_names if name not in table.field_names]
     return Readings(read, [*ignored, *(f"{name} (no value in any row)" for name in empty)])

@@ -14,13 +14,14 @@ from difflib import get_close_matches
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, TypeVar, cast
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, TypeVar, Unpack, cast
 
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.dates import Dates, find_dates
+from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.synthetic import Example
-from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
+from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
@@ -36,10 +37,6 @@ _ROWS_A_TICK: Final = 2_000
 _MAX_GROUPS: Final = 50
 _A_GROUP: Final = 5
 _OTHERS: Final = "*"
-_NO_PAYMENT: Final = frozenset(
-    "birth dob born expiry expiration expires valid opened opening since".split()
-)
-"""Dates of something else than the payment."""
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _ENCODINGS: Final = {"cp1252": "Windows-1252; save it as UTF-8 if letters look wrong"}
 _LABEL_NAMES: Final = (
@@ -65,6 +62,8 @@ class Item(TypedDict):
     """When the case happened, in ISO 8601, where that is known."""
     amount: NotRequired[float]
     """The amount, where a column was named for it."""
+    sighting_columns: NotRequired[Mapping[str, str]]
+    """The fields that derived fields come from, by what they hold; only where some are derived."""
 
 
 @dataclass(frozen=True)
@@ -90,6 +89,17 @@ class FileLayout:
     """What one unit of each currency is worth in the base currency; amounts are converted."""
 
 
+class Reading(TypedDict, total=False):
+    """Those options of a layout that are seldom needed."""
+
+    drop: Sequence[str]
+    keep: Sequence[str]
+    time: str | None
+    amount: str | None
+    day_first: bool | None
+    rates: Mapping[str, float]
+
+
 @dataclass(frozen=True)
 class Dataset:
     """The labelled rows of a file, and how the file was read."""
@@ -110,6 +120,8 @@ class Dataset:
     kept: tuple[str, ...] = ()
     time: str | None = None
     """The column that says when a case happened, where it is known."""
+    sighting_columns: Mapping[str, str] = field(default_factory=dict)
+    """The columns that derived fields come from, by what they hold."""
 
     def without(self, names: Collection[str]) -> Dataset:
         """The same rows without these fields; rows that are equal then are numbered as copies."""
@@ -126,6 +138,9 @@ class Dataset:
                     raise InvalidDataset(
                         f"nothing to learn from is left without {', '.join(names)}"
                     )
+            if "sighting_columns" in item:
+                pairs = item["sighting_columns"].items()
+                item["sighting_columns"] = {role: n for role, n in pairs if n not in names}
             if "copy" in item:
                 digest = Transaction.of(item["query"]).digest()
                 copies[digest] += 1
@@ -141,31 +156,28 @@ def load_dataset(
     answer: str = "answer",
     positive: object = None,
     ids: str | None = "id",
-    drop: Sequence[str] = (),
-    keep: Sequence[str] = (),
-    time: str | None = None,
-    day_first: bool | None = None,
-    rates: Mapping[str, float] | None = None,
+    derive: bool = False,
+    **reading: Unpack[Reading],
 ) -> list[Item]:
     """Read a labelled set. Every item has `query`, `answer` (APPROVE or DECLINE) and `id`.
 
     `query` and `answer` name the keys or columns. With `query=None` all other columns together are
     the fields of the transaction; if only one of them describes it, in prose, that one is its text.
     `positive` is the label that means fraud, if it is not one of the usual words. `FileLayout`
-    says what the others mean. Rows without a label are left out.
+    says what the others mean. Rows without a label are left out. With `derive` fields are derived
+    from the rows before each row, by the columns of ids and the time.
     """
-    layout = FileLayout(
-        query, answer, positive, ids, drop, keep, time, day_first=day_first, rates=rates or {}
-    )
-    return read_dataset(path, layout).items
+    layout = FileLayout(query, answer, positive, ids, **reading)
+    return read_dataset(path, layout, earlier=EarlierRows() if derive else None).items
 
 
 def read_dataset(
     path: str | Path,
     layout: FileLayout = FileLayout(),  # noqa: B008
     progress: Progress | None = None,
+    earlier: EarlierRows | None = None,
 ) -> Dataset:
-    """Read a labelled set, and say how it was read."""
+    """Read a labelled set, and say how it was read; fields are derived from `earlier` rows."""
     file, answer = Path(path), layout.answer
     rows, notes, is_continental = _read_rows(file, layout, progress)
     if not rows:
@@ -190,10 +202,17 @@ def read_dataset(
             row[name] = value
     rates, said = convert_amounts(rows, names, layout.rates, layout.amount)
     notes += [f"{file}: {note}" for note in said]
+    time = layout.time or _only_time(rows, forms)
+    if earlier is not None and query is None:
+        earlier.derive(rows, {answer, *layout.drop}, time, layout.amount)
+    elif earlier is not None:
+        notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
     for name in columns.keys() & set(layout.keep):
         _group(rows, name)
-    time = layout.time or _only_time(rows, forms)
     items, labels = _items(file, rows, replace(layout, query=query, time=time), progress)
+    sighting_columns = earlier.columns if earlier is not None else {}
+    for item in items if sighting_columns else ():
+        item["sighting_columns"] = sighting_columns
     beside = [] if query is None else [n for n in columns if n not in (layout.ids, time)]
     return Dataset(
         items=items,
@@ -205,6 +224,7 @@ def read_dataset(
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),
         time=time,
+        sighting_columns=sighting_columns,
     )
 
 
@@ -262,6 +282,8 @@ def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
             item["time"] = time
         if isinstance(amount := row.get("amount"), float):
             item["amount"] = amount
+        if isinstance(columns := row.get("sighting_columns"), Mapping):
+            item["sighting_columns"] = columns
         items.append(item)
     return items
 
@@ -309,7 +331,7 @@ def _dates(
 
 def _only_time(rows: Sequence[Mapping[str, object]], dated: Iterable[str]) -> str | None:
     """The one column of dates that no row lacks, if there is one only."""
-    named = [name for name in dated if not _NO_PAYMENT & set(words_of_name(name))]
+    named = [name for name in dated if is_time_of_payment(name)]
     complete = [name for name in named if all(time_of(row.get(name)) for row in rows)]
     return complete[0] if len(complete) == 1 else None
 

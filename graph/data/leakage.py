@@ -18,6 +18,7 @@ from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES, words_of_name
 from acegraph.state import DECLINE
+from acegraph.state.values.transaction import is_derived
 
 Mask = NDArray[np.bool_]
 _ENOUGH: Final = 20
@@ -69,7 +70,12 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
         given = [row.get(name) for row in rows]
         # What is nested in JSON is not looked at.
         values = [value if isinstance(value, str | int | float) else None for value in given]
-        if name in dataset.kept or name == dataset.time:
+        # Derived fields come from earlier payments only.
+        if (
+            name in dataset.kept
+            or name == dataset.time
+            or (dataset.sighting_columns and is_derived(name))
+        ):
             continue
         is_dated = name in dataset.forms
         reason = _filled_for_one_label(values, fraud) or (

@@ -15,6 +15,7 @@ from acegraph.graph.data.files import Item, time_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction, other
 from acegraph.state.values.notation import written
+from acegraph.state.values.transaction import is_derived
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,8 @@ def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
     names = [
         name
         for name in dict.fromkeys(name for row in rows for name in row)
-        if name == "text" or not _numbers_rows([row.get(name) for row in rows])
+        if name == "text"
+        or not (is_derived(name) or _numbers_rows([row.get(name) for row in rows]))
     ]
     return [tuple(written(row.get(name)) for name in names) for row in rows]
 

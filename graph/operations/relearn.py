@@ -57,6 +57,9 @@ def relearn(
         raise CannotRelearn(why)
     logger.info("relearning from %d events without %d of them", len(events), sum(is_purged))
     copy = RelearnedCopy(BulletPlaybook(), to_purge, curator or Curator())
+    for node in {bullet.node for bullet in playbook}:
+        if columns := playbook.sighting_columns(node):
+            copy.playbook.set_sighting_columns(node, columns)
     copy.replay(events[:first], progress)
     bullets = {e.bullet.id: e.bullet for e in events[:first] if isinstance(e, Changed)}
     if _active_rules(copy.playbook) != _active_rules(bullets.values()):

@@ -18,7 +18,7 @@ from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import BulletPlaybook, Fields, Transaction, Verdict, as_of
 from acegraph.state.errors import ModelError, PlaybookError
-from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.verdict import UNDECIDED
 

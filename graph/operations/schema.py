@@ -9,8 +9,10 @@ import keyword
 from dataclasses import dataclass
 from typing import Final
 
+from acegraph.nodes.evidence.sightings.columns import origin_of
 from acegraph.nodes.text.field_contract import FieldContract, KnownField
 from acegraph.state import BulletPlaybook
+from acegraph.state.values.transaction import is_derived
 
 _MANY_WORDS: Final = 50
 _TYPES: Final = {"number": "number", "flag": "boolean", "word": "string"}
@@ -31,6 +33,8 @@ class ExpectedField:
     values: str
     """The usual values in words."""
     bullets: tuple[str, ...]
+    derived_from: str = ""
+    """For a field that acegraph derives from earlier payments: from which fields of theirs."""
 
 
 def expected_fields(playbook: BulletPlaybook, node: str) -> list[ExpectedField]:
@@ -39,16 +43,18 @@ def expected_fields(playbook: BulletPlaybook, node: str) -> list[ExpectedField]:
     for bullet in playbook.get_bullets_for_node(node):
         for name in bullet.condition.fields if bullet.condition else ():
             used.setdefault(name, []).append(bullet.id)
+    columns = playbook.sighting_columns(node) or {}
     return [
         ExpectedField(
             known.name,
             known.kind,
             round(known.share, 4),
-            known.is_usual,
+            known.is_usual and not is_derived(known.name),
             _values(known),
             tuple(used.get(known.name, ())),
+            origin_of(known.name, columns) if is_derived(known.name) else "",
         )
-        for known in _given_fields(playbook, node)
+        for known in _known_fields(playbook, node)
     ]
 
 
@@ -81,14 +87,19 @@ def pydantic_source(playbook: BulletPlaybook, node: str) -> str:
 
 
 def _given_fields(playbook: BulletPlaybook, node: str) -> list[KnownField]:
-    """The fields that a caller gives; parts of a date are read from the date."""
+    """The fields that a caller gives."""
+    return [known for known in _known_fields(playbook, node) if not is_derived(known.name)]
+
+
+def _known_fields(playbook: BulletPlaybook, node: str) -> list[KnownField]:
+    """All fields but the parts of a date, which are read from the date."""
     known = FieldContract.of(playbook.cases(node)).fields
 
-    def is_derived(name: str) -> bool:
+    def is_part(name: str) -> bool:
         parent, _, part = name.rpartition(".")
         return part in _PARTS_OF_DATES and parent in known
 
-    return [field for name, field in known.items() if not is_derived(name)]
+    return [field for name, field in known.items() if not is_part(name)]
 
 
 def _property(known: KnownField) -> dict[str, object]:

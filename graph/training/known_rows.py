@@ -10,12 +10,13 @@ from dataclasses import replace
 from typing import Literal
 
 from acegraph.graph.data.files import Item
+from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case, Transaction
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.lookups import count_evidence, known_ids
-from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.ledger.redaction.redact import Redaction
 
 Origin = Literal["history", "stream"]
 """How a row came: as labelled history, or as a decision of a stream."""
@@ -121,5 +122,8 @@ def _as_case(item: Item, redact: Sequence[str]) -> Case:
     """A labelled item as a case without an id."""
     transaction = Transaction.of(item["query"])
     fields = read_fields(transaction)
-    case = Case("", fields, item["answer"], transaction.text, transaction.digest())
+    columns = item.get("sighting_columns")
+    seen = sighting_of(fields, columns) if columns else None
+    digest = transaction.digest()
+    case = Case("", fields, item["answer"], transaction.text, digest, sighting=seen)
     return Redaction.of(case.fields, redact).content(case) if redact else case

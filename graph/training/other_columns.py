@@ -58,7 +58,10 @@ def _renamed(item: Item, names: Mapping[str, str | None]) -> Item:
     if not isinstance(given, Mapping):
         return item
     fields = {names.get(name) or name: value for name, value in given.items()}
-    return cast(Item, {**item, "query": fields})
+    renamed = {**item, "query": fields}
+    if seen := item.get("sighting_columns"):
+        renamed["sighting_columns"] = {what: names.get(n) or n for what, n in seen.items()}
+    return cast(Item, renamed)
 
 
 def _differences(

@@ -268,6 +268,8 @@ class TrainingPipeline:
         items, difference = under_known_names(items, self.playbook, node)
         if form:
             self.playbook.keep_file_form(node, form)
+        if columns := next(filter(None, (item.get("sighting_columns") for item in items)), None):
+            self.playbook.set_sighting_columns(node, columns)  # live payments look back by them
         return items, difference
 
     def _train(

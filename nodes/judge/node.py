@@ -11,6 +11,7 @@ from acegraph.nodes.judge.outcome import (
     is_right,
     is_worth_learning,
     keep_undecided,
+    sighting_in,
     verdict_word,
 )
 from acegraph.nodes.runtime.sync_async import Wait
@@ -138,4 +139,5 @@ def _record_of(state: AceState) -> DecisionRecord:
         seen=state["playbook_position"],
         shown=tuple(shown),
         counted=settings["learn"],
+        sighting=sighting_in(case),
     )

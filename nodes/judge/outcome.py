@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Case, Recorded
-from acegraph.state.ledger.redaction import Redaction
-from acegraph.state.run.schema import RunSettings
+from acegraph.state.ledger.redaction.redact import Redaction
+from acegraph.state.run.schema import CaseData, RunSettings
+from acegraph.state.values.decision import Sighting
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -43,12 +45,19 @@ async def is_worth_learning(
     return not is_correct or bool(number and number % settings["learn_every"] == 0)
 
 
+def sighting_in(case: CaseData) -> Sighting | None:
+    """What later payments see of a run's transaction, where fields are derived from it."""
+    columns = case.get("sighting_columns")
+    return sighting_of(case["fields"], columns) if columns else None
+
+
 def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     """Keep a transaction without a decision, so that a person or a label can answer it later."""
     from acegraph.state.playbook.review_queue import open_case  # loads the database library
 
     case, settings = state["case"], state["settings"]
-    kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"])
+    seen = sighting_in(case)
+    kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"], sighting=seen)
     if settings["redact"]:
         kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
     open_case(playbook, kept, settings["node"], evidence=settings["learn"])

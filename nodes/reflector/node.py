@@ -13,7 +13,7 @@ from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import AceState, ModelError
-from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
 

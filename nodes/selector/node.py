@@ -12,6 +12,7 @@ from langgraph.runtime import get_runtime
 from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS, unreadable
 from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selecting
 from acegraph.nodes.text.currencies import CURRENCY_DOUBTS, in_base_currency
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
@@ -24,7 +25,7 @@ from acegraph.state import (
     clean_text,
     parse_verdict,
 )
-from acegraph.state.ledger.redaction import unmatched
+from acegraph.state.ledger.redaction.redact import unmatched
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.verdict import UNDECIDED
@@ -77,7 +78,9 @@ class SelectorNode:
             refuse_recording()
         transaction = Transaction.of(state.get("transaction"))
         playbook = self.playbook()
-        understood = await wait.work(_understood, transaction, playbook, settings)
+        understood = await wait.work(
+            _understood, transaction, playbook, settings, str(state.get("decision_id") or "")
+        )
         case = _new_case(state, transaction, understood)
         transaction = understood.transaction
         selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
@@ -109,7 +112,7 @@ class SelectorNode:
 
 
 def _understood(
-    transaction: Transaction, playbook: ReadablePlaybook, settings: RunSettings
+    transaction: Transaction, playbook: ReadablePlaybook, settings: RunSettings, case_id: str
 ) -> Understood:
     """The transaction in the words and the currency of the playbook, and what is in doubt."""
     node = settings["node"]
@@ -121,6 +124,8 @@ def _understood(
         doubts = unreadable(transaction.fields)
     doubts |= unconverted
     understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
+    wanted = contract.has_derived
+    understood = with_derived(understood, playbook, node, case_id, wanted=wanted)
     names = {name for name, value in understood.fields.items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood
@@ -141,7 +146,7 @@ def _new_case(state: AceState, given: Transaction, understood: Understood) -> Ca
         raise InvalidTransaction(f"a decision_id is plain text of 1 to {_MAX_ID} characters")
     if truth is not None and not str(truth).strip():
         truth = None
-    return {
+    case: CaseData = {
         "id": decision_id or uuid.uuid4().hex,
         "text": understood.transaction.text,
         "given_fields": understood.transaction.fields,
@@ -149,6 +154,9 @@ def _new_case(state: AceState, given: Transaction, understood: Understood) -> Ca
         "digest": given.digest(),
         "ground_truth": None if truth is None else parse_verdict(truth),
     }
+    if understood.sighting_columns:
+        case["sighting_columns"] = dict(understood.sighting_columns)
+    return case
 
 
 def _not_redacted(settings: RunSettings, case: CaseData) -> list[str]:

@@ -9,7 +9,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 import numpy as np
@@ -22,6 +22,7 @@ from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import is_nothing, written_number
 from acegraph.state.values.times import MIDNIGHT, read_date
+from acegraph.state.values.transaction import is_derived
 
 Kind = Literal["number", "flag", "word", "mixed"]
 _MIN_CASES: Final = 20
@@ -97,6 +98,8 @@ class Understood:
     fields: Fields
     """The fields that were read from it, those derived from dates included."""
     doubts: tuple[Doubt, ...] = ()
+    sighting_columns: Mapping[str, str] = field(default_factory=dict)
+    """The fields from which later payments see it, by what they hold; else empty."""
 
 
 @dataclass(frozen=True)
@@ -123,6 +126,11 @@ class FieldContract:
         contract = replace(cls._made_from(table, size), form=form)
         table.shared["field_contract"] = contract
         return contract
+
+    @cached_property
+    def has_derived(self) -> bool:
+        """Whether a field is derived from earlier payments."""
+        return any(map(is_derived, self.fields))
 
     @classmethod
     def _made_from(cls, table: CaseTable, size: int) -> "FieldContract":

@@ -173,5 +173,10 @@ def _keep_vectors(connection: sa.Connection, old: dict[str, list[dict[str, Any]]
         connection.execute(tables.embeddings.insert(), rows)
 
 
-_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2,)
+def _to_3(connection: sa.Connection) -> None:
+    """Add the table of sightings; the step before may have made it."""
+    tables.sightings.create(connection, checkfirst=True)
+
+
+_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2, _to_3)
 """The step at index i leads from schema i + 1 to schema i + 2."""

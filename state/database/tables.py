@@ -10,7 +10,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 MODEL_KEY: Final = "embedding_model"
 """The key in `meta` of the embedding model that made the vectors of the bullets."""
 metadata = sa.MetaData()
@@ -36,8 +36,15 @@ def _count(name: str, *, primary_key: bool = False) -> sa.Column[int]:
     return sa.Column(name, sa.Integer, primary_key=primary_key, nullable=False, autoincrement=False)
 
 
-def _bigint(name: str, *, index: bool = False) -> sa.Column[int]:
-    return sa.Column(name, sa.BigInteger, nullable=False, index=index)
+def _bigint(name: str, *, primary_key: bool = False, index: bool = False) -> sa.Column[int]:
+    return sa.Column(
+        name,
+        sa.BigInteger,
+        primary_key=primary_key,
+        nullable=False,
+        index=index,
+        autoincrement=False,
+    )
 
 
 def _flag(name: str) -> sa.Column[int]:
@@ -164,7 +171,24 @@ adjustments = _ledger(
     # The newest position that it sums up, as `at` is the newest time: no older state is known.
     _bigint("covers"),
 )
+# What later payments see of a payment, a row for each entity that it names; ids are keyed hashes.
+# Rows that are older than any window are summed up when they are pruned (ledger/sightings.py).
+sightings = _ledger(
+    "sightings",
+    *(_text(name, primary_key=True) for name in ("node", "kind", "entity")),
+    _bigint("at", primary_key=True),
+    _text("case", primary_key=True),
+    *map(_count, ("payments", "known_amounts")),
+    _bigint("amount"),
+    _text("merchant", nullable=True),
+    sa.Column("latitude", sa.Double),
+    sa.Column("longitude", sa.Double),
+    small=True,
+)
 # The ids of pruned decisions: they are neither decided nor counted a second time.
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
-LEDGER = (history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned)
+LEDGER = (
+    *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
+    sightings,
+)
 """The tables that only grow."""

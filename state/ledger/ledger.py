@@ -24,6 +24,7 @@ from acegraph.state.ledger.label_history import (
     says_something_new,
 )
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
+from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import (
     CounterDeltas,
@@ -69,6 +70,7 @@ def remember_cases(writer: LedgerWriter, past: Iterable[Case], node: str, label:
         writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
         labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
         writer.add(tables.outcomes, labels)
+        store_sightings(writer, node, fresh)
         added += len(fresh)
     return added
 
@@ -106,6 +108,7 @@ def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label |
     _store_decision(writer, record, at)
     if label is not None:
         writer.add(tables.outcomes, [outcome_row(record.id, 1, label, at)])
+    store_sightings(writer, record.node, [record])
     return Recorded(
         decision=record.decision,
         node=record.node,

@@ -19,8 +19,15 @@ from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
+from acegraph.state.ledger.redaction.spellings import (
+    LONG,
+    Spelling,
+    is_named,
+    parts_of_name,
+    replaced,
+)
 from acegraph.state.ledger.row_mapping import read_condition
-from acegraph.state.ledger.spellings import LONG, Spelling, is_named, parts_of_name, replaced
+from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.condition import Condition, parse_condition
@@ -102,6 +109,7 @@ def erase(
         rows = {row["id"]: row for row in (_by_id(writer, ids) if ids else [])}
         if entity is not None and about is not None:
             rows |= {row["id"]: row for row in _of_entity(writer, entity[0], about)}
+        named = (entity[0], about.forms) if entity and about else ()
         common = _common_words(writer, rows)
         texts = _not_said_elsewhere(writer, rows, _identifying_texts(rows.values()))
         texts = {text for text in texts if not common.issuperset(_words(text))}
@@ -111,8 +119,9 @@ def erase(
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
             writer.replace(tables.cases, dict(row), blank)
         _blank_decisions(writer, list(rows))
+        unseen = remove_sightings(writer, rows, *named)
         scrubbed = _scrub(writer, texts, about)
-        if entity is not None and not rows and not scrubbed:
+        if entity is not None and not rows and not scrubbed and not unseen:
             raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
         forget_vectors(writer)
         playbook.adjust(writer, {0: (0, 0, 0)}, f"erased by {by}")  # so that other processes notice

@@ -1,19 +1,22 @@
 """Retention: old decisions leave the ledger, and what they counted stays.
 
 Their counts become one adjustment per bullet, so that the counters still follow from the ledger.
-Their ids are kept, so that no decision is ever counted a second time.
+Their ids are kept, so that no decision is ever counted a second time. Sightings that no payment
+from then on looks back on become sums.
 """
 
 import logging
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks
 from acegraph.state.ledger.counters import count
+from acegraph.state.ledger.sightings import sum_up
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
+from acegraph.state.values.decision import WINDOWS
 from acegraph.state.values.times import as_utc, now
 
 logger = logging.getLogger(__name__)
@@ -25,6 +28,7 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
     decisions, outcomes, selections = tables.decisions, tables.outcomes, tables.selections
     is_old = sa.select(decisions.c.case).where(decisions.c.decided_at < before)
     with playbook.writing() as writer:
+        sum_up(writer, _microseconds(before) - max(WINDOWS.values()))
         old = list(writer.connection.scalars(is_old.order_by(decisions.c.position)))
         if not old:
             return 0
@@ -47,6 +51,12 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         playbook.invalidate_cases()
     logger.info("pruned %d decisions made before %s", len(old), before)
     return len(old)
+
+
+def _microseconds(time: str) -> int:
+    return (datetime.fromisoformat(time) - datetime.fromtimestamp(0, UTC)) // timedelta(
+        microseconds=1
+    )
 
 
 def _is_overtaken() -> sa.ColumnElement[bool]:

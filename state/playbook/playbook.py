@@ -17,8 +17,9 @@ from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, 
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.ledger.lookups import stored_decision
-from acegraph.state.ledger.redaction import redacted
+from acegraph.state.ledger.redaction.redact import redacted
 from acegraph.state.ledger.row_mapping import to_row
+from acegraph.state.ledger.sightings import read_past, set_sighting_columns, sighting_columns
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
@@ -27,7 +28,14 @@ from acegraph.state.run.file_form import FILE_FORM, FileForm
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
-from acegraph.state.values.decision import DecisionRecord, Label, Recorded, add_deltas
+from acegraph.state.values.decision import (
+    DecisionRecord,
+    Label,
+    Past,
+    Recorded,
+    Sighting,
+    add_deltas,
+)
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
@@ -368,6 +376,25 @@ class BulletPlaybook(PlaybookCache):
         with self.writing() as writer:
             keep_form(writer, node, form)
             self._cases.pop(node, None)
+
+    @retried
+    def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:
+        """Say from which fields of a payment its sighting is read from now on."""
+        with self.writing() as writer:
+            set_sighting_columns(writer, node, columns)
+
+    def sighting_columns(self, node: str) -> dict[str, str] | None:
+        """The fields from which sightings are read, by what they hold; None if none were set."""
+        return sighting_columns(self.database, node)
+
+    def tests_derived(self, node: str) -> bool:
+        """Whether a rule in memory tests a derived field; nothing is read for the answer."""
+        with self._lock:
+            return self._bullets.of_node(node).rules.tests_derived
+
+    def past(self, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
+        """By kind of entity what is known of the payments before one, without itself."""
+        return read_past(self.database, node, sighting, case_id)
 
     def decision(self, decision_id: str) -> dict[str, Any]:
         """A stored decision with its transaction, the bullets shown, its label and its lesson."""

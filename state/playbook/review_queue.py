@@ -15,6 +15,7 @@ from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.label_history import labels_given
 from acegraph.state.ledger.ledger import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
+from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.cases import Case
@@ -114,6 +115,7 @@ def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool
         digest = find_digest(writer, case.id)
         if digest is None:
             writer.add(cases, [case_row(case, node, now(), evidence=evidence)])
+            store_sightings(writer, node, [case])
         elif digest != case.digest:
             raise DecisionConflict(
                 f"decision id {case.id!r} was used for another transaction; nothing was changed"

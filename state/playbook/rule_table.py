@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.playbook.growing_arrays import grown
 from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Condition
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.transaction import Scalar, is_derived
 
 HOLDS: Final = 1
 FAILS: Final = 0
@@ -41,6 +41,8 @@ class RuleTable:
         self._negated = np.zeros(shape, bool)
         self.is_rule = np.zeros(0, bool)
         self.has_any = False
+        self.tests_derived = False
+        """Whether a condition tests a field that is derived from earlier payments."""
 
     def put(self, row: int, condition: Condition | None) -> None:
         """Write the condition of one row."""
@@ -48,6 +50,7 @@ class RuleTable:
         self.is_rule[row] = condition is not None
         self.has_any |= condition is not None
         for i, comparison in enumerate(condition.comparisons if condition else ()):
+            self.tests_derived |= is_derived(comparison.field)
             slot, low, high = self._interval(comparison)
             self._slot[i, row], self._low[i, row], self._high[i, row] = slot, low, high
             self._negated[i, row] = comparison.op == "is not"

@@ -32,6 +32,8 @@ class CaseData(TypedDict):
     """The fields that the nodes use; nodes/text/reader.py reads them."""
     digest: str
     ground_truth: Verdict | None
+    sighting_columns: NotRequired[dict[str, str]]
+    """The fields from which later payments see this one, by what they hold, where any do."""
 
 
 class ChallengerDecision(TypedDict):

@@ -12,6 +12,7 @@ from typing import Final, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.state.values.decision import Sighting
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -39,6 +40,8 @@ class Case:
     """When the label became known; empty unless the case comes from the ledger."""
     weight: float = field(default=1.0, compare=False)
     """How many cases it stands for (ledger/evidence.py)."""
+    sighting: Sighting | None = field(default=None, compare=False)
+    """What later payments see of it, where fields are derived from earlier payments."""
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,13 @@ PURGED: Final = "purged: "
 PURGE_OF: Final = "purge of "
 """The source of a withdrawal begins with this if a purge withdrew the label."""
 
+KINDS: Final = ("customer", "card", "device", "merchant")
+"""The kinds of entities whose earlier payments count."""
+HOUR: Final = 3_600_000_000
+"""In microseconds."""
+WINDOWS: Final = {"hour": HOUR, "day": 24 * HOUR, "week": 7 * 24 * HOUR}
+"""How far back earlier payments are counted."""
+
 
 class Clock(NamedTuple):
     """How far the ledger has come: its newest row, and the playbook's version."""
@@ -39,6 +46,40 @@ class Shown:
 
 
 @dataclass(frozen=True)
+class Sighting:
+    """A payment as later payments see it: who, when, how much and where."""
+
+    at: int
+    """Microseconds since 1970."""
+    who: Mapping[str, str]
+    """The folded ids by kind: customer, card, device, merchant."""
+    amount: int | None
+    """In ten-thousandths: whole numbers have the same sum in any order."""
+    place: tuple[float, float] | None
+    """Latitude and longitude."""
+    columns: Mapping[str, str]
+    """The names of the fields that it was read from, by what they hold."""
+
+
+@dataclass(frozen=True)
+class Past:
+    """What is known of the earlier payments of one customer, card, device or merchant."""
+
+    payments: tuple[int, ...] = (0, 0, 0)
+    """How many there were in the last hour, day and week."""
+    amounts: tuple[int, ...] = (0, 0, 0)
+    """The sums of their amounts."""
+    all_amounts: int = 0
+    """The sum of all amounts, also of older payments."""
+    known_amounts: int = 0
+    """How many payments have an amount."""
+    last_at: int | None = None
+    last_place: tuple[float, float] | None = None
+    knows_merchant: bool = False
+    """Whether there was a payment at the same merchant."""
+
+
+@dataclass(frozen=True)
 class DecisionRecord:
     """One decision with everything that is needed to judge and replay it."""
 
@@ -58,6 +99,8 @@ class DecisionRecord:
     counted: bool = True
     """False for a frozen or vanilla run: the decision is stored, but changes no counter and is no
     evidence."""
+    sighting: Sighting | None = None
+    """What later payments see of it, where fields are derived from earlier payments."""
 
 
 @dataclass(frozen=True)

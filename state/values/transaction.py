@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import date, datetime
 from decimal import Decimal
+from functools import lru_cache
 
 import numpy as np
 
@@ -35,6 +36,11 @@ _HALF_WIDTH_MARKS = "\uff9e\uff9f"
 _MOST_MARKS = 30
 """No writing has more marks on one letter (Unicode Standard Annex 15, stream-safe text)."""
 _SELECTOR = re.compile("[\u180b-\u180f\ufe00-\ufe0f\U000e0100-\U000e01ef]")
+_DERIVED = re.compile(
+    r"(?:customer|card|device)\.(?:amount_to_usual|merchant_is_new|kmh?_since_last)|"
+    r"(?:customer|card|device|merchant)\."
+    r"(?:(?:payments|amount)_last_(?:hour|day|week)|hours_since_last)"
+)
 
 
 @dataclass(frozen=True)
@@ -65,9 +71,23 @@ class Transaction:
         raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {kind}")
 
     def digest(self) -> str:
-        """A hash of the transaction that does not depend on the order of its fields."""
-        body = json.dumps([self.text if not self.fields else "", self.fields], sort_keys=True)
+        """A hash of the transaction that does not depend on the order of its fields.
+
+        Derived fields are left out: the same payment has others where more of its past is known.
+        """
+        fields = {name: value for name, value in self.fields.items() if not is_derived(name)}
+        body = json.dumps([self.text if not self.fields else "", fields], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
+
+
+@lru_cache(maxsize=4096)
+def is_derived(name: str) -> bool:
+    """Whether a field is derived from earlier payments (nodes/evidence/sightings).
+
+    >>> is_derived("customer.payments_last_hour"), is_derived("customer.country")
+    (True, False)
+    """
+    return _DERIVED.fullmatch(name) is not None
 
 
 def clean_text(text: str) -> str:

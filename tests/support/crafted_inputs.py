@@ -72,7 +72,7 @@ from acegraph.state import (
     parse_condition,
     parse_verdict,
 )
-from acegraph.state.ledger.redaction import Redaction
+from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 from acegraph.state.values.memos import facts_text
 

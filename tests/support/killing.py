@@ -33,12 +33,15 @@ class Killed:
     decided: int
     counters: tuple[int, int, int]
     expected: tuple[int, int, int]
+    seen: int
+    """How many payments later payments look back on."""
     findings: list[str]
 
     @property
     def is_exact(self) -> bool:
         """Nothing lost, nothing counted twice."""
-        return not self.missing and self.counters == self.expected and not self.findings
+        is_counted = self.counters == self.expected and self.seen == self.decided
+        return not self.missing and is_counted and not self.findings
 
 
 class _Worker:
@@ -107,6 +110,7 @@ def _account(url: str, workers: list[_Worker], kills: int, stops: int) -> Killed
         with playbook.database.reading() as connection:
             rows = connection.exec_driver_sql('SELECT "case" FROM decisions').scalars()
             decided = {tuple(map(int, name.split("-"))) for name in rows}
+            seen = connection.exec_driver_sql("SELECT count(*) FROM sightings").scalar_one()
         said = {(w.number, n) for w in workers for n in w.acknowledged}
         moves = [counted(*key) for key in decided]
         helpful, harmful, selected = (sum(column) for column in zip(*moves, strict=True))
@@ -119,6 +123,7 @@ def _account(url: str, workers: list[_Worker], kills: int, stops: int) -> Killed
             decided=len(decided),
             counters=(bullet.helpful_count, bullet.harmful_count, bullet.times_selected),
             expected=(helpful, harmful, selected),
+            seen=int(seen),
             findings=verify(playbook),
         )
 

@@ -20,7 +20,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.trade_words import is_plain
 from acegraph.state import CaseTable, Scalar
-from acegraph.state.ledger.redaction import REDACTED
+from acegraph.state.ledger.redaction.redact import REDACTED
 from acegraph.state.values.cases import Column
 
 _PARTIES: Final = frozenset(
@@ -33,14 +33,14 @@ _ROLES: Final = frozenset(
     "seller vendor buyer".split()
 )
 _BARE: Final = _ROLES | {"username", "iban", "pan", "email"}
-_ID_WORDS: Final = frozenset(
+ID_WORDS: Final = frozenset(
     "id num number nr no name hash token key uuid guid ref email iban".split()
 )
 _ADDRESSES: Final = frozenset("ip imei mac email mail phone mobile fingerprint wallet uid".split())
 """What belongs to one individual, whatever else the name of its field says."""
 _BELONGINGS: Final = _PARTIES | frozenset("device browser session terminal cust acct usr".split())
 """What has a number or a name that stands for an individual: `device_id`, but not `device`."""
-_NOBODY: Final = frozenset("unknown guest anonymous anon none null na n/a other - 0".split())
+NOBODY: Final = frozenset("unknown guest anonymous anon none null na n/a other - 0".split())
 """Values that many individuals share."""
 _FEW: Final = 4
 _MANY: Final = 50
@@ -78,7 +78,7 @@ def _shares_of(column: Column) -> NDArray[np.float64]:
     words = [_folded(str(value)) for value in column.values]
     numbered = {word: number for number, word in enumerate(dict.fromkeys(words))}
     folded = np.array([*(numbered[word] for word in words), len(words)])
-    is_somebody = np.array([*(word not in _NOBODY for word in words), False])
+    is_somebody = np.array([*(word not in NOBODY for word in words), False])
     known = is_somebody[column.codes] | (column.numbers > 0)  # the last, code -1, is no word
     if not known.any():
         return np.ones(len(known))
@@ -102,7 +102,7 @@ def names_somebody(name: str, table: CaseTable) -> bool:
         return True
     words = words_of_name(name) or ("",)
     is_named = bool(_ADDRESSES & set(words)) or words[0] == "name" or words[-1] in _PARTIES
-    is_named = is_named or (words[-1] in _ID_WORDS and bool(_BELONGINGS & set(words)))
+    is_named = is_named or (words[-1] in ID_WORDS and bool(_BELONGINGS & set(words)))
     return is_named and not describes(name) and is_identifier(name, table)
 
 
@@ -125,7 +125,7 @@ def is_party(name: str) -> bool:
     words = words_of_name(name)
     if describes(name) or not _PARTIES & set(words):
         return False
-    return words[-1] in _ID_WORDS or words[-1] in _BARE
+    return words[-1] in ID_WORDS or words[-1] in _BARE
 
 
 def is_of_kinds(column: Column) -> bool:

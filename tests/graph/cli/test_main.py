@@ -335,7 +335,16 @@ def test_options_in_groups_are_options_of_the_command() -> None:
     command: Any = typer.main.get_command(app)
     words = {word for option in command.commands["compare"].params for word in option.opts}
     files = {"file", "--train-file", "--test-file", "--label", "--text", "--positive"}
-    files |= {"--drop", "--keep", "--id", "--time", "--amount", "--day-first", "--rates"}
+    files |= {
+        "--drop",
+        "--keep",
+        "--id",
+        "--time",
+        "--amount",
+        "--day-first",
+        "--rates",
+        "--derive",
+    }
     splits = {"--train", "--test", "--seeds", "--split"}
     versions = {"--challenger", "--playbook", "--costs"}
     changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit", "--drift"}

@@ -10,6 +10,7 @@ from acegraph.graph.cli.console import Columns
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
+from acegraph.state import BulletPlaybook
 
 
 @pytest.fixture(autouse=True)
@@ -114,3 +115,23 @@ def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
     experiment = Experiment()
     experiment.add_seed({"vanilla": Run()}, {}, experiment.add_test(items))
     assert experiment.modes["vanilla"][0].amounts == [0.5, 1.5, 2.5, 3.5]
+
+
+def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() -> None:
+    line = "2026-03-{day:02} 10:{i:02},C-{day},{i}.5,{label}"
+    write(59, "paid_at,card_number,amount,is_fraud", line)
+    columns = ("--label", "is_fraud", "--derive")
+    read = json.loads(run("read", "f.csv", *columns, "--json").stdout)["read"]
+    origins = {reading["field"]: reading["origin"] for reading in read}
+    assert origins["card.payments_last_day"] == "derived from card_number and paid_at"
+    run("train", "f.csv", *columns)
+    paid = {"paid_at": "2026-03-05 10:40", "card_number": "C-5", "amount": 7}
+    run("decide", json.dumps(paid), "--id", "d1", "--truth", "APPROVE")
+    with BulletPlaybook("sqlite:///ace.db") as book:
+        assert book.decision("d1")["fields"]["card.payments_last_hour"] == 2
+    schema = {field["name"]: field for field in json.loads(run("schema", "--json").stdout)}
+    assert schema["card.payments_last_hour"]["derived_from"] == origins["card.payments_last_hour"]
+    assert schema["card_number"]["derived_from"] == ""
+    words = ("--no-baselines", "--json", "--train", "16", "--test", "16", "--split", "random")
+    compared = json.loads(run("compare", "f.csv", *columns, "--time", "paid_at", *words).stdout)
+    assert compared["test_cases"] == 16

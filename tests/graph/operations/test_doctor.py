@@ -4,12 +4,13 @@ from pathlib import Path
 
 from acegraph.graph.operations.doctor import database_findings
 from acegraph.state import BulletPlaybook
+from acegraph.state.database.tables import SCHEMA_VERSION
 
 
 def test_the_database_is_described(lasting_url: str) -> None:
     BulletPlaybook(lasting_url).close()
     found = {finding.name: finding for finding in database_findings(lasting_url)}
-    assert "schema 2" in found["database"].text
+    assert f"schema {SCHEMA_VERSION}" in found["database"].text
     assert found["durability"].text == "normal"
     assert "size" in found
     assert {finding.level for finding in found.values()} == {"ok"}

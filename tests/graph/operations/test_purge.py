@@ -7,7 +7,9 @@ import pytest
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.operations.purge import purge
+from acegraph.graph.operations.relearn import relearn
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, PlaybookError, verify
+from acegraph.state.maintenance.label_withdrawal import purge_filter
 
 COLLUDERS = ("A0", "A1")
 
@@ -118,3 +120,30 @@ def test_a_purge_takes_the_bullets_of_an_author_and_no_label() -> None:
     with pytest.raises(InvalidInput, match="not both at once"):
         purge(playbook, "feed", author="good-model")
     assert verify(playbook) == []
+
+
+def test_what_was_derived_then_is_seen_again_when_it_is_learned_anew() -> None:
+    columns = {"customer": "customer_id", "time": "paid_at"}
+    stream = []
+    for decision_id, fields, label in payments(with_lies=True, n=30):
+        i = int(decision_id[1:])
+        fields |= {
+            "customer_id": f"C{i % 4}",
+            "paid_at": f"2026-01-01 10:{i:02}" if i % 7 else None,
+        }
+        stream.append((decision_id, fields, label))
+    with BulletPlaybook() as book:
+        book.set_sighting_columns("fraud_detection", columns)
+        book.add_bullet("DECLINE when customer.payments_last_hour >= 3", "fraud_detection")
+        told(stream[:-3], book)
+        feedback(book, "t0", "APPROVE", source="bad feed")
+        told(stream[-3:], book)
+        assert book.decision("t25")["fields"]["customer.payments_last_hour"] == 5
+        copy = relearn(book, purge_filter("bad feed", (), None, None))
+        assert copy is not None
+        for decision_id, *_ in stream:
+            seen = copy.playbook.decision(decision_id)["fields"]
+            assert seen == book.decision(decision_id)["fields"]
+        purged = purge(book, "bad feed")
+        assert (purged.labels, purged.note) == (1, "")
+        assert verify(book) == []

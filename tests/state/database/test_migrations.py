@@ -3,6 +3,7 @@
 import sqlite3
 import threading
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -16,6 +17,7 @@ from acegraph.graph import replay
 from acegraph.state import BulletPlaybook, Label, PlaybookError, as_of, verify
 from acegraph.state.database.encoding import text_hash
 from acegraph.state.database.tables import SCHEMA_VERSION
+from acegraph.state.values.decision import Sighting
 
 OLD = DATA / "ledger_v1.sql"
 
@@ -41,6 +43,21 @@ def test_a_database_of_schema_1_is_brought_up_to_date(tmp_path: Path) -> None:
         with pytest.raises(PlaybookError, match="before the ledger kept"):
             replay(book, "d1")
     assert _schema(old) == _schema(new)
+
+
+def test_a_database_of_schema_2_gets_the_table_of_sightings(lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book:
+        book.record(record("d1", amount=1), Label("DECLINE"))
+        with book.database.writing() as writer:
+            writer.connection.execute(sa.text("DROP TABLE sightings"))
+            writer.connection.execute(
+                sa.text("UPDATE ace_meta SET value = '2' WHERE key = 'schema'")
+            )
+    with BulletPlaybook(lasting_url) as book:
+        seen = Sighting(0, {"customer": "c1"}, None, None, {"customer": "customer_id"})
+        book.record(replace(record("d2", amount=2), sighting=seen))
+        assert book.past(NODE, seen, "new")["customer"].payments == (1, 1, 1)
+        assert verify(book) == []
 
 
 def _schema(file: Path) -> dict[str, list[tuple[object, ...]]]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
-from acegraph.state.ledger.spellings import (
+from acegraph.state.ledger.redaction.spellings import (
     Spelling,
     folded,
     is_named,
@@ -25,7 +25,7 @@ from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
 from acegraph.state.values.memos import is_memo, without_memos
 from acegraph.state.values.notation import written
-from acegraph.state.values.transaction import Fields, Scalar, Transaction
+from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"
@@ -145,7 +145,8 @@ def redacted(record: DecisionRecord) -> DecisionRecord:
 
 def _digest(text: str) -> str:
     """A digest of what is stored: a digest of the whole would let hidden values be guessed."""
-    return hashlib.sha256("; ".join(sorted(text.split("; "))).encode()).hexdigest()
+    parts = [part for part in text.split("; ") if not is_derived(part.partition(": ")[0])]
+    return hashlib.sha256("; ".join(sorted(parts)).encode()).hexdigest()
 
 
 def _stand_in(value: str) -> str:

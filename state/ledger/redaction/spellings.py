@@ -14,6 +14,8 @@ from itertools import pairwise
 from typing import Final
 from urllib.parse import unquote
 
+from acegraph.state.values.transaction import is_derived
+
 LOOKALIKES: Final = str.maketrans(
     "авсеһнікӏјкмпорԛѕтуѵԝхуԁɡҽɩ" + "αβεηικνορτυχωγϲϳ" + "օսհոցզ" + "ıłøđħŧɑʀꜱ" + "ǀ∣",
     "abcehhikljkmnopqstyvwxydgei" + "abenikvoptuxwycj" + "ounngq" + "ilodhtars" + "ll",
@@ -80,7 +82,8 @@ class Spelling:
         self.value, self._as_name = value, as_name
         own = Folded(value)
         self.size = len(own.plain)
-        self._forms = _forms(value)
+        self.forms = _forms(value)
+        """Its letters and digits in all readings."""
         self._gaps = (
             {i for i in range(1, self.size) if own.places[i] - own.places[i - 1] > 1}
             if len(value) > self.size
@@ -89,11 +92,11 @@ class Spelling:
 
     def equals(self, value: str) -> bool:
         """Whether a value is this one, differently spelt."""
-        return folded(value) in self._forms
+        return folded(value) in self.forms
 
     def spans(self, text: Folded) -> Iterator[tuple[int, int]]:
         """Where the value stands in a text."""
-        for form in self._forms:
+        for form in self.forms:
             start = text.plain.find(form)
             period = _period(form) if start >= 0 else 0
             once_more = form[-period:]
@@ -222,6 +225,8 @@ def names_of(path: str) -> frozenset[str]:
     >>> sorted(names_of("payer.customerId"))
     ['customerid', 'payer', 'payercustomerid']
     """
+    if is_derived(path):  # what it says of a customer is not their id
+        return frozenset({folded(path)})
     steps = [folded(step) for step in path.split(".")]
     ends = range(1, len(steps) + 1)
     return frozenset("".join(steps[i:j]) for j in ends for i in range(j)) - {""}

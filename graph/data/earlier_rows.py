@@ -1,0 +1,61 @@
+"""Derived fields for the rows of files: each row sees the rows before it in time, and no label."""
+
+from collections.abc import Mapping, Sequence
+
+from acegraph.nodes.evidence.columns.entities import names_somebody
+from acegraph.nodes.evidence.sightings.columns import find_columns, says_who, sighting_of
+from acegraph.nodes.evidence.sightings.derivation import derive_all
+from acegraph.state import APPROVE, Case, CaseTable, Scalar, Transaction
+from acegraph.state.errors import InvalidDataset
+from acegraph.state.values.decision import KINDS, Sighting
+
+_ROWS_TRIED = 2_000
+"""So many rows tell whether a column names single customers, or kinds of them."""
+
+
+class EarlierRows:
+    """The payments of the files that were read so far: a file sees those of the files before."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, str] = {}
+        """The columns that sightings are read from, by what they hold; those of the first file."""
+        self._seen: list[Sighting | None] = []
+
+    def derive(
+        self,
+        rows: Sequence[dict[str, Scalar]],
+        hidden: set[str],
+        time: str | None,
+        amount: str | None,
+    ) -> None:
+        """Add the derived fields to the rows; a field that a row has already stays as it is."""
+        payments = [_flat(row, hidden) for row in rows]
+        self.columns = self.columns or _columns_of(payments, time, amount)
+        sightings = [sighting_of(payment, self.columns) for payment in payments]
+        derived = derive_all([*self._seen, *sightings])[len(self._seen) :]
+        self._seen += sightings
+        for row, fields in zip(rows, derived, strict=True):
+            row |= {name: value for name, value in fields.items() if name not in row}
+
+
+def _flat(row: Mapping[str, Scalar], hidden: set[str]) -> Mapping[str, Scalar]:
+    """The fields of a row; JSON may have some inside of others."""
+    fields = {name: value for name, value in row.items() if name not in hidden}
+    is_nested = any(isinstance(value, dict) for value in fields.values())
+    return Transaction.of(fields).fields if is_nested else fields
+
+
+def _columns_of(
+    payments: Sequence[Mapping[str, Scalar]], time: str | None, amount: str | None
+) -> dict[str, str]:
+    """The columns of a file; those of ids must name single customers, cards or merchants."""
+    some = payments[:_ROWS_TRIED]
+    table = CaseTable(Case("", row, APPROVE) for row in some)
+    names = tuple(dict.fromkeys(name for row in some for name in row))
+    usable = tuple(n for n in names if not says_who(n) or names_somebody(n, table))
+    columns = find_columns(usable, time, amount)
+    if time and not columns.keys().isdisjoint(KINDS):
+        return columns
+    ids = f"an id of a {', '.join(KINDS[:-1])} or {KINDS[-1]}"
+    wanted = ids if time else "a time for each row (see --time)"
+    raise InvalidDataset(f"derived fields want {wanted}; the file has {', '.join(names)}")

@@ -1,0 +1,1 @@
+"""Sightings, which are payments as later payments see them, and the fields derived from them."""

@@ -1,0 +1,1 @@
+"""Values that must not be stored: hide them in a transaction, in any spelling."""

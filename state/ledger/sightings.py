@@ -1,0 +1,187 @@
+"""The payments that later payments look back on: who, when, how much and where.
+
+Ids are stored as keyed hashes, so that redacted ids count and nobody is named. Sightings are
+written with their case, in the same database transaction and once. What is older than any window is
+summed up when it is pruned: per entity and merchant how many payments, their amounts, and the last.
+"""
+
+import hmac
+import json
+import secrets
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final
+
+import sqlalchemy as sa
+
+from acegraph.state.database.base import Database
+from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.tables import meta, sightings
+from acegraph.state.database.writer import LedgerWriter, Statement
+from acegraph.state.ledger.redaction.spellings import is_named
+from acegraph.state.values.cases import Case
+from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
+
+_KEY: Final = "sighting_key"
+"""The key in `meta` of the secret that ids are hashed with."""
+_COLUMNS: Final = "sighting_columns:"
+"""The key in `meta`, with a node, of the fields that its sightings are read from."""
+_SUMMED: Final = "summed:"
+"""The `case` of a row that sums up pruned sightings begins with this; a merchant follows."""
+_ADDED: Final = ("payments", "known_amounts", "amount")
+_BEGINNING: Final = -(2**62)
+
+_ZERO, _ONE = sa.literal_column("0", sa.Integer), sa.literal_column("1", sa.Integer)
+_s = sightings.c
+_is_before: Final = (
+    _s.node == sa.bindparam("node"),
+    _s.kind == sa.bindparam("kind"),
+    _s.entity == sa.bindparam("entity"),
+    _s.at <= sa.bindparam("at"),
+    _s.case != sa.bindparam("case"),
+)
+
+
+def _sum(column: sa.Column[int], since: str = "") -> sa.ColumnElement[int]:
+    counted = sa.case((_s.at > sa.bindparam(since), column), else_=_ZERO) if since else column
+    return sa.func.coalesce(sa.func.sum(counted), _ZERO)
+
+
+_TOTALS: Final = Statement(
+    sa.select(
+        *(_sum(column, since) for column in (_s.payments, _s.amount) for since in WINDOWS),
+        _sum(_s.amount),
+        _sum(_s.known_amounts),
+        sa.func.max(sa.case((_s.merchant == sa.bindparam("m"), _ONE), else_=_ZERO)),
+    ).where(*_is_before, _s.at > sa.bindparam("since"))
+)
+_LAST: Final = Statement(
+    sa.select(_s.at, _s.latitude, _s.longitude)
+    .where(*_is_before)
+    .order_by(_s.at.desc(), _s.position.desc())
+    .suffix_with("LIMIT 1")  # SQLAlchemy would make it a parameter
+)
+_SETTINGS: Final = Statement(
+    sa.select(meta.c.value, meta.c.key).where(
+        (meta.c.key == sa.literal_column(f"'{_KEY}'")) | (meta.c.key == sa.bindparam("columns"))
+    )
+)
+
+
+def sighting_columns(database: Database, node: str) -> dict[str, str] | None:
+    """The fields that the sightings of a node are read from, by what they hold; None if unknown."""
+    return _settings(database.fetch(_SETTINGS, _COLUMNS + node))[1]
+
+
+def _settings(rows: Iterable[tuple[str, str]]) -> tuple[str, dict[str, str] | None]:
+    """The secret, and the columns of a node."""
+    by_key = {name: value for value, name in rows}
+    key = by_key.pop(_KEY, "")
+    return key, next(map(json.loads, by_key.values()), None)
+
+
+def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | DecisionRecord]) -> None:
+    """Store what later payments see of new cases."""
+    pairs = [(case.id, case.sighting) for case in seen if case.sighting is not None]
+    if not pairs:
+        return
+    statement = _SETTINGS.text(writer.connection.dialect)
+    rows = writer.connection.exec_driver_sql(statement, (_COLUMNS + node,))
+    key, _ = _settings(rows.all())
+    if not key:
+        key = secrets.token_hex(32)
+        writer.connection.execute(meta.insert().values(key=_KEY, value=key))
+    writer.add(sightings, [row for pair in pairs for row in _rows(key, node, *pair)])
+
+
+def set_sighting_columns(writer: LedgerWriter, node: str, columns: Mapping[str, str]) -> None:
+    """Store from which fields the sightings of a node are read from now on."""
+    name, value = _COLUMNS + node, to_text(dict(columns))
+    writer.connection.execute(meta.delete().where(meta.c.key == name))
+    writer.connection.execute(meta.insert().values(key=name, value=value))
+
+
+def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[dict[str, Any]]:
+    merchant = _hashes(key, sighting).get("merchant")
+    for kind, entity in _hashes(key, sighting).items():
+        yield {
+            "node": node,
+            "kind": kind,
+            "entity": entity,
+            "at": sighting.at,
+            "case": case_id,
+            "payments": 1,
+            "known_amounts": int(sighting.amount is not None),
+            "amount": sighting.amount or 0,
+            "merchant": merchant if kind != "merchant" else None,
+            "latitude": sighting.place[0] if sighting.place else None,
+            "longitude": sighting.place[1] if sighting.place else None,
+        }
+
+
+def _hashes(key: str, sighting: Sighting) -> dict[str, str]:
+    return {kind: _hash(key, kind, text) for kind, text in sighting.who.items()}
+
+
+def _hash(key: str, kind: str, text: str) -> str:
+    return hmac.new(key.encode(), f"{kind}:{text}".encode(), "sha256").hexdigest()[:32]
+
+
+def read_past(database: Database, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
+    """By kind of entity what a payment sees of the payments before it, without itself."""
+    key, _ = _settings(database.fetch(_SETTINGS, _COLUMNS + node))
+    hashes = _hashes(key, sighting) if key else {}
+    starts = [sighting.at - window for window in WINDOWS.values()]
+    pasts = {}
+    for kind, entity in hashes.items():
+        before = (node, kind, entity, sighting.at, case_id)
+        # All payments of a merchant would be many, and nobody asks what it usually takes.
+        since = starts[-1] if kind == "merchant" else _BEGINNING
+        (totals,) = database.fetch(
+            _TOTALS, *starts, *starts, hashes.get("merchant"), *before, since
+        )
+        last: Sequence[Any] = database.fetch(_LAST, *before) or [(None, None, None)]
+        at, north, east = last[0]
+        pasts[kind] = Past(
+            payments=tuple(map(int, totals[:3])),
+            amounts=tuple(map(int, totals[3:6])),
+            all_amounts=int(totals[6]),
+            known_amounts=int(totals[7]),
+            last_at=at,
+            last_place=None if north is None else (north, east),
+            knows_merchant=bool(totals[8]),
+        )
+    return pasts
+
+
+def sum_up(writer: LedgerWriter, before: int) -> None:
+    """Replace the sightings before a time by one for each entity and merchant: the last one, with
+    the payments and amounts of all.
+    """
+    is_old = _s.at < before
+    sums: dict[tuple[str, ...], dict[str, Any]] = {}
+    query = sa.select(sightings).where(is_old).order_by(_s.at, _s.position)
+    for row in writer.connection.execute(query).mappings():
+        key = (row["node"], row["kind"], row["entity"], row["merchant"] or "")
+        # Taken out and put in again: the sums are in the order of their last payments.
+        earlier = sums.pop(key, {})
+        added = {name: row[name] + earlier.get(name, 0) for name in _ADDED}
+        sums[key] = {**row, **added, "case": _SUMMED + key[-1]}
+    writer.remove(sightings, is_old)
+    writer.add(sightings, list(sums.values()))
+
+
+def remove_sightings(
+    writer: LedgerWriter, case_ids: Iterable[str], field: str = "", forms: Sequence[str] = ()
+) -> int:
+    """Remove the sightings of cases, and those of whoever a field names in one of these forms."""
+    removed = sum(writer.remove(sightings, _s.case.in_(part)) for part in chunks(list(case_ids)))
+    if not forms:
+        return removed
+    rows = writer.connection.execute(sa.select(meta.c.key, meta.c.value))
+    settings = {row.key: row.value for row in rows}
+    for node in writer.connection.scalars(sa.select(_s.node).distinct()).all():
+        columns = json.loads(settings.get(_COLUMNS + node, "{}"))
+        kinds = [kind for kind in KINDS if is_named(columns.get(kind, field), field)]
+        hashes = [_hash(settings[_KEY], kind, form) for kind in kinds for form in forms]
+        removed += writer.remove(sightings, (_s.node == node) & _s.entity.in_(hashes))
+    return removed

@@ -1,0 +1,156 @@
+"""Derived fields of files: in the order of time, without labels, the same where rows are known."""
+
+import csv
+import random
+from datetime import datetime, timedelta
+from pathlib import Path
+
+import pytest
+
+from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
+from acegraph.graph.data.earlier_rows import EarlierRows
+from acegraph.graph.data.explain import explain_dataset
+from acegraph.graph.data.files import FileLayout, Item, read_dataset
+from acegraph.graph.data.leakage import find_leaks
+from acegraph.graph.data.splits import Split
+from acegraph.graph.operations.schema import expected_fields, json_schema
+from acegraph.state import AceContext, InvalidDataset
+from acegraph.state.values.transaction import is_derived
+
+NODE = AceContext().node
+LAYOUT = FileLayout(query=None, answer="is_fraud")
+Row = dict[str, object]
+
+
+def card_testing(rows: int, seed: int = 0) -> list[Row]:
+    """Payments of many customers; a stolen card is tried out five times within minutes.
+
+    No row tells alone: a fraud has the fields of any small payment.
+    """
+    rng, now, payments = random.Random(seed), datetime(2026, 1, 1), []
+    while len(payments) < rows:
+        now += timedelta(minutes=rng.randint(1, 60))
+        card, is_fraud = f"card-{rng.randint(1, 60)}", rng.random() < 0.03
+        for attempt in range(6 if is_fraud else 1):
+            payments.append(
+                {
+                    "paid_at": now + timedelta(minutes=attempt),
+                    "card_number": card,
+                    "merchant": f"Shop {rng.randint(1, 40)} Ltd",
+                    "amount": round(rng.lognormvariate(3, 1), 2),
+                    "is_fraud": int(attempt > 0),
+                }
+            )
+    return sorted(payments, key=lambda row: str(row["paid_at"]))[:rows]
+
+
+def written(file: Path, rows: list[Row]) -> Path:
+    with file.open("w", newline="") as out:
+        writer = csv.DictWriter(out, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    return file
+
+
+def derived(items: list[Item]) -> list[Row]:
+    return [{n: v for n, v in dict(i["query"]).items() if is_derived(n)} for i in items]  # type: ignore[arg-type]
+
+
+def test_the_order_of_the_rows_and_their_labels_make_no_difference(tmp_path: Path) -> None:
+    rows = list({row["paid_at"]: row for row in card_testing(300)}.values())  # no ties
+    inverted = [{**row, "is_fraud": 1 - int(str(row["is_fraud"]))} for row in rows[::-1]]
+    one, other = (
+        load_dataset(written(tmp_path / name, some), query=None, answer="is_fraud", derive=True)
+        for name, some in (("a.csv", rows), ("b.csv", inverted))
+    )
+    assert derived(one) == derived(other)[::-1]
+    assert max(int(str(row["card.payments_last_hour"])) for row in derived(one)) >= 4
+
+
+def test_rows_without_a_label_were_payments_too(tmp_path: Path) -> None:
+    rows = card_testing(200)
+    gaps = [{**row, "is_fraud": "" if i % 2 else row["is_fraud"]} for i, row in enumerate(rows)]
+    whole, half = (
+        derived(read_dataset(written(tmp_path / name, some), LAYOUT, earlier=EarlierRows()).items)
+        for name, some in (("a.csv", rows), ("b.csv", gaps))
+    )
+    assert half == whole[::2]
+
+
+def test_a_test_file_sees_the_training_file_and_not_the_other_way(tmp_path: Path) -> None:
+    rows, earlier = card_testing(300), EarlierRows()
+    files = written(tmp_path / "a.csv", rows[:200]), written(tmp_path / "b.csv", rows[200:])
+    parts = [derived(read_dataset(file, LAYOUT, earlier=earlier).items) for file in files]
+    whole = read_dataset(written(tmp_path / "c.csv", rows), LAYOUT, earlier=EarlierRows())
+    assert [*parts[0], *parts[1]] == derived(whole.items)
+
+
+def test_it_says_what_it_lacks(tmp_path: Path) -> None:
+    rows = card_testing(30)
+    no_time = written(tmp_path / "a.csv", [{**row, "paid_at": "x"} for row in rows])
+    with pytest.raises(InvalidDataset, match="a time for each row"):
+        load_dataset(no_time, query=None, answer="is_fraud", derive=True)
+    kinds = [{**row, "merchant": "grocery"} for row in rows]
+    nobody = written(tmp_path / "b.csv", kinds)
+    with pytest.raises(InvalidDataset, match="an id of a customer, card, device or merchant"):
+        load_dataset(nobody, query=None, answer="is_fraud", drop=["card_number"], derive=True)
+
+
+def test_a_column_of_kinds_gives_way_to_one_of_ids(tmp_path: Path) -> None:
+    rows = [{**row, "merchant": "grocery", "shop_id": row["merchant"]} for row in card_testing(99)]
+    dataset = read_dataset(written(tmp_path / "a.csv", rows), LAYOUT, earlier=EarlierRows())
+    assert dataset.sighting_columns["merchant"] == "shop_id"
+
+
+def test_texts_are_said_to_derive_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('[{"query": "pays $5 at 3 AM", "answer": "fraud"}]')
+    dataset = read_dataset(tmp_path / "a.json", earlier=EarlierRows())
+    assert "nothing is derived" in dataset.notes[0]
+
+
+def test_what_is_read_says_where_it_comes_from(tmp_path: Path) -> None:
+    file = written(tmp_path / "a.csv", card_testing(600))
+    dataset = read_dataset(file, LAYOUT, earlier=EarlierRows())
+    assert find_leaks(dataset) == {}  # nothing in it comes from later
+    origins = {r.field: r.origin for r in explain_dataset(dataset, {}).read}
+    assert origins["card.payments_last_hour"] == "derived from card_number and paid_at"
+    assert origins["merchant.amount_last_week"] == "derived from merchant and paid_at"
+
+
+def test_a_copy_of_a_row_is_a_copy_whatever_was_before_it(tmp_path: Path) -> None:
+    rows = card_testing(60)
+    file = written(tmp_path / "a.csv", [*rows, rows[-1]])
+    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
+    assert Split(items[:-1], items[-1:]).without_duplicates().copies == 1
+    assert [item.get("copy") for item in items[-2:]] == [1, 2]
+
+
+def test_rules_are_learned_from_derived_fields_and_hold_in_live_decisions(tmp_path: Path) -> None:
+    rows = card_testing(260)
+    file = written(tmp_path / "a.csv", rows)
+    pipeline = TrainingPipeline(context=AceContext(redact=["card_number"]))
+    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
+    assert pipeline.train_offline(items).bullets_active
+    book = pipeline.playbook
+    assert pipeline.train_offline(items[200:]).repeated == 60  # known, though less was before
+    used = {
+        name for b in book.get_bullets_for_node(NODE) if b.condition for name in b.condition.fields
+    }
+    assert any(map(is_derived, used))
+    graph = create_ace_graph(playbook=book).compile()
+    last = max(row["paid_at"] for row in rows)
+    answers = []
+    for minute in range(5):
+        paid = {**rows[0], "card_number": "card-7", "amount": 20}
+        paid["paid_at"] = str(last + timedelta(days=30, minutes=minute))  # type: ignore[operator]
+        del paid["is_fraud"]
+        answers.append(graph.invoke({"transaction": paid})["decision"])
+    assert answers[0] == "APPROVE"
+    assert answers[-1] == "DECLINE"
+    shown = {field.name: field for field in expected_fields(book, NODE)}
+    field = shown["card.payments_last_hour"]
+    assert (field.derived_from, field.is_required) == (
+        "derived from card_number and paid_at",
+        False,
+    )
+    assert not any(map(is_derived, json_schema(book, NODE)["properties"]))  # type: ignore[call-overload]
