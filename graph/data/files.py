@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from difflib import get_close_matches
-from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, TypeVar, Unpack, cast
+from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, Unpack
 
-from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.dates import Dates, find_dates
 from acegraph.graph.data.earlier_rows import EarlierRows
+from acegraph.graph.data.file_rows import Progress, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
-from acegraph.nodes.text.currencies import Exchange
-from acegraph.nodes.text.field_contract import read_money
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.file_form import FileForm
-from acegraph.state.values.notation import is_nothing, written_number
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import GivenTransaction
 
 _WORDS_OF_PROSE: Final = 4
-_ROWS_A_TICK: Final = 2_000
 _MAX_GROUPS: Final = 50
 _A_GROUP: Final = 5
 _OTHERS: Final = "*"
 _START: Final = datetime(1970, 1, 1, tzinfo=UTC)
-_ENCODINGS: Final = {"cp1252": "Windows-1252; save it as UTF-8 if letters look wrong"}
 _LABEL_NAMES: Final = (
     "isfraud fraud fraudlabel fraudflag fraudind fraudulent fraudreported fraudbool label class "
     "target answer outcome betrug istbetrug chargeback ischargeback y".split()
 )
 """Usual names of the column of labels, folded."""
-T = TypeVar("T")
-Progress = Callable[[str, int, int], None]
-"""Called with what is under way, how many rows are done, and how many there are."""
 
 
 class Item(TypedDict):
@@ -179,7 +168,7 @@ def read_dataset(
 ) -> Dataset:
     """Read a labelled set, and say how it was read; fields are derived from `earlier` rows."""
     file, answer = Path(path), layout.answer
-    rows, notes, is_continental = _read_rows(file, layout, progress)
+    rows, notes, is_continental = read_rows(file, answer, layout.amount, progress)
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -237,7 +226,7 @@ def _items(
     items: list[Item] = []
     copies: Counter[str] = Counter()
     labels: dict[str, tuple[Verdict, int]] = {}
-    for number, row in enumerate(_ticking(rows, "checking", len(rows), progress), start=1):
+    for number, row in enumerate(ticking(rows, "checking", len(rows), progress), start=1):
         where = f"{file}: row {number}"
         word = row.get(answer)
         if _is_empty(word) or (word == "-" and layout.positive is None):
@@ -350,102 +339,6 @@ def _group(rows: Sequence[dict[str, Scalar]], name: str) -> None:
             row[name] = _OTHERS
 
 
-def _ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None) -> Iterator[T]:
-    """The rows, with word of how many are done."""
-    for number, row in enumerate(rows, start=1):
-        if progress and number % _ROWS_A_TICK == 0:
-            progress(what, number, total)
-        yield row
-    if progress:
-        progress(what, total, total)
-
-
-def _read_rows(
-    file: Path, layout: FileLayout, progress: Progress | None
-) -> tuple[list[dict[str, Scalar]], list[str], bool]:
-    """The rows, notes on the reading, and whether the file looks like one of Europe's continent."""
-    text, encoding = read_encoded(file)
-    notes = [f"{file}: read as {_ENCODINGS[encoding]}"] if encoding in _ENCODINGS else []
-    name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
-    if name.suffix.lower() in (".csv", ".tsv"):
-        columns, lines = read_sheet(file, text)
-        read_as: dict[str, Callable[[str], Scalar]] = {layout.answer: _label_cell}
-        for column in Exchange(amount=layout.amount).amount_names(columns):
-            read_as.setdefault(column, _money_cell)
-        rows = [
-            {k: read_as.get(k, _cell)(v) for k, v in row.items()}
-            for _, row in _ticking(lines, "reading", text.count("\n"), progress)
-        ]
-        _blank_na(rows)
-        return rows, notes, find_delimiter(text) == ";"
-    entries = _json_entries(file, text)
-    for number, entry in enumerate(entries, start=1):
-        if not isinstance(entry, dict):
-            raise InvalidDataset(f"{file}: row {number} is not an object")
-    return cast("list[dict[str, Scalar]]", entries), notes, False
-
-
-def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
-    """Replace NA by None in columns of numbers or flags; among words it may mean Namibia."""
-    for name in rows[0] if rows else ():
-        values = {row[name] for row in rows} - {None}
-        words = {value for value in values if isinstance(value, str)}
-        if words == {"NA"} and values != words:
-            for row in rows:
-                row[name] = None if row[name] == "NA" else row[name]
-
-
-def _json_entries(file: Path, text: str) -> list[object]:
-    is_list = text.lstrip().startswith("[")
-    entries = []
-    for number, part in enumerate([text] if is_list else text.split("\n"), start=1):
-        try:
-            if part.strip():
-                entries.append(json.loads(part))
-        except json.JSONDecodeError as error:
-            line = error.lineno if is_list else number
-            raise InvalidDataset(
-                f"{file}: line {line}: not JSON (a list, or one object a line): {error.msg}"
-                + ("" if "json" in file.suffix.lower() else "; a CSV is named .csv or .tsv")
-            ) from None
-        except (ValueError, RecursionError) as error:
-            raise InvalidDataset(f"{file}: line {number}: {error}") from None
-    return list(entries[0]) if is_list else entries
-
-
-@lru_cache(maxsize=1 << 16)
-def _cell(text: str) -> Scalar:
-    """The value of a CSV cell: a number (also as people write it), a flag, None, or text."""
-    if is_nothing(text):
-        return None
-    word = text.strip()
-    if (flag := word.lower()) in ("true", "false"):
-        return flag == "true"
-    if "_" in word:  # Python would read 18_25 as a number
-        return word
-    try:
-        number = float(word)
-    except ValueError:
-        return word if (as_written := written_number(word)) is None else as_written
-    digits = word.lstrip("+-")
-    if not digits.isdigit():
-        return number if math.isfinite(number) else None
-    # Long digit strings are identifiers: as floats they would lose digits.
-    if len(digits) > 15:
-        return word
-    return number if digits.startswith("00") else int(word)
-
-
-def _label_cell(text: str) -> Scalar:
-    return "-" if text.strip() == "-" else _cell(text)  # labels may be + and -
-
-
-@lru_cache(maxsize=1 << 16)
-def _money_cell(text: str) -> Scalar:
-    """The value of a cell for an amount: the text itself, if it names a currency."""
-    return text.strip() if read_money(text)[1] else _cell(text)
-
-
 def _prose_column(rows: Sequence[Mapping[str, object]], answer: str) -> str | None:
     """The one column of sentences, if all other columns only name the rows."""
     columns = {name: [row.get(name) for row in rows] for name in rows[0] if name != answer}
@@ -530,4 +423,4 @@ def _label(value: object, positive: object, name: str, where: str) -> Verdict:
 def _label_value(label: object) -> object:
     """A label as a value to compare: 1, 1.0, "1" and true are equal, words are lower case."""
     word = str(label).strip().lower()
-    return word if (value := _cell(word)) is None else value
+    return word if (value := read_cell(word)) is None else value
