@@ -16,9 +16,9 @@ from typing import Any
 from acegraph.graph.build import create_ace_graph
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
+from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
-from acegraph.nodes.evidence.stakes import COSTS
+from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label

@@ -57,19 +57,24 @@ def backtest(
     `without` is the row of the case that the condition was derived from; it proves nothing.
     """
     fired, fraud, shares = condition.holds_over(table), table.fraud, case_shares(table)
+    weights = table.weights
     if without is not None:
         fired, fraud = np.delete(fired, without), np.delete(fraud, without)
         log_odds, shares = np.delete(log_odds, without), np.delete(shares, without)
+        weights = np.delete(weights, without)
     agreeing = fraud if condition.verdict == DECLINE else ~fraud
     right, fires, total, cases = tally(fired, agreeing, shares)
-    low, high = wilson_interval(right, fires)
+    # Of a label with very many cases some are drawn: the precision is that among all cases.
+    stood_for = float((shares * weights) @ fired)
+    precision = float((shares * weights) @ (fired & agreeing)) / stood_for if stood_for else 0.0
+    low, high = wilson_interval(precision * fires, fires)
     others = cases - total
     sign = 1.0 if condition.verdict == DECLINE else -1.0
     return Backtest(
         cases=cases,
         fires=fires,
         right=right,
-        precision=right / fires if fires else 0.0,
+        precision=precision if fires else 0.0,
         precision_low=low,
         precision_high=high,
         recall=right / total if total else 0.0,

@@ -66,10 +66,10 @@ class RiskScale:
         if isinstance(cached, tuple) and cached[0] == key:
             shift, share = cached[1], cached[2]
         else:
-            first = table.first(size)
-            shares = case_shares(first)
-            shift = best_shift(first.fraud, log_odds_over(first, bullets), shares)
-            share = float(np.average(first.fraud, weights=shares))
+            newest = table.first(size).newest()
+            shares = case_shares(newest) * newest.weights
+            shift = best_shift(newest.fraud, log_odds_over(newest, bullets), shares)
+            share = float(np.average(newest.fraud, weights=shares))
             table.shared[_CACHED] = (key, shift, share)
         if base_rate:
             return cls(shift + _log_odds(base_rate) - _log_odds(share), base_rate, costs)

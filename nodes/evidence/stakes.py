@@ -15,9 +15,12 @@ from acegraph.nodes.text.currencies import AMOUNT_NAMES
 from acegraph.state import Bullet, CaseTable
 from acegraph.state.run.costs import CostMatrix
 
+REFINEMENT: Final = "refinement"
+"""In the origin of a bullet: the version of the playbook that was refined."""
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""
 _LEAST, _MOST = 0.2, 8.0
+_HUGE: Final = 1e15
 
 
 def stakes_over(table: CaseTable, costs: CostMatrix) -> NDArray[np.float64]:
@@ -25,15 +28,17 @@ def stakes_over(table: CaseTable, costs: CostMatrix) -> NDArray[np.float64]:
 
     A few large payments must not be all the evidence: the root is taken, and bounded.
     """
-    stakes = costs.at_stake(_amounts_over(table))
-    stakes = np.clip(np.sqrt(stakes / max(float(stakes.mean()), 1e-12)), _LEAST, _MOST)
+    stakes = np.minimum(costs.at_stake(_amounts_over(table)), _HUGE)
+    stakes = np.clip(np.sqrt(stakes / max(float(np.median(stakes)), 1e-12)), _LEAST, _MOST)
     return np.asarray(stakes / stakes.mean())
 
 
 def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
-    """The costs by which a set of rules was fitted; None if by none."""
-    costs = next((b.origin[COSTS] for b in bullets if COSTS in b.origin), None)
-    return CostMatrix.parse(str(costs)) if costs else None
+    """The costs by which the newest set of rules among these was fitted; None if by none."""
+    refined = [b for b in bullets if isinstance(b.origin.get(REFINEMENT), int)]
+    newest = max(refined, key=lambda b: int(str(b.origin[REFINEMENT])), default=None)
+    costs = newest.origin.get(COSTS) if newest else None
+    return CostMatrix.parse(costs) if isinstance(costs, str) and costs else None
 
 
 def _amounts_over(table: CaseTable) -> NDArray[np.float64]:

@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Final, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.reader import read_fields
@@ -139,7 +140,7 @@ class FieldContract:
         for name in table.field_names if size else ():
             column = table.column(name)
             if column is not None and not is_memo(name):
-                fields[name] = _known_field(name, column.first(size))
+                fields[name] = _known_field(name, column.first(size), table.weights[:size])
                 folded.setdefault(_folded_name(name), []).append(name)
         return cls(
             size, fields, {fold: names[0] for fold, names in folded.items() if not names[1:]}
@@ -218,7 +219,7 @@ def _size_to_look_at(cases: int) -> int:
     return stepped(cases) if cases >= _MIN_CASES else 0
 
 
-def _known_field(name: str, column: Column) -> KnownField:
+def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> KnownField:
     """What one column of labelled cases tells."""
     numbers = column.numbers[~np.isnan(column.numbers)]
     counts = column.counts()
@@ -234,7 +235,7 @@ def _known_field(name: str, column: Column) -> KnownField:
     return KnownField(
         name,
         kind,
-        share=total / max(len(column.numbers), 1),
+        share=float(weights @ column.known()) / max(float(weights.sum()), 1.0),
         lowest=float(numbers.min()) if kind == "number" and len(numbers) else None,
         highest=float(numbers.max()) if kind == "number" and len(numbers) else None,
         words={_folded_word(word): word for word in words} if kind == "word" else {},

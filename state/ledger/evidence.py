@@ -1,67 +1,38 @@
-"""Which labelled cases are evidence: the newest, and of those before them as many as memory holds.
+"""Which labelled cases of a ledger are evidence, in the order in which their labels came."""
 
-The newest 10,000 to 20,000 all count. Of those before them, up to 5,000 frauds and 5,000 honest
-payments count, each for as many as it stands for. So all frauds of a long history count, where they
-are rare. Which ones count depends only on the labelled cases: every process has the same evidence.
-"""
-
-import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final
+from dataclasses import replace
+from typing import Any
 
 import sqlalchemy as sa
 
 from acegraph.state.database.encoding import chunks
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import read_case
-from acegraph.state.values.cases import Case
+from acegraph.state.values.cases import ALL_COUNT, Case, CaseTable, Draw
 from acegraph.state.values.times import now
-from acegraph.state.values.verdict import APPROVE, DECLINE
-
-NEWEST: Final = 10_000
-"""At least so many of the newest cases all count; at twice as many the older half is sampled."""
-OLDER: Final = 5_000
-"""Of each label at most so many of the cases before them are drawn."""
 
 
-@dataclass(frozen=True)
-class Evidence:
-    """The labelled cases that count, oldest first."""
-
-    cases: list[Case]
-    enough_for: int
-    """After so many more labels, what counts is chosen again."""
-
-
-def evidence_of(
-    connection: sa.Connection, node: str, newest: int = NEWEST, drawn: int = OLDER
-) -> Evidence:
-    """The labelled cases of a node that count now: `newest` all, `drawn` of each label before."""
+def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT) -> CaseTable:
+    """The labelled cases of a node that count: all, or those that are drawn of a long history."""
     given = {"node": node}
-    total = connection.scalar(sql.COUNT_LABELLED, given) or 0
-    older = max(total // newest - 1, 0) * newest
-    if not older:
+    counts = {row.label: row.cases for row in connection.execute(sql.COUNT_LABELLED, given)}
+    draw = Draw(counts, all_count)
+    if all(count < all_count for count in counts.values()):
         in_time = in_order(connection.execute(sql.LABELLED, given).all())
-        cases = [replace(read_case(row), known_at=known_at) for known_at, row in in_time]
-        return Evidence(cases, 2 * newest - total)
-    labels = in_order(connection.execute(sql.LABELS, given).all())
-    weights = dict.fromkeys((row.id for _, row in labels[older:]), 1.0)
-    for label in (DECLINE, APPROVE):
-        ids = [row.id for _, row in labels[:older] if row.label == label]
-        chosen = sorted(ids, key=_by_chance)[:drawn]
-        weights.update(dict.fromkeys(chosen, len(ids) / max(len(chosen), 1)))
-    found: dict[str, Case] = {}
-    for part in chunks(list(weights)):
+        found = (replace(read_case(row), known_at=known_at) for known_at, row in in_time)
+        return CaseTable(found, draw)
+    weights = {
+        row.id: (known_at, draw.weight(row.id, row.label))
+        for known_at, row in in_order(connection.execute(sql.LABELS, given).all())
+    }
+    drawn = {case_id: pair for case_id, pair in weights.items() if pair[1]}
+    cases: dict[str, Case] = {}
+    for part in chunks(list(drawn)):
         for row in connection.execute(sql.LABELLED_OF, {"ids": part}):
-            found[row.id] = replace(read_case(row), weight=weights[row.id])
-    cases = [replace(found[r.id], known_at=at) for at, r in labels if r.id in found]
-    return Evidence(cases, older + 2 * newest - total)
-
-
-def _by_chance(case_id: str) -> bytes:
-    """A number that nobody can choose by choosing a transaction, and that is always the same."""
-    return hashlib.blake2b(case_id.encode(), digest_size=8, person=b"ace-evidence").digest()
+            known_at, weight = drawn[row.id]
+            cases[row.id] = replace(read_case(row), known_at=known_at, weight=weight)
+    return CaseTable((cases[case_id] for case_id in drawn), draw)
 
 
 def in_order(rows: Sequence[sa.Row[Any]]) -> list[tuple[str, sa.Row[Any]]]:

@@ -122,7 +122,9 @@ LABELS = (
     .where(cases.c.evidence == 1, _is_evidence)
 )
 """The labels without their cases."""
-COUNT_LABELLED = LABELS.with_only_columns(sa.func.count())
+COUNT_LABELLED = LABELS.with_only_columns(_newest.c.label, sa.func.count().label("cases")).group_by(
+    _newest.c.label
+)
 LABELLED_OF = _evidence.where(cases.c.id.in_(_ids))
 LABELLED_SINCE = _evidence.where(_newest.c.position > _since).order_by(_newest.c.position)
 _update_bullet = (

@@ -263,7 +263,7 @@ class PlaybookCache:
             return
         known_at = min(case.known_at, now())  # the clock of its writer may be ahead
         if revision == 1 and known_at >= table.known_at:
-            table.add(replace(case, known_at=known_at))
+            table.take(replace(case, known_at=known_at))
         else:
             self._cases.pop(node)
 

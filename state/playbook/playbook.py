@@ -307,7 +307,7 @@ class BulletPlaybook(PlaybookCache):
             self._cases.pop(record.node)
         elif table is not None:
             content = (record.id, record.fields, label.value, record.text, record.digest)
-            table.add(Case(*content, known_at))
+            table.take(Case(*content, known_at))
 
     @retried
     def label(
@@ -411,7 +411,7 @@ class BulletPlaybook(PlaybookCache):
         with self._lock:
             self._read_news()
             table = self._cases.get(node)
-            if table is None or len(table) >= table.enough_for:
+            if table is None or (table.draw is not None and table.draw.is_outdated):
                 table = self.database.in_snapshot(partial(self._read_cases, node))
                 self._cases[node] = table
             return table.snapshot()
@@ -419,8 +419,7 @@ class BulletPlaybook(PlaybookCache):
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
         if not self.database.is_writing:  # bullets and cases are of one moment
             self._refresh(connection)
-        evidence = evidence_of(connection, node)
-        table = CaseTable(evidence.cases, len(evidence.cases) + evidence.enough_for)
+        table = evidence_of(connection, node)
         table.shared[FILE_FORM] = read_form(connection, node)
         return table
 

@@ -3,9 +3,9 @@
 A table grows in place, one case at a time; a snapshot never changes. See also condition.py.
 """
 
-import math
+import hashlib
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Final, TypeVar
 
@@ -16,6 +16,10 @@ from acegraph.state.values.decision import Sighting
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
+ALL_COUNT: Final = 20_000
+"""Of a label with fewer cases all count; of one with more every second, every fourth and so on."""
+_FRAUDS_FOR_A_RATE: Final = 100
+_CASES_FOR_A_RATE: Final = 20_000
 _BEFORE_THE_FIRST: Final = 5
 _MISSING = -1
 _START = 16
@@ -39,7 +43,7 @@ class Case:
     known_at: str = field(default="", compare=False)
     """When the label became known; empty unless the case comes from the ledger."""
     weight: float = field(default=1.0, compare=False)
-    """How many cases it stands for (ledger/evidence.py)."""
+    """How many cases it stands for (`Draw`)."""
     sighting: Sighting | None = field(default=None, compare=False)
     """What later payments see of it, where fields are derived from earlier payments."""
 
@@ -152,12 +156,48 @@ def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element
     return grown
 
 
+class Draw:
+    """Which of the labelled cases count, so that a long history fits into memory.
+
+    It depends on the ids alone: every process draws the same cases. Whether a case is drawn depends
+    on its label and on nothing else that a rule could test. So tests of rules and the weights of
+    rules need no correction (Prentice and Pyke 1979): only the rate of fraud does.
+    """
+
+    def __init__(self, counts: Mapping[Verdict, int], all_count: int = ALL_COUNT) -> None:
+        self._counts, self._all_count = dict(counts), all_count
+        self._halvings = self._wanted()
+
+    def _wanted(self) -> dict[Verdict, int]:
+        of_all = {label: 2 * n // self._all_count for label, n in self._counts.items()}
+        return {label: max(times.bit_length() - 1, 0) for label, times in of_all.items()}
+
+    @property
+    def is_outdated(self) -> bool:
+        """Whether so many cases have come that fewer should be drawn."""
+        return self._wanted() != self._halvings
+
+    def count(self, label: Verdict) -> None:
+        """Count one more labelled case."""
+        self._counts[label] = self._counts.get(label, 0) + 1
+        self._halvings.setdefault(label, 0)
+
+    def weight(self, case_id: str, label: Verdict) -> float:
+        """How many cases it stands for; 0 if it is not drawn."""
+        halvings = self._halvings.get(label, 0)
+        if not halvings:
+            return 1.0
+        number = hashlib.blake2b(case_id.encode(), digest_size=8, person=b"ace-evidence").digest()
+        is_drawn = int.from_bytes(number, "big") < 1 << (64 - halvings)
+        return float(1 << halvings) if is_drawn else 0.0
+
+
 class CaseTable:
     """Labelled cases, in the order in which their labels became known."""
 
-    def __init__(self, cases: Iterable[Case] = (), enough_for: float = math.inf) -> None:
-        """`enough_for` is the number of cases at which the table should be read anew."""
-        self.enough_for = enough_for
+    def __init__(self, cases: Iterable[Case] = (), draw: Draw | None = None) -> None:
+        """`draw` tells which of the cases that `take` is given are added."""
+        self.draw = draw
         self._cases: list[Case] = []
         self._columns: dict[str, _GrowingColumn | _RareColumn] = {}
         self._arrays: list[_GrowingColumn] = []
@@ -177,6 +217,15 @@ class CaseTable:
 
     def __iter__(self) -> Iterator[Case]:
         return islice(self._cases, self._start, self._size)
+
+    def take(self, case: Case) -> None:
+        """Append one case, if it is drawn."""
+        if self.draw is None:
+            self.add(case)
+            return
+        self.draw.count(case.label)
+        if weight := self.draw.weight(case.id, case.label):
+            self.add(replace(case, weight=weight))
 
     def add(self, case: Case) -> None:
         """Append one case, in constant time on average."""
@@ -245,13 +294,29 @@ class CaseTable:
         """How many cases each case stands for."""
         return self._weights[self._start : self._size]
 
+    def newest(self) -> "CaseTable":
+        """The newest cases, enough of them to tell the rate of fraud: it may have changed."""
+        stand_for = np.cumsum(self.weights[::-1])
+        if not len(self) or stand_for[-1] <= _CASES_FOR_A_RATE:
+            return self
+        frauds = np.flatnonzero(self.fraud)
+        since = frauds[-_FRAUDS_FOR_A_RATE] if len(frauds) >= _FRAUDS_FOR_A_RATE else 0
+        enough = len(self) - 1 - int(np.searchsorted(stand_for, _CASES_FOR_A_RATE))
+        return self.since(max(min(int(since), enough), 0))
+
     def fraud_odds(self) -> float:
-        """How many frauds come to an honest payment; 1 where none is known.
+        """How many frauds come to an honest payment among the newest cases; 1 where none is known.
 
         A few of each are counted before the first: some early cases say little about the rate.
         """
-        frauds, all_cases = float(self.weights @ self.fraud), float(self.weights.sum())
-        return (frauds + _BEFORE_THE_FIRST) / (all_cases - frauds + _BEFORE_THE_FIRST)
+        cached = self.shared.get("fraud_odds")
+        if isinstance(cached, tuple) and cached[0] == len(self):
+            return float(cached[1])
+        newest = self.newest()
+        frauds, cases = float(newest.weights @ newest.fraud), float(newest.weights.sum())
+        odds = (frauds + _BEFORE_THE_FIRST) / (cases - frauds + _BEFORE_THE_FIRST)
+        self.shared["fraud_odds"] = (len(self), odds)
+        return odds
 
     @property
     def field_names(self) -> tuple[str, ...]:

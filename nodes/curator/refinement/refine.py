@@ -17,7 +17,7 @@ from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
-from acegraph.nodes.evidence.stakes import COSTS
+from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
 from acegraph.state import Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.label_sources import BY_ITSELF
@@ -29,8 +29,6 @@ logger = logging.getLogger(__name__)
 
 _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands."""
-REFINEMENT: Final = "refinement"
-"""In the origin of a bullet: the version of the playbook that was refined."""
 
 
 @dataclass(frozen=True)

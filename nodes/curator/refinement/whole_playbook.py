@@ -224,7 +224,8 @@ def _cross_validated(
                 log_odds[depth, penalty][out] = unseen.start + w[:-1] @ fired + w[-1]
                 lengths[depth, penalty] += int((np.abs(w[:-1]) > _MIN_WEIGHT).sum())
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
-    chosen = _shortest_of_the_best(likelihood, lengths)
+    sure = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= _SURE}
+    chosen = _shortest_of_the_best(sure or likelihood, lengths)
     better = likelihood[chosen]
     return *chosen, log_odds[chosen], better - plain, better - stood
 

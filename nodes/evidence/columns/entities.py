@@ -55,9 +55,7 @@ _CACHED: Final = "case_shares"
 
 
 def case_shares(table: CaseTable) -> NDArray[np.float64]:
-    """How much of a case each case counts: less than 1 where its entity has too many of them, more
-    where it stands for others (state/ledger/evidence.py).
-    """
+    """How much of a case each case counts: 1, or less where its entity has too many of them."""
     cached = table.shared.get(_CACHED)
     if isinstance(cached, np.ndarray) and len(cached) == len(table):
         return cached
@@ -66,7 +64,6 @@ def case_shares(table: CaseTable) -> NDArray[np.float64]:
         column = table.column(name)
         if column is not None and names_somebody(name, table):
             np.minimum(shares, _shares_of(column), out=shares)
-    shares *= table.weights
     shares.setflags(write=False)  # it is shared
     table.shared[_CACHED] = shares
     return shares

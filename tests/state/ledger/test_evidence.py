@@ -1,12 +1,14 @@
-"""Which labelled cases count: the newest, and of those before them a weighed sample."""
+"""Which labelled cases count: all of a label, or a sample of very many, the same for everybody."""
 
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from acegraph.state import BulletPlaybook, Case, Label
-from acegraph.state.ledger.evidence import NEWEST, OLDER, Evidence, evidence_of
+from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.state import BulletPlaybook, Case, CaseTable, Label
+from acegraph.state.ledger.evidence import evidence_of
+from acegraph.state.values.cases import ALL_COUNT
 from tests.support.ledger_cases import record
 
 NODE = "fraud_detection"
@@ -19,45 +21,69 @@ def history(cases: int, one_fraud_in: int = 50) -> list[Case]:
     ]
 
 
-def evidence(playbook: BulletPlaybook, newest: int, drawn: int) -> Evidence:
-    return playbook.database.in_snapshot(lambda c: evidence_of(c, NODE, newest, drawn))
+def evidence(playbook: BulletPlaybook, all_count: int) -> CaseTable:
+    return playbook.database.in_snapshot(lambda c: evidence_of(c, NODE, all_count))
 
 
 def test_every_rare_fraud_of_a_long_history_counts_and_the_weights_add_up(tmp_path: Path) -> None:
-    total = 2 * NEWEST + 9_000
+    total = 2 * ALL_COUNT - 5_000
     with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as playbook:
         playbook.remember(history(total), NODE)
         table = playbook.cases(NODE)
-        ids = [case.id for case in table]
-        assert ids[-(NEWEST + 9_000) :] == [f"c{i}" for i in range(NEWEST, total)]
         assert int(table.fraud.sum()) == total // 50
-        assert len(table) == NEWEST + 9_000 + OLDER + NEWEST // 50
-        assert float(table.weights.sum()) == pytest.approx(total)
-        assert float(table.weights @ table.fraud) == total // 50
-        assert table.fraud_odds() == pytest.approx(1 / 49, rel=0.02)
-        older = np.array([case.fields["amount"] for case in table][: OLDER + NEWEST // 50])
-        assert older.mean() == pytest.approx(NEWEST / 2, rel=0.05)  # from all of that time
-        assert (np.diff(older) > 0).all()  # in order
+        assert set(table.weights[table.fraud]) == {1.0}
+        assert set(table.weights[~table.fraud]) == {2.0}
+        assert float(table.weights.sum()) == pytest.approx(total, rel=0.02)
+        amounts = np.array([case.fields["amount"] for case in table])
+        assert amounts.mean() == pytest.approx(total / 2, rel=0.02)  # of all that time
+        assert (np.diff(amounts) > 0).all()  # in order
+        assert RiskScale.of(table, []).base_rate == pytest.approx(1 / 50, rel=0.05)
         with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as elsewhere:
-            assert [case.id for case in elsewhere.cases(NODE)] == ids
+            assert [case.id for case in elsewhere.cases(NODE)] == [case.id for case in table]
 
 
-@pytest.mark.parametrize("total", [1, 39, 40, 59, 60, 100, 333])
-def test_what_counts_is_chosen_at_the_same_number_of_labels_by_everybody(total: int) -> None:
+@pytest.mark.parametrize("total", [1, 19, 20, 39, 40, 100, 333])
+def test_a_table_that_grew_is_the_table_that_is_read(total: int) -> None:
     playbook = BulletPlaybook()
     playbook.remember(history(total, 4), NODE)
-    before = evidence(playbook, 20, 5)
-    assert len(before.cases) <= 40 + 10
-    assert sum(case.weight for case in before.cases) == pytest.approx(total)
-    later = [f"n{i}" for i in range(before.enough_for)]
-    for name in later[:-1]:
-        playbook.record(record(name), Label("APPROVE"))
-    after = evidence(playbook, 20, 5)
-    assert [c.id for c in after.cases] == [c.id for c in before.cases] + later[:-1]
-    playbook.record(record(later[-1]), Label("APPROVE"))
-    chosen = evidence(playbook, 20, 5)
-    assert chosen.enough_for == 20
-    assert sum(case.weight > 1 for case in chosen.cases) > 0
+    grown = evidence(playbook, 20)
+    for number in range(60):
+        label = Label("APPROVE" if number % 3 else "DECLINE")
+        playbook.record(record(f"n{number}"), label)
+        grown.take(Case(f"n{number}", {"amount": 10.0}, label.value))
+        assert grown.draw is not None
+        if grown.draw.is_outdated:
+            grown = evidence(playbook, 20)
+        read = evidence(playbook, 20)
+        assert [(c.id, c.weight) for c in grown] == [(c.id, c.weight) for c in read]
+    assert len(read) < 80
+
+
+def test_a_sample_by_label_moves_the_rate_and_not_what_a_rule_is_worth() -> None:
+    rng = np.random.default_rng(5)
+    fraud = rng.random(40_000) < 0.05
+    fires = rng.random(40_000) < np.where(fraud, 0.4, 0.04)
+    cases = [
+        Case(f"c{i}", {"vpn": bool(fires[i])}, "DECLINE" if fraud[i] else "APPROVE")
+        for i in range(40_000)
+    ]
+    playbook = BulletPlaybook()
+    playbook.remember(cases, NODE)
+    whole, drawn = CaseTable(cases), evidence(playbook, 10_000)
+    assert len(drawn) < 13_000
+    both = [RiskScale.of(table, []).base_rate for table in (whole, drawn)]
+    assert both[1] == pytest.approx(both[0], rel=0.1)
+
+
+def test_the_rate_is_that_of_the_newest_cases() -> None:
+    old = [Case(f"o{i}", {}, "APPROVE" if i % 500 else "DECLINE") for i in range(60_000)]
+    new = [Case(f"n{i}", {}, "APPROVE" if i % 25 else "DECLINE") for i in range(20_000)]
+    playbook = BulletPlaybook()
+    playbook.remember(old, NODE)
+    playbook.remember(new, NODE)
+    table = playbook.cases(NODE)
+    assert RiskScale.of(table, []).base_rate > 0.025  # of the whole history .011; made in steps
+    assert table.fraud_odds() == pytest.approx(0.04 / 0.96, rel=0.1)
 
 
 def test_labels_of_a_clock_that_was_ahead_are_neither_lost_nor_counted_twice() -> None:
@@ -65,5 +91,8 @@ def test_labels_of_a_clock_that_was_ahead_are_neither_lost_nor_counted_twice() -
     for i in range(90):
         at = "2099-01-01" if i % 7 == 3 else ""
         playbook.record(record(f"c{i}"), Label("DECLINE" if i % 3 else "APPROVE", "label", at))
-    found = evidence(playbook, 20, 100).cases
-    assert sorted(case.id for case in found) == sorted(f"c{i}" for i in range(90))
+    found = evidence(playbook, 50)
+    weights = {case.id: case.weight for case in found}
+    assert len(weights) == len(found)
+    assert {f"c{i}" for i in range(0, 90, 3)} <= weights.keys()  # the honest ones are few: all
+    assert set(weights.values()) == {1.0, 2.0}
