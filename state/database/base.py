@@ -188,6 +188,9 @@ class Database(ABC):
                         self.lock.release()
                     except RuntimeError:
                         pass
+        except AssertionError as error:
+            # SQLAlchemy says so where a signal interrupts its commit: the signal's error counts.
+            raise error.__context__ or error from None
         except self._errors as error:
             raise self._failure("cannot write to", error) from error
         finally:
