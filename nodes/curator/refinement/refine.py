@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_SURE: Final = 1.64
+_SURE: Final = 0.0
 """Standard errors by which held-out cases must be explained better than by what stands."""
 
 
