@@ -1,63 +1,94 @@
 """The amounts of a file in one currency, and what a person should know of their currencies."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from typing import Final
 
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
-from acegraph.state import Scalar
+from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state.errors import InvalidInput
+
+_NESTED: Final = frozenset((dict, list))
+
+
+@dataclass(frozen=True)
+class Conversion:
+    """What was made of the amounts of some rows."""
+
+    rates: dict[str, float]
+    """With that of the base; empty where nothing was converted."""
+    given: Sequence[Fields]
+    """For each row the amounts that were changed, as they came."""
+    notes: list[str] = field(default_factory=list)
 
 
 def convert_amounts(
     rows: Sequence[dict[str, Scalar]],
-    names: Sequence[str],
     rates: Mapping[str, float],
     amount: str | None,
-) -> tuple[dict[str, float], list[str]]:
-    """Convert the amounts of rows in place; gives the rates with the base, and notes.
+    hidden: Collection[str] = (),
+) -> Conversion:
+    """Convert the amounts of rows in place; without rates they only become numbers.
 
-    If one currency of the file has no rate, and none has the rate 1, it is the base.
+    If one currency of the file has no rate, and none has the rate 1, it is the base. Rows with an
+    amount inside of other fields become flat; the `hidden` ones are no part of the payment.
     """
     rates = {currency.upper(): rate for currency, rate in rates.items()}
     found = Exchange(rates, amount)
-    if not found.amount_names(names):
-        return rates, []
-    counts = Counter(one.currency for row in rows for one in found.amounts(row) if one.currency)
+    payments = [_flat(row, hidden) for row in rows]
+    if not found.amount_names(tuple(dict.fromkeys(chain.from_iterable(payments)))):
+        return Conversion(rates, [{}] * len(rows))
+    counts = Counter(one.currency for row in payments for one in found.amounts(row) if one.currency)
     unrated = sorted(currency for currency in counts if currency not in rates)
+    if not (rates or counts):
+        return Conversion({}, [{}] * len(rows))
     notes = []
-    if not rates:
-        if len(counts) > 1:
-            notes.append(
-                f"amounts of {len(counts)} currencies ({_some(sorted(counts))}) are compared as "
-                "they stand; --rates converts them"
-            )
-        for row in rows if counts else ():
-            for name in found.amount_names(tuple(row)):
-                number, stated = read_money(row[name])
-                row[name] = number if stated else row[name]
-        return {}, notes
-    if len(unrated) == 1 and 1.0 not in rates.values():
+    if not rates and len(counts) > 1:
+        notes.append(
+            f"amounts of {len(counts)} currencies ({_some(sorted(counts))}) are compared as "
+            "they stand; --rates converts them, and so do rates that the playbook keeps"
+        )
+    if rates and len(unrated) == 1 and 1.0 not in rates.values():
         base = unrated.pop()
         rates[base] = 1.0
         notes.append(f"amounts are converted into {base}, which has no rate")
-    empty = _convert(rows, Exchange(rates, amount))
+    exchange, empty, given = Exchange(rates, amount), 0, []
+    for row, payment in zip(rows, payments, strict=True):
+        fields, doubts = exchange.converted(payment) if rates else (_as_numbers(payment, found), {})
+        names = found.amount_names(tuple(payment))
+        given.append({name: payment[name] for name in names if fields[name] != payment[name]})
+        empty += len(doubts)
+        if payment is not row and payment:
+            kept = {name: row[name] for name in hidden if name in row}
+            row.clear()
+            row.update(kept)
+        row.update(fields)
     if empty:
         without = f" ({_some(unrated)})" if unrated else ""
         notes.append(
             f"{empty} amounts have no rate for their currency{without}, or two currencies: left "
             "empty; --rates wants one for each, and 1 for the base"
         )
-    return rates, notes
+    return Conversion(rates, given, notes)
 
 
-def _convert(rows: Sequence[dict[str, Scalar]], exchange: Exchange) -> int:
-    """Convert in place; gives how many amounts were left empty."""
-    empty = 0
-    for row in rows:
-        fields, doubts = exchange.converted(row)
-        row.update(fields)
-        empty += len(doubts)
-    return empty
+def _flat(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, Scalar]:
+    """The fields of the payment in a row; JSON may have some inside of others."""
+    if _NESTED.isdisjoint(map(type, row.values())):
+        return row
+    try:
+        return Transaction.of({n: value for n, value in row.items() if n not in hidden}).fields
+    except InvalidInput:
+        return {}  # whoever reads the row says what is wrong
+
+
+def _as_numbers(payment: Fields, exchange: Exchange) -> Fields:
+    """The payment with a number for each amount whose text names a currency."""
+    read = {name: read_money(payment[name]) for name in exchange.amount_names(tuple(payment))}
+    return payment | {name: number for name, (number, currency) in read.items() if currency}
 
 
 def _some(currencies: Sequence[str]) -> str:

@@ -24,6 +24,7 @@ from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.file_form import FileForm
 
 if TYPE_CHECKING:
+    from acegraph.state import Fields
     from acegraph.state.run.schema import GivenTransaction
 
 _WORDS_OF_PROSE: Final = 4
@@ -51,6 +52,10 @@ class Item(TypedDict):
     """When the case happened, in ISO 8601, where that is known."""
     amount: NotRequired[float]
     """The amount, where a column was named for it."""
+    given: NotRequired[Fields]
+    """The amounts as they came, where `query` has them converted, or as numbers only."""
+    converted: NotRequired[bool]
+    """Only on a row whose amounts are in the base currency: they are not converted again."""
     sighting_columns: NotRequired[Mapping[str, str]]
     """The fields that derived fields come from, by what they hold; only where some are derived."""
 
@@ -131,7 +136,7 @@ class Dataset:
                 pairs = item["sighting_columns"].items()
                 item["sighting_columns"] = {role: n for role, n in pairs if n not in names}
             if "copy" in item:
-                digest = Transaction.of(item["query"]).digest()
+                digest = transaction_of(item).digest()
                 copies[digest] += 1
                 item["copy"] = copies[digest]
             items.append(item)
@@ -189,8 +194,9 @@ def read_dataset(
             settled[name] = dates.form
         for row, value in zip(rows, dates.values, strict=True):
             row[name] = value
-    rates, said = convert_amounts(rows, names, layout.rates, layout.amount)
-    notes += [f"{file}: {note}" for note in said]
+    hidden = {name for name in (answer, query, layout.ids, *layout.drop) if name}
+    conversion = convert_amounts(rows, layout.rates, layout.amount, hidden)
+    notes += [f"{file}: {note}" for note in conversion.notes]
     time = layout.time or _only_time(rows, forms)
     if earlier is not None and query is None:
         earlier.derive(rows, {answer, *layout.drop}, time, layout.amount)
@@ -198,7 +204,8 @@ def read_dataset(
         notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
     for name in columns.keys() & set(layout.keep):
         _group(rows, name)
-    items, labels = _items(file, rows, replace(layout, query=query, time=time), progress)
+    layout = replace(layout, query=query, time=time)
+    items, labels = _items(file, rows, conversion.given, layout, progress)
     sighting_columns = earlier.columns if earlier is not None else {}
     for item in items if sighting_columns else ():
         item["sighting_columns"] = sighting_columns
@@ -208,7 +215,7 @@ def read_dataset(
         unlabelled=len(rows) - len(items),
         labels=labels,
         forms=forms,
-        form=FileForm(settled, rates, layout.amount),
+        form=FileForm(settled, conversion.rates, layout.amount),
         notes=notes,
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),
@@ -218,9 +225,16 @@ def read_dataset(
 
 
 def _items(
-    file: Path, rows: Sequence[Mapping[str, object]], layout: FileLayout, progress: Progress | None
+    file: Path,
+    rows: Sequence[Mapping[str, object]],
+    amounts: Sequence[Fields],
+    layout: FileLayout,
+    progress: Progress | None,
 ) -> tuple[list[Item], dict[str, tuple[Verdict, int]]]:
-    """The labelled rows as items, and what each label was taken for."""
+    """The labelled rows as items, and what each label was taken for.
+
+    `amounts` are those of each row as they came, where they were changed.
+    """
     query, answer, ids, hidden = layout.query, layout.answer, layout.ids, {*layout.drop}
     hidden.add(answer)
     items: list[Item] = []
@@ -240,7 +254,10 @@ def _items(
         except InvalidInput as error:
             raise InvalidDataset(f"{where}, field {query or 'all'!r}: {error}") from None
         row_id = row.get(ids) if ids else None
+        transaction = transaction.as_given(amounts[number - 1])
         item = _item(transaction, given, label, row_id, f"{file.stem}-{number}", copies)
+        if layout.rates:
+            item["converted"] = True
         if layout.time and (time := time_of(row.get(layout.time))):
             item["time"] = time
         amount = row.get(layout.amount) if layout.amount else None
@@ -264,7 +281,12 @@ def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
         where = f"item {number}"
         label = _label(_need(row, "answer", where), None, "answer", where)
         given = _need(row, "query", where)
-        item = _item(Transaction.of(given), given, label, row.get("id"), str(number), copies)
+        transaction = Transaction.of(given)
+        if isinstance(amounts := row.get("given"), dict):
+            transaction = transaction.as_given(amounts)
+        item = _item(transaction, given, label, row.get("id"), str(number), copies)
+        if row.get("converted"):
+            item["converted"] = True
         if isinstance(copy := row.get("copy"), int):  # it was an item before
             item["copy"] = copy
         if isinstance(time := row.get("time"), str):
@@ -277,9 +299,14 @@ def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
     return items
 
 
+def transaction_of(item: Item) -> Transaction:
+    """The transaction of an item, which also knows the amounts as they came."""
+    return Transaction.of(item["query"]).as_given(item.get("given", {}))
+
+
 def row_name(item: Item) -> str:
     """A name that is the same for the same row, whichever split the row is in."""
-    return f"{item['id']} {Transaction.of(item['query']).digest()}"
+    return f"{item['id']} {transaction_of(item).digest()}"
 
 
 def _item(
@@ -292,11 +319,14 @@ def _item(
 ) -> Item:
     """A row under its id; without one under its place, and numbered among its copies."""
     query = given if isinstance(given, str | dict) else transaction.fields or transaction.text
-    if row_id is not None:
-        return {"query": query, "answer": answer, "id": str(row_id)}
-    digest = transaction.digest()
-    copies[digest] += 1
-    return {"query": query, "answer": answer, "id": place, "copy": copies[digest]}
+    item: Item = {"query": query, "answer": answer, "id": place if row_id is None else str(row_id)}
+    if transaction.given:
+        item["given"] = transaction.given
+    if row_id is None:
+        digest = transaction.digest()
+        copies[digest] += 1
+        item["copy"] = copies[digest]
+    return item
 
 
 def time_of(value: object) -> str | None:

@@ -76,7 +76,8 @@ def feedback(
     recorded = playbook.label(decision_id, answer, mature_days)
     if recorded.missing:
         raise InvalidInput(
-            f"{decision_id} was declined: that no chargeback came proves nothing; no label written"
+            f"{decision_id} was not approved: that no chargeback came proves nothing; no label "
+            "written"
         )
     if recorded.too_young:
         raise InvalidInput(

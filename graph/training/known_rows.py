@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
-from acegraph.graph.data.files import Item
+from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case, Transaction
+from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.lookups import count_evidence, known_ids
@@ -106,7 +106,7 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
 
     Rows that only redaction made equal are numbered independently of their order in the data set.
     """
-    digests = [Transaction.of(item["query"]).digest() for item in items]
+    digests = [transaction_of(item).digest() for item in items]
     if all(case.digest == digest for case, digest in zip(cases, digests, strict=True)):
         return [item.get("copy", 0) for item in items]
     numbers, counts = [0] * len(items), Counter[str]()
@@ -120,10 +120,17 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
 
 def _as_case(item: Item, redact: Sequence[str]) -> Case:
     """A labelled item as a case without an id."""
-    transaction = Transaction.of(item["query"])
+    transaction = transaction_of(item)
     fields = read_fields(transaction)
     columns = item.get("sighting_columns")
     seen = sighting_of(fields, columns) if columns else None
-    digest = transaction.digest()
-    case = Case("", fields, item["answer"], transaction.text, digest, sighting=seen)
+    case = Case(
+        "",
+        fields,
+        item["answer"],
+        transaction.text,
+        transaction.digest(),
+        sighting=seen,
+        given_text=transaction.given_text if transaction.given else "",
+    )
     return Redaction.of(case.fields, redact).content(case) if redact else case

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
 from acegraph.graph.build import Parts, build_graph
-from acegraph.graph.data.files import Item
+from acegraph.graph.data.files import Item, transaction_of
 from acegraph.graph.training.known_rows import Cases
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.evidence.risk_scale import scale_of
@@ -29,7 +29,7 @@ from acegraph.state import AceContext, AceInput, AceOutput, ModelError, Transact
 from acegraph.state.playbook.frozen_view import FrozenPlaybook
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.run.schema import Reflection, RunSettings
+from acegraph.state.run.schema import GivenTransaction, Reflection, RunSettings
 
 T = TypeVar("T")
 Turn = Callable[[Item, str], AceOutput]
@@ -165,9 +165,11 @@ def turns(parts: Parts, context: AceContext) -> Turn:
     graph = build_graph(parts).compile()
 
     def turn(item: Item, case_id: str) -> AceOutput:
-        given = AceInput(
-            transaction=item["query"], ground_truth=item["answer"], decision_id=case_id
+        # The graph also takes a Transaction, which knows the amounts as they came.
+        payment = cast(
+            "GivenTransaction", transaction_of(item) if "given" in item else item["query"]
         )
+        given = AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)
         return cast(AceOutput, graph.invoke(given, context=context))
 
     return turn

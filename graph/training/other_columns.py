@@ -21,17 +21,19 @@ _NAMED: Final = 8
 
 def under_known_names(
     items: Sequence[Item], playbook: BulletPlaybook, node: str
-) -> tuple[list[Item], str]:
-    """The rows under the names that the playbook knows, and how their columns differ from it."""
+) -> tuple[list[Item], Mapping[str, str], str]:
+    """The rows under the names that the playbook knows, which names these replace, and how the
+    columns differ from it.
+    """
     table = playbook.cases(node)
     contract, columns = FieldContract.of(table), _columns_of(items)
     if not contract.fields or not columns:
-        return list(items), ""
-    meant = {name: contract.known_name(name) for name in columns}
+        return list(items), {}, ""
+    meant = {name: known for name in columns if (known := contract.known_name(name))}
     renamed = {
         name: known
         for name, known in meant.items()
-        if known not in (None, *columns) and list(meant.values()).count(known) == 1
+        if known not in columns and list(meant.values()).count(known) == 1
     }
     columns = [renamed.get(name) or name for name in columns]
     for_rules = learnable_fields(table)  # an id that both have is no common ground
@@ -44,7 +46,8 @@ def under_known_names(
     rows = [_renamed(item, renamed) for item in items] if renamed else list(items)
     said = [f"{name} is taken for {known}" for name, known in renamed.items() if "." not in name]
     said += _differences(columns, contract, playbook, node)
-    return rows, f"other columns than the playbook knows: {'; '.join(said)}" if said else ""
+    differences = f"other columns than the playbook knows: {'; '.join(said)}" if said else ""
+    return rows, renamed, differences
 
 
 def _columns_of(items: Sequence[Item]) -> list[str]:
@@ -53,12 +56,14 @@ def _columns_of(items: Sequence[Item]) -> list[str]:
     return list(dict.fromkeys(n for row in rows for n, value in row.items() if value is not None))
 
 
-def _renamed(item: Item, names: Mapping[str, str | None]) -> Item:
+def _renamed(item: Item, names: Mapping[str, str]) -> Item:
     given = item["query"]
     if not isinstance(given, Mapping):
         return item
     fields = {names.get(name) or name: value for name, value in given.items()}
     renamed = {**item, "query": fields}
+    if amounts := item.get("given"):
+        renamed["given"] = {names.get(n) or n: value for n, value in amounts.items()}
     if seen := item.get("sighting_columns"):
         renamed["sighting_columns"] = {what: names.get(n) or n for what, n in seen.items()}
     return cast(Item, renamed)

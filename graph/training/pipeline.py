@@ -18,7 +18,7 @@ from langchain_core.embeddings import Embeddings
 
 from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.graph.data.currencies import convert_amounts
-from acegraph.graph.data.files import Item, as_items, row_name
+from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
@@ -35,7 +35,7 @@ from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source, Transaction
+from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.file_form import FileForm
 from acegraph.state.run.modes import MODES
@@ -259,15 +259,16 @@ class TrainingPipeline:
         """The items to learn from, under known names, and how their columns differ from what the
         playbook knows; the form of their file is kept.
         """
-        node = self.context.node
-        items = as_items(dataset)
-        if self.context.rates:
-            form = form or FileForm()
-            items, rates = _converted(items, self.context.rates, form.amount)
+        node, kept = self.context.node, self._kept_form
+        items, form = as_items(dataset), form or FileForm()
+        if form.rates:
+            kept.rates_instead(form.rates)  # refuses another base
+        elif rates := kept.rates_instead(self.context.rates):
+            items, rates = _converted(items, rates, form.amount or kept.amount)
             form = replace(form, rates=rates)
-        items, difference = under_known_names(items, self.playbook, node)
-        if form:
-            self.playbook.keep_file_form(node, form)
+        items, renamed, difference = under_known_names(items, self.playbook, node)
+        if form != FileForm():
+            self.playbook.keep_file_form(node, form.renamed(renamed))
         if columns := next(filter(None, (item.get("sighting_columns") for item in items)), None):
             self.playbook.set_sighting_columns(node, columns)  # live payments look back by them
         return items, difference
@@ -421,14 +422,23 @@ class TrainingPipeline:
 def _converted(
     items: Sequence[Item], rates: Mapping[str, float], amount: str | None
 ) -> tuple[list[Item], dict[str, float]]:
-    """The items with amounts in the base currency, and the rates with that of the base."""
-    rows = [Transaction.of(item["query"]).fields for item in items]
-    names = dict.fromkeys(name for row in rows for name in row)
-    rates, notes = convert_amounts(rows, list(names), rates, amount)
-    for note in notes:
+    """The items with amounts in the base currency, and the rates with that of the base.
+
+    What was converted before stays as it is; then there are no rates to keep.
+    """
+    unconverted = [i for i, item in enumerate(items) if not item.get("converted")]
+    if not unconverted:
+        return list(items), {}
+    payments = [transaction_of(items[i]) for i in unconverted]
+    rows = [{**payment.fields, **payment.given} for payment in payments]
+    conversion = convert_amounts(rows, rates, amount)
+    for note in conversion.notes:
         logger.warning(note)
-    pairs = zip(items, rows, strict=True)
-    return [{**item, "query": row} if row else item for item, row in pairs], rates
+    done = list(items)
+    for i, row, given in zip(unconverted, rows, conversion.given, strict=True):
+        if row:
+            done[i] = {**items[i], "query": row, "given": given, "converted": True}
+    return done, conversion.rates
 
 
 def _before_learning(run: Run) -> dict[str, float]:

@@ -10,7 +10,7 @@ from typing import Final
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, resolved, weight_of
-from acegraph.nodes.text.currencies import AMOUNT_NAMES
+from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
 from acegraph.state.run.schema import CaseData, DoubtData
@@ -65,7 +65,7 @@ def _lowest_limit(
 ) -> float:
     """The lowest log-odds above which the payment could be declined."""
     limits = [scale.limit(fields)]
-    if scale.costs and any(doubt["field"] in AMOUNT_NAMES for doubt in doubts):
+    if scale.costs and amount_fields(tuple(doubt["field"] for doubt in doubts)):
         limits += [scale.limit({"amount": amount}) for amount in (1.0, 1e9)]
     return min(limits) - _ROUNDING
 

@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.currencies import AMOUNT_NAMES
+from acegraph.nodes.text.currencies import AMOUNT_NAMES, amount_fields
 from acegraph.nodes.text.field_contract import read_flag, read_number
 from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
 
@@ -73,10 +73,9 @@ SCORECARD_FIELDS: Final = frozenset(
 
 
 def amount_of(fields: Mapping[str, Scalar]) -> float | None:
-    """The amount of a transaction, under any of the names that the scorecard knows."""
-    by_name = {name.lower(): value for name, value in fields.items()}
-    for name in AMOUNT_NAMES:
-        value = by_name.get(name)
+    """The amount of a transaction, under whatever name means it."""
+    for name in amount_fields(tuple(fields)):
+        value = fields[name]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None

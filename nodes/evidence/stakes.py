@@ -11,7 +11,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.currencies import AMOUNT_NAMES
+from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet, CaseTable
 from acegraph.state.run.costs import CostMatrix
 
@@ -44,9 +44,8 @@ def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
 def _amounts_over(table: CaseTable) -> NDArray[np.float64]:
     """The amounts of the cases; not a number where there is none."""
     amounts = np.full(len(table), np.nan)
-    by_name = {name.lower(): name for name in table.field_names}
-    for name in AMOUNT_NAMES:
-        column = table.column(by_name[name]) if name in by_name else None
+    for name in amount_fields(tuple(table.field_names)):
+        column = table.column(name)
         if column is not None:
             amounts = np.where(np.isnan(amounts), column.numbers, amounts)
     return amounts

@@ -140,4 +140,5 @@ def _record_of(state: AceState) -> DecisionRecord:
         shown=tuple(shown),
         counted=settings["learn"],
         sighting=sighting_in(case),
+        given_text=case.get("given_text", ""),
     )

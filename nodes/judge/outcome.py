@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of
@@ -58,6 +59,7 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     case, settings = state["case"], state["settings"]
     seen = sighting_in(case)
     kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"], sighting=seen)
+    kept = replace(kept, given_text=case.get("given_text", ""))
     if settings["redact"]:
         kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
     open_case(playbook, kept, settings["node"], evidence=settings["learn"])

@@ -132,7 +132,8 @@ def _understood(
     rules = (b.condition for b in playbook.get_bullets_for_node(node) if b.condition)
     if any(names.intersection(rule.fields) for rule in rules):
         return understood
-    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN),))
+    of_currency = (doubt for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS)
+    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *of_currency))
 
 
 def _new_case(state: AceState, given: Transaction, understood: Understood) -> CaseData:
@@ -154,6 +155,8 @@ def _new_case(state: AceState, given: Transaction, understood: Understood) -> Ca
         "digest": given.digest(),
         "ground_truth": None if truth is None else parse_verdict(truth),
     }
+    if given.given_text != understood.transaction.text:
+        case["given_text"] = given.given_text
     if understood.sighting_columns:
         case["sighting_columns"] = dict(understood.sighting_columns)
     return case

@@ -23,7 +23,7 @@ AMOUNT_NAMES: Final = (
     "purchase_amount",
 )
 """The names of the amount that a payment is about."""
-_AMOUNTS: Final = frozenset(name.replace("_", "") for name in AMOUNT_NAMES)
+_AMOUNTS: Final = tuple(dict.fromkeys(name.replace("_", "") for name in AMOUNT_NAMES))
 _CURRENCY: Final = ("currency", "ccy", "currencycode", "waehrung", "währung", "wahrung")
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"
@@ -63,7 +63,7 @@ class Exchange:
 
     def amount_names(self, names: Sequence[str]) -> list[str]:
         """Those of the names that mean the amount."""
-        return [name for name, _ in _amounts_among(tuple(names), self.amount)]
+        return list(amount_fields(tuple(names), self.amount))
 
     def converted(self, fields: Fields) -> tuple[Fields, dict[str, str]]:
         """The fields with amounts in the base currency, and why some amounts were left empty."""
@@ -112,6 +112,22 @@ def in_base_currency(
     return replace(transaction, text=render_fields(fields), fields=fields), doubts
 
 
+@lru_cache(maxsize=256)
+def amount_fields(names: tuple[str, ...], named: str | None = None) -> tuple[str, ...]:
+    """Those of the names that mean the amount of a payment, the plainest one first.
+
+    >>> amount_fields(("fee", "payment.amount", "Transaction Amount", "amount_ratio"))
+    ('Transaction Amount', 'payment.amount')
+    """
+    meant = (*(folded_names(named) if named else ()), *_AMOUNTS)
+    ranks = {}
+    for name in names:
+        folds = enumerate(folded_names(name))
+        if rank := next(((i, meant.index(fold)) for i, fold in folds if fold in meant), None):
+            ranks[name] = rank
+    return tuple(sorted(ranks, key=ranks.__getitem__))
+
+
 def _is_usually_named(contract: FieldContract) -> bool:
     """Whether nearly every labelled payment has a field that names its currency."""
     pairs = _amounts_among(tuple(contract.fields), contract.form.amount)
@@ -123,14 +139,12 @@ def _amounts_among(
     names: tuple[str, ...], amount: str | None
 ) -> tuple[tuple[str, str | None], ...]:
     """The names that mean the amount, each with the name of its currency."""
-    meant = _AMOUNTS | set(folded_names(amount) if amount else ())
     by_fold = {fold: name for name in reversed(names) for fold in folded_names(name)}
     pairs = []
-    for name in names:
-        if not meant.isdisjoint(folded_names(name)):
-            own = [f"{fold}{word}" for fold in folded_names(name) for word in _CURRENCY]
-            beside = (by_fold[fold] for fold in (*own, *_CURRENCY) if fold in by_fold)
-            pairs.append((name, next(beside, None)))
+    for name in amount_fields(names, amount):
+        own = [f"{fold}{word}" for fold in folded_names(name) for word in _CURRENCY]
+        beside = (by_fold[fold] for fold in (*own, *_CURRENCY) if fold in by_fold)
+        pairs.append((name, next(beside, None)))
     return tuple(pairs)
 
 

@@ -12,9 +12,9 @@ import sqlalchemy as sa
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Label
-from acegraph.state.values.label_sources import JUDGE, folded
+from acegraph.state.values.label_sources import ANALYST, JUDGE, folded
 from acegraph.state.values.times import as_utc, now
-from acegraph.state.values.verdict import DECLINE, Verdict
+from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
 
 class GivenLabel(NamedTuple):
@@ -42,6 +42,11 @@ def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]
     known_at = datetime.fromisoformat(as_utc(label.known_at) if label.known_at else now())
     age = known_at - datetime.fromisoformat(created_at)
     return age < timedelta(days=by_source.get(folded(label.source), 0.0))
+
+
+def is_approved_by_person(label: Label | None) -> bool:
+    """Whether a person has said that a payment is honest."""
+    return label is not None and label.value == APPROVE and label.source.startswith(ANALYST)
 
 
 def says_something_new(current: Label | None, label: Label) -> bool:

@@ -18,6 +18,7 @@ from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecis
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.label_history import (
     confirms,
+    is_approved_by_person,
     is_repeated,
     is_too_young,
     repeated,
@@ -37,8 +38,6 @@ from acegraph.state.values.label_sources import is_absence
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import APPROVE, Verdict
 
-_MATURES: Final = '"mature_days":{"'
-"""The text by which stored settings say that labels of some sources have to mature."""
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""
 
@@ -167,7 +166,8 @@ def add_labels(
     results: dict[str, Recorded] = {}
     for ids in chunks([i for i in labels if is_storable(i)]):
         states = _case_states(writer, ids)
-        blocked = _blocked(writer, [i for i in states if is_absence(labels[i].source)])
+        absent = {i: state for i, state in states.items() if is_absence(labels[i].source)}
+        blocked = _blocked(writer, absent)
         honest = {i: labels[i] for i in states if labels[i].value == APPROVE}
         young = _too_young(writer, honest, mature_days) - blocked
         usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
@@ -189,8 +189,8 @@ def _too_young(
     young = set()
     for case_id, created_at, settings in writer.connection.execute(sql.AGED, {"ids": list(labels)}):
         days = mature_days
-        if days is None and _MATURES in (settings or ""):
-            days = json.loads(settings)["mature_days"]
+        if days is None and settings:
+            days = json.loads(settings).get("mature_days")
         if days and is_too_young(labels[case_id], created_at, days):
             young.add(case_id)
     return young
@@ -307,12 +307,17 @@ def _store_confirmations(
     writer.add(tables.outcomes, rows)
 
 
-def _blocked(writer: LedgerWriter, case_ids: list[str]) -> set[str]:
-    """The cases that were declined and not let through: such a payment cannot be charged back."""
-    if not case_ids:
+def _blocked(writer: LedgerWriter, states: Mapping[str, _CaseState]) -> set[str]:
+    """The cases that were declined and not let through, or that neither the agent decided nor a
+    person approved: such a payment cannot be charged back.
+    """
+    if not states:
         return set()
-    rows = writer.connection.execute(sql.DECLINED, {"ids": case_ids})
-    return {row.case for row in rows if not json.loads(row.settings).get("let_through")}
+    undecided = {i for i, state in states.items() if state.decision is None}
+    approved = {i for i in undecided if is_approved_by_person(states[i].label)}
+    rows = writer.connection.execute(sql.DECLINED, {"ids": list(states)})
+    declined = {row.case for row in rows if not json.loads(row.settings).get("let_through")}
+    return declined | undecided - approved
 
 
 def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:

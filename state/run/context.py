@@ -158,7 +158,6 @@ class AceContext(BaseModel):
     def _read_pairs(cls, given: object, field: ValidationInfo) -> object:
         if not isinstance(given, str):
             return given
-        given = given.upper() if field.field_name == "rates" else given
         pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
         try:
             return {name.strip(): float(number) for name, _, number in pairs}
@@ -169,7 +168,11 @@ class AceContext(BaseModel):
 
     @field_validator("rates", "mature_days")
     @classmethod
-    def _check_positive(cls, given: dict[str, float] | None) -> dict[str, float] | None:
+    def _check_positive(
+        cls, given: dict[str, float] | None, field: ValidationInfo
+    ) -> dict[str, float] | None:
+        if given and field.field_name == "rates":
+            given = {currency.strip().upper(): rate for currency, rate in given.items()}
         if not all(name and number > 0 for name, number in (given or {}).items()):
             raise ValueError("a name and a number above 0 wanted for each")
         return given

@@ -5,9 +5,10 @@ not understood.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
+from acegraph.state.errors import InvalidSettings
 from acegraph.state.values.times import ISO_8601
 
 FILE_FORM: Final = "file_form"
@@ -33,15 +34,29 @@ class FileForm:
         if rates is None:
             return dict(self.rates)
         base = {currency: rate for currency, rate in self.rates.items() if rate == 1.0}
-        return {**base, **rates} if rates else {}
+        merged = {**base, **rates} if rates else {}
+        at_one = {currency for currency, rate in rates.items() if rate == 1.0}
+        is_other = bool(at_one) and at_one.isdisjoint(base)
+        if base and (is_other or any(merged.get(currency, 1.0) != 1.0 for currency in base)):
+            known = " and ".join(base)
+            raise InvalidSettings(
+                f"rates in {known} (the rate 1) wanted, as the playbook has its amounts; found "
+                f"other ones: say what one unit is worth in {known}, or use another playbook"
+            )
+        return merged
+
+    def renamed(self, names: Mapping[str, str]) -> "FileForm":
+        """The form under other names of columns."""
+        dates = {names.get(name, name): form for name, form in self.dates.items()}
+        return replace(self, dates=dates, amount=names.get(self.amount or "", self.amount))
 
     def joined(self, other: "FileForm") -> "FileForm":
         """The form of both; a column of dates that two files write differently has none.
 
-        The rates are the newest ones.
+        The rates are the newest ones, with the base that is kept.
         """
         dates = dict(self.dates)
         for name, form in other.dates.items():
             if form != ISO_8601:
                 dates[name] = form if dates.get(name, form) == form else _UNSETTLED
-        return FileForm(dates, other.rates or self.rates, other.amount or self.amount)
+        return FileForm(dates, self.rates_instead(other.rates or None), other.amount or self.amount)

@@ -31,6 +31,8 @@ class CaseData(TypedDict):
     fields: Fields
     """The fields that the nodes use; nodes/text/reader.py reads them."""
     digest: str
+    given_text: NotRequired[str]
+    """The text before amounts were converted, where they were."""
     ground_truth: Verdict | None
     sighting_columns: NotRequired[dict[str, str]]
     """The fields from which later payments see this one, by what they hold, where any do."""

@@ -46,6 +46,8 @@ class Case:
     """How many cases it stands for (`Draw`)."""
     sighting: Sighting | None = field(default=None, compare=False)
     """What later payments see of it, where fields are derived from earlier payments."""
+    given_text: str = field(default="", compare=False)
+    """The text before amounts were converted, where they were: redaction makes the digest of it."""
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,8 @@ class DecisionRecord:
     evidence."""
     sighting: Sighting | None = None
     """What later payments see of it, where fields are derived from earlier payments."""
+    given_text: str = ""
+    """The text before amounts were converted, where they were: redaction makes the digest of it."""
 
 
 @dataclass(frozen=True)
@@ -132,7 +134,7 @@ class Recorded:
     deltas: CounterDeltas = field(default_factory=dict)
     """The counter changes that the caller still has to apply."""
     missing: bool = False
-    """Whether the label was ignored: no chargeback came, but the payment had been declined."""
+    """Whether the label was ignored: no chargeback came, but the payment was never approved."""
     too_young: bool = False
     """Whether the label was ignored: its source calls so young a payment honest too early."""
 

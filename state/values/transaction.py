@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from datetime import date, datetime
 from decimal import Decimal
 from functools import lru_cache
@@ -50,6 +50,9 @@ class Transaction:
     text: str
     fields: Fields
     """Flat and JSON-native; empty for a transaction that was given as text."""
+    given: Fields = field(default_factory=dict)
+    """Those fields that came otherwise, as amounts before conversion: they make the digest, so a
+    payment stays the same one when the rates change."""
 
     @classmethod
     def of(cls, given: object) -> "Transaction":
@@ -70,12 +73,23 @@ class Transaction:
         kind = "nothing" if given is None else type(given).__name__
         raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {kind}")
 
+    def as_given(self, given: Mapping[str, Scalar]) -> "Transaction":
+        """The same transaction, which knows how some of its fields came."""
+        given = {name: value for name, value in given.items() if name in self.fields}
+        return replace(self, given=given) if given else self
+
+    @property
+    def given_text(self) -> str:
+        """The text with the fields as they came."""
+        return render_fields({**self.fields, **self.given}) if self.given else self.text
+
     def digest(self) -> str:
         """A hash of the transaction that does not depend on the order of its fields.
 
         Derived fields are left out: the same payment has others where more of its past is known.
         """
-        fields = {name: value for name, value in self.fields.items() if not is_derived(name)}
+        fields = {**self.fields, **self.given}
+        fields = {name: value for name, value in fields.items() if not is_derived(name)}
         body = json.dumps([self.text if not self.fields else "", fields], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
 

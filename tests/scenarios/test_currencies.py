@@ -9,9 +9,11 @@ from typer.testing import CliRunner, Result
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge, replay
 from acegraph.graph.cli.main import app
-from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset
+from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
 from acegraph.nodes.text.currencies import Exchange
-from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+from acegraph.nodes.text.field_contract import FieldContract
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, Transaction
+from acegraph.state.run.file_form import FileForm
 
 NODE = "fraud_detection"
 RATES = {"EUR": 1.25, "GBP": 2.0, "JPY": 0.0078125}
@@ -76,7 +78,7 @@ def test_without_rates_amounts_stay_and_the_currencies_are_counted(tmp_path: Pat
     dataset = read(write(tmp_path))
     assert dataset.notes == [
         f"{tmp_path / 'f.csv'}: amounts of 3 currencies (EUR, GBP, USD) are compared as they "
-        "stand; --rates converts them"
+        "stand; --rates converts them, and so do rates that the playbook keeps"
     ]
     assert (amounts(dataset)[1], dataset.form.rates) == (
         float((tmp_path / "f.csv").read_text().split("\n")[2].split(",")[0]),
@@ -188,6 +190,117 @@ def test_what_is_stored_is_converted_once(tmp_path: Path) -> None:
         )
     assert replay(playbook, "near").is_reproduced
     assert purge(playbook, "liar").note == ""  # else a decision came out otherwise
+
+
+def yen(folder: Path, form: str) -> Path:
+    """Thirty payments of 1 to 30 dollars, in yen; every fifth is fraud."""
+    rows = []
+    for i in range(30):
+        amount: object = 128 * (1 + i)
+        amount = f"{amount} JPY" if form == "text" else amount
+        row: dict[str, object] = {"amount": amount, "currency": "JPY", "shop": f"s{i % 3}"}
+        if form == "text":
+            del row["currency"]
+        if form == "nested":
+            row["payment"] = {"amount": row.pop("amount"), "currency": row.pop("currency")}
+        if form == "inside":
+            row["amount"] = {"value": amount}
+        rows.append({**row, "fraud": int(i % 5 == 0)})
+    file = folder / "yen.json"
+    file.write_text(json.dumps(rows))
+    return file
+
+
+@pytest.mark.parametrize("form", ["plain", "text", "nested", "inside"])
+def test_a_file_is_converted_in_whatever_form_and_the_same_row_under_other_rates(
+    form: str, tmp_path: Path
+) -> None:
+    file = yen(tmp_path, form)
+    at_par, cheaper = read(file, JPY=1 / 128, USD=1.0), read(file, JPY=1 / 256, USD=1.0)
+    for dataset, factor in ((at_par, 1.0), (cheaper, 0.5)):
+        paid = [Transaction.of(item["query"]).fields for item in dataset.items]
+        numbers = [amount for row in paid for amount in row.values() if isinstance(amount, float)]
+        assert numbers == [factor * (1 + i) for i in range(30)]
+    raw = read(file)
+    assert [*map(row_name, at_par.items)] == [*map(row_name, cheaper.items)]
+    assert [*map(row_name, at_par.items)] == [*map(row_name, raw.items)]
+
+
+def test_a_list_in_the_place_of_an_amount_is_no_crash(tmp_path: Path) -> None:
+    file = tmp_path / "f.json"
+    file.write_text('[{"amount": [1, 2], "currency": ["EUR"], "x": 1, "fraud": 0}]')
+    fields = {"amount.count": 2, "currency.count": 1, "currency": "EUR", "x": 1}
+    (item,) = read(file, EUR=2.0, USD=1.0).items
+    assert Transaction.of(item["query"]).fields == fields
+
+
+@pytest.mark.parametrize("form", ["plain", "text"])
+def test_a_later_file_is_converted_by_the_rates_that_are_kept(
+    form: str, trained: BulletPlaybook, tmp_path: Path
+) -> None:
+    with trained.fork() as playbook:
+        playbook.keep_file_form(NODE, FileForm({}, {"JPY": 1 / 128}))
+        pipeline, known = TrainingPipeline(playbook), len(playbook.cases(NODE))
+        raw = read(yen(tmp_path, form))
+        assert not pipeline.evaluate(raw.items, learn=False).declined.any()  # at most 30 dollars
+        pipeline.train_online(raw.items[:10], raw.form)
+        done = read(tmp_path / "yen.json", JPY=1 / 128)
+        pipeline.train_online(done.items[10:20], done.form)
+        pipeline.train_online(done.items[20:])  # without a form, and yet not converted twice
+        stored = [case.fields["amount"] for case in playbook.cases(NODE)][known:]
+        assert stored == [1.0 + i for i in range(30)]
+        kept = FieldContract.of(playbook.cases(NODE)).form.rates
+        assert kept == {"USD": 1.0, "JPY": 1 / 128}
+
+
+@pytest.mark.parametrize("redact", [[], ["shop"]])
+def test_a_case_counts_once_whatever_the_rates_are(redact: list[str], tmp_path: Path) -> None:
+    file = yen(tmp_path, "plain")
+    pipeline = TrainingPipeline(context=AceContext(redact=redact))
+    graph = create_ace_graph(playbook=pipeline.playbook).compile()
+    given = {"transaction": {"amount": 1280, "currency": "JPY", "shop": "s1"}, "decision_id": "a"}
+    for rate in (1 / 128, 1 / 256):
+        dataset = read(file, JPY=rate, USD=1.0)
+        pipeline.train_offline(dataset.items[:20], dataset.form)
+        pipeline.train_online(dataset.items[20:], dataset.form)
+        rates = AceContext(redact=redact, rates={"JPY": rate})
+        assert graph.invoke(given, context=rates)["decision_id"] == "a"  # else a conflict
+    assert len(pipeline.playbook.cases(NODE)) == 30
+    assert pipeline.playbook.decision("a")["fields"]["amount"] == 10.0
+
+
+def test_a_hidden_amount_is_no_part_of_the_digest() -> None:
+    """Else the amount could be guessed by trying."""
+    playbook, digests = BulletPlaybook(), set()
+    graph = create_ace_graph(playbook=playbook).compile()
+    for amount in (100, 200):
+        payment = {"amount": amount, "currency": "EUR", "hour": 12}
+        context = AceContext(rates={"EUR": 2.0, "USD": 1.0}, redact=["amount"])
+        graph.invoke({"transaction": payment, "decision_id": str(amount)}, context=context)
+        digests.add(playbook.decision(str(amount))["digest"])
+    assert len(digests) == 1
+
+
+def test_rates_in_another_base_are_refused(trained: BulletPlaybook, tmp_path: Path) -> None:
+    for rates in ({"EUR": 1.0, "GBP": 1.5}, {"USD": 0.8}):
+        with pytest.raises(InvalidSettings, match="rates in USD"):
+            decide(trained, {"amount": 1, "currency": "EUR", "hour": 1}, AceContext(rates=rates))
+    dataset = read(write(tmp_path), USD=0.8, GBP=1.6)
+    with trained.fork() as playbook, pytest.raises(InvalidSettings, match="rates in USD"):
+        TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+
+
+def test_the_codes_of_rates_may_be_written_small() -> None:
+    assert AceContext(rates={"eur": 1.08}).rates == AceContext(rates={"EUR": 1.08}).rates
+
+
+def test_a_payment_without_a_known_field_still_tells_of_its_currency() -> None:
+    graph = create_ace_graph().compile()
+    payment = {"Transaction Amount": 100, "currency": "CHF", "foo": 1}
+    result = graph.invoke({"transaction": payment}, context=AceContext(rates={"USD": 1.0}))
+    assert "no field that the playbook or the scorecard knows" in result["undecided"]
+    assert "currency without a rate" in result["undecided"]
+    assert "currency without a rate" in result["warnings"][0]
 
 
 def run(*words: str, code: int = 0, **env: str) -> Result:

@@ -147,3 +147,19 @@ def test_a_date_that_cannot_be_read_hides_no_rule_about_its_hour() -> None:
     assert decision("2026-04-01T13:00") == "APPROVE"
     for unread in ("01.04.2026 03:00", "1/4/2026 3:00 AM", "soon", "2026-04-01"):
         assert decision(unread) == "UNDECIDED"
+
+
+@pytest.mark.parametrize("name", ["amount", "Amount", "Transaction Amount", "payment.amount"])
+def test_costs_doubt_an_amount_under_whatever_name(name: str) -> None:
+    """By these costs 5000 is declined at the rate of fraud, and a payment without amount is not."""
+    playbook = BulletPlaybook()
+    for i in range(60):
+        label = parse_verdict("fraud" if i % 20 == 7 else "legit")
+        playbook.remember([Case(f"c{i}", {name: 100.0 * i, "shop": "a"}, label)], "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    costs = AceContext(learn=False, costs="missed_fraud=1,false_decline=0.02,decline_fee=20")
+    answers = [
+        graph.invoke({"transaction": {name: amount, "shop": "a"}}, context=costs)["decision"]
+        for amount in (5000, 20, "five thousand")
+    ]
+    assert answers == ["DECLINE", "APPROVE", "UNDECIDED"]

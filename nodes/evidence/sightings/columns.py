@@ -11,7 +11,7 @@ from typing import Final
 from acegraph.nodes.evidence.columns.entities import ID_WORDS, NOBODY, is_party
 from acegraph.nodes.evidence.columns.learnable_fields import describes, words_of_name
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
-from acegraph.nodes.text.currencies import AMOUNT_NAMES
+from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import read_number
 from acegraph.state import Scalar
 from acegraph.state.ledger.redaction.redact import REDACTED
@@ -67,9 +67,7 @@ def find_columns(names: tuple[str, ...], time: str | None, amount: str | None) -
         columns.setdefault(_KIND_OF[word], name)
     if time:
         columns["time"] = time
-    by_lower = {name.lower(): name for name in names}
-    known_amounts = (by_lower[name] for name in AMOUNT_NAMES if name in by_lower)
-    if amount := amount or next(known_amounts, None):
+    if amount := amount or next(iter(amount_fields(names)), None):
         columns["amount"] = amount
     return columns | _place_columns(names)
 

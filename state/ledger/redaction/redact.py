@@ -116,8 +116,12 @@ class Redaction:
 
     def content(self, of: _Content) -> _Content:
         """A case or a decision with its content as it may be stored."""
-        text = self.text(of.text)
-        return replace(of, text=text, fields=self.fields(of.fields), digest=_digest(text))
+        text, fields = self.text(of.text), self.fields(of.fields)
+        pairs = zip(of.text.split("; "), of.given_text.split("; "), strict=False)
+        is_amount_hidden = any(now != came and self.text(now) != now for now, came in pairs)
+        use_given = of.given_text and not is_amount_hidden
+        digest = _digest(self.text(of.given_text) if use_given else text)
+        return replace(of, text=text, fields=fields, digest=digest, given_text="")
 
     def transaction(self, transaction: Transaction) -> Transaction:
         """The transaction as it may be stored or learned from."""

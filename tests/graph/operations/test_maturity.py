@@ -83,6 +83,23 @@ def test_young_labels_of_a_file_are_counted_and_a_fraud_is_not_taken_back(
     assert feedback_many(playbook, labels, mature_days={}).changed == 2
 
 
+def test_that_nothing_came_proves_nothing_of_a_payment_that_nobody_approved(
+    playbook: BulletPlaybook,
+) -> None:
+    graph = create_ace_graph(playbook=playbook).compile()
+    for decision_id in ("nobody", "ann", "bob"):
+        given = {"transaction": {**PAYMENT, "amount": "lots"}, "decision_id": decision_id}
+        assert graph.invoke(given, context=WAITS)["decision"] == "UNDECIDED"
+    feedback(playbook, "ann", "APPROVE", source="analyst:ann")
+    feedback(playbook, "bob", "DECLINE", source="analyst:bob")
+    with pytest.raises(InvalidInput, match="not approved"):
+        feedback(playbook, "nobody", "APPROVE", source="no_chargeback")
+    labels = [(i, Label("APPROVE", "no_chargeback", later(91))) for i in ("nobody", "ann", "bob")]
+    assert feedback_many(playbook, labels).missing == 2
+    stored = [playbook.decision(i)["label"] for i in ("nobody", "ann", "bob")]
+    assert stored == [None, "APPROVE", "DECLINE"]
+
+
 def test_what_the_ledger_holds_does_not_depend_on_when_it_is_read(
     playbook: BulletPlaybook,
 ) -> None:

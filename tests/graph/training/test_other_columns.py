@@ -3,7 +3,9 @@
 import pytest
 
 from acegraph.graph import TrainingPipeline
+from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import BulletPlaybook, InvalidDataset
+from acegraph.state.run.file_form import FileForm
 
 NODE = "fraud_detection"
 
@@ -44,6 +46,13 @@ def test_a_column_in_another_spelling_is_the_known_one(trained: TrainingPipeline
     assert amount is not None
     assert amount.known().all()
     assert "Amount" not in table.field_names
+
+
+def test_the_form_of_a_file_is_kept_under_the_known_names(trained: TrainingPipeline) -> None:
+    form = FileForm({"Shop": "the day first", "new": "the day first"}, {}, "tx_amount")
+    trained.train_online(rows(60, amount="tx_amount", shop="Shop"), form)
+    kept = FieldContract.of(trained.playbook.cases(NODE)).form
+    assert kept == FileForm({"shop": "the day first", "new": "the day first"}, {}, "amount")
 
 
 def test_new_and_missing_columns_are_said_with_the_bullets_that_test_them(
