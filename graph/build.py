@@ -74,7 +74,9 @@ def create_ace_graph(
 def build_graph(parts: Parts) -> AceGraph:
     """The nodes and the edges of the picture above."""
     embedding = parts.selectors.embedding if parts.stores_vectors else None
-    selector = SelectorNode(parts.visible_playbook, parts.selectors, parts.context, parts.review)
+    selector = SelectorNode(
+        parts.visible_playbook, parts.selectors, parts.context, parts.review, parts.keeps_derived
+    )
     agent = AgentNode(parts.playbook, parts.agent, parts.challenger)
     judge = JudgeNode(parts.playbook, parts.judge)
     reflector = ReflectorNode(parts.playbook, parts.reflector)
@@ -166,6 +168,9 @@ class Parts:
     """Whether the curator node stores the vector of a new bullet; lookahead stores it itself."""
     review: bool = False
     """Whether the graph stops for a person, and new bullets wait for approval."""
+    keeps_derived: bool = False
+    """Whether the transactions come with derived fields of our own: rows of files, and decisions
+    that are repeated. Those of a caller are never believed."""
 
 
 class Collaborators(TypedDict, total=False):

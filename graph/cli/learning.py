@@ -103,6 +103,7 @@ def train(
             pipeline = TrainingPipeline(
                 book, context=context, progress=progress(None), **vars(calls)
             )
+            had_sightings = columns.derive and book.sighting_columns(context.node)
             try:
                 learn = pipeline.train_online if learning.online else pipeline.train_offline
                 report = learn(items, dataset.form)
@@ -113,6 +114,8 @@ def train(
             bullets = book.get_bullets_for_node(context.node)
         if report.columns:
             warn(f"{file}: {report.columns}")
+        if had_sightings and report.repeated < report.cases:
+            warn(f"{file}: its derived fields do not see the files that were learned from before")
         if report.change:
             warn(f"{report.change} (--no-drift counts all)")
     ending = Ending(

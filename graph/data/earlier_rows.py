@@ -27,8 +27,11 @@ class EarlierRows:
         hidden: set[str],
         time: str | None,
         amount: str | None,
-    ) -> None:
-        """Add the derived fields to the rows; a field that a row has already stays as it is."""
+    ) -> bool:
+        """Add the derived fields to the rows; a field that a row has already stays as it is.
+
+        Gives whether any could be derived.
+        """
         payments = [_flat(row, hidden) for row in rows]
         self.columns = self.columns or _columns_of(payments, time, amount)
         sightings = [sighting_of(payment, self.columns) for payment in payments]
@@ -36,6 +39,7 @@ class EarlierRows:
         self._seen += sightings
         for row, fields in zip(rows, derived, strict=True):
             row |= {name: value for name, value in fields.items() if name not in row}
+        return any(derived)
 
 
 def _flat(row: Mapping[str, Scalar], hidden: set[str]) -> Mapping[str, Scalar]:

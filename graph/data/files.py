@@ -19,9 +19,11 @@ from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.file_rows import Progress, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
+from acegraph.nodes.evidence.sightings.derivation import comes_from
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.file_form import FileForm
+from acegraph.state.values.decision import KINDS
 
 if TYPE_CHECKING:
     from acegraph.state import Fields
@@ -123,24 +125,32 @@ class Dataset:
             return self
         items: list[Item] = []
         copies: Counter[str] = Counter()
+        columns = {what: n for what, n in self.sighting_columns.items() if n not in names}
+        if "time" not in columns or columns.keys().isdisjoint(KINDS):
+            columns = {}
+        lost = self.sighting_columns.keys() - columns.keys()
         for item in self.items:
             given, item = item["query"], {**item}
             if isinstance(given, Mapping):
-                left = {name: value for name, value in given.items() if name not in names}
+                left = {
+                    name: value
+                    for name, value in given.items()
+                    if name not in names and not (lost and comes_from(name, lost))
+                }
                 item["query"] = left
                 if not any(value is not None for value in left.values()):
                     raise InvalidDataset(
                         f"nothing to learn from is left without {', '.join(names)}"
                     )
-            if "sighting_columns" in item:
-                pairs = item["sighting_columns"].items()
-                item["sighting_columns"] = {role: n for role, n in pairs if n not in names}
+            if item.pop("sighting_columns", None) and columns:
+                item["sighting_columns"] = columns
             if "copy" in item:
                 digest = transaction_of(item).digest()
                 copies[digest] += 1
                 item["copy"] = copies[digest]
             items.append(item)
-        return replace(self, items=items, unread=[*self.unread, *names])
+        unread = [*self.unread, *names]
+        return replace(self, items=items, unread=unread, sighting_columns=columns)
 
 
 def load_dataset(
@@ -199,7 +209,9 @@ def read_dataset(
     notes += [f"{file}: {note}" for note in conversion.notes]
     time = layout.time or _only_time(rows, forms)
     if earlier is not None and query is None:
-        earlier.derive(rows, {answer, *layout.drop}, time, layout.amount)
+        if not earlier.derive(rows, {answer, *layout.drop}, time, layout.amount):
+            wanted = ", ".join(earlier.columns.values())
+            notes.append(f"{file}: nothing is derived: no row has an id and a time in {wanted}")
     elif earlier is not None:
         notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
     for name in columns.keys() & set(layout.keep):

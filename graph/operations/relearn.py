@@ -10,10 +10,10 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from acegraph.graph.build import create_ace_graph
+from acegraph.graph.build import build_graph, gather_parts
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
@@ -128,13 +128,11 @@ class RelearnedCopy:
     """The versions at which the playbook was refined, as far as they were replayed."""
 
     def __post_init__(self) -> None:
-        self.graph = create_ace_graph(
-            playbook=self.playbook,
-            agent=EMBEDDED_NAME,
-            judge=_SilentJudge(),
-            reflector=EMBEDDED_NAME,
-            curator=self.curator,
-        ).compile()
+        parts = gather_parts(
+            self.playbook, EMBEDDED_NAME, _SilentJudge(), EMBEDDED_NAME, curator=self.curator
+        )
+        # What is stored has the derived fields of its time, and its ids may be redacted.
+        self.graph = build_graph(replace(parts, keeps_derived=True)).compile()
 
     def replay(
         self, events: Sequence[Event], progress: Progress = lambda what, done, total: None

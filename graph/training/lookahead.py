@@ -1,8 +1,9 @@
 """Model answers fetched before a case's turn, so that many model calls are under way at once.
 
 Case i is prepared on the playbook as it stood after the learning of case i - lag: bullets are
-selected, the agent decides, and after a mistake the reflector writes. When the case has its turn,
-the compiled graph runs on it and takes these answers instead of asking. So decisions are recorded
+selected, the agent decides, and after a mistake the reflector writes. Fields that are derived from
+the ledger do not see the cases under way; those of a file do. When the case has its turn, the
+compiled graph runs on it and takes these answers instead of asking. So decisions are recorded
 and rules are learned in the order of the cases, and the same cases with the same lag give the same
 run, however long each answer takes. Which cases run is decided in pipeline.py.
 """
@@ -24,6 +25,7 @@ from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.runtime.sync_async import OWN_LOOP, Wait
 from acegraph.nodes.runtime.usage import Meter, innermost, metered
+from acegraph.nodes.selector.node import understand
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import AceContext, AceInput, AceOutput, ModelError, Transaction
 from acegraph.state.playbook.frozen_view import FrozenPlaybook
@@ -121,7 +123,14 @@ class Lookahead:
 
     async def _prepare(self, item: Item, case_id: str, view: FrozenPlaybook) -> Prepared:
         parts, settings = self.asking_parts, self._settings
-        transaction = Transaction.of(item["query"])
+        # As the node reads it: under known names, in the base currency, with derived fields.
+        transaction = understand(
+            Transaction.of(item["query"]),
+            view,
+            settings,
+            case_id,
+            keeps_derived=bool(item.get("sighting_columns")),
+        ).transaction
         selection = await _ask(
             parts.selectors.select(transaction, settings, view, case_id, OWN_LOOP)
         )
@@ -163,6 +172,7 @@ class Lookahead:
 def turns(parts: Parts, context: AceContext) -> Turn:
     """The compiled graph as a function of one labelled case and its id."""
     graph = build_graph(parts).compile()
+    graph_of_derived = build_graph(replace(parts, keeps_derived=True)).compile()
 
     def turn(item: Item, case_id: str) -> AceOutput:
         # The graph also takes a Transaction, which knows the amounts as they came.
@@ -170,7 +180,8 @@ def turns(parts: Parts, context: AceContext) -> Turn:
             "GivenTransaction", transaction_of(item) if "given" in item else item["query"]
         )
         given = AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)
-        return cast(AceOutput, graph.invoke(given, context=context))
+        chosen = graph_of_derived if item.get("sighting_columns") else graph
+        return cast(AceOutput, chosen.invoke(given, context=context))
 
     return turn
 

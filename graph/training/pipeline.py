@@ -34,7 +34,7 @@ from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.nodes.text.field_contract import FieldContract
+from acegraph.nodes.text.field_contract import FieldContract, read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.file_form import FileForm
@@ -431,7 +431,15 @@ def _converted(
         return list(items), {}
     payments = [transaction_of(items[i]) for i in unconverted]
     rows = [{**payment.fields, **payment.given} for payment in payments]
+    columns = [items[i].get("sighting_columns", {}).get("amount", "") for i in unconverted]
+    before = [read_number(row.get(name)) for row, name in zip(rows, columns, strict=True)]
     conversion = convert_amounts(rows, rates, amount)
+    after = [read_number(row.get(name)) for row, name in zip(rows, columns, strict=True)]
+    if before != after:
+        raise InvalidSettings(
+            "fields were derived from amounts that are not converted yet, or the amounts would be "
+            "converted twice; give the rates to load_dataset (or --rates), and rates={} here"
+        )
     for note in conversion.notes:
         logger.warning(note)
     done = list(items)

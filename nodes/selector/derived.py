@@ -1,42 +1,109 @@
 """Fields that are derived from earlier payments, added to a payment that is to be decided.
 
-They are computed only for a playbook whose labelled cases or rules have such fields, and only
-where the caller gives none: a file brings its own, and a host may have counted itself.
+They are computed only for a playbook whose labelled cases or rules have such fields. What a caller
+gives under their names does not count: the ledger knows better. Only rows of files that were
+derived already, and decisions that are repeated, keep theirs.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
 
-from acegraph.nodes.evidence.sightings.columns import columns_of, sighting_of
-from acegraph.nodes.evidence.sightings.derivation import derived_fields
-from acegraph.nodes.text.field_contract import Understood
-from acegraph.state import Transaction
+from acegraph.nodes.evidence.sightings.columns import columns_of, sighting_of, unread
+from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
+from acegraph.nodes.text.field_contract import NEW_WORD, Doubt, FieldContract, Understood
+from acegraph.state import Fields, Transaction
+from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import is_derived, render_fields
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
+NOT_DERIVED: Final = "cannot be derived from earlier payments"
+
 
 def with_derived(
-    understood: Understood, playbook: ReadablePlaybook, node: str, case_id: str, *, wanted: bool
+    understood: Understood,
+    contract: FieldContract,
+    playbook: ReadablePlaybook,
+    node: str,
+    case_id: str,
+    *,
+    keeps_given: bool,
 ) -> Understood:
-    """The transaction with its derived fields, and the fields that its sighting is read from.
-
-    `wanted` says whether the labelled cases have derived fields; a rule may want them too.
+    """The transaction with its derived fields, what is in doubt of them, and the fields that its
+    sighting is read from.
     """
-    given, fields = understood.transaction, understood.fields
-    is_given = any(map(is_derived, fields))
-    if not given.fields or not (is_given or wanted or playbook.tests_derived(node)):
+    tested, is_given = playbook.tested_derived(node), any(map(is_derived, understood.fields))
+    if not (is_given or tested or contract.has_derived):
         return understood
-    columns = playbook.sighting_columns(node) or columns_of(fields)
-    sighting = sighting_of(fields, columns)
-    if sighting is None:
-        return understood
-    if not is_given:
-        derived = derived_fields(sighting, playbook.past(node, sighting, case_id))
-        text = f"{given.text}; {render_fields(derived)}"
-        given, fields = Transaction(text, given.fields | derived), fields | derived
-    # A first payment has no last one before it: that is known, and no doubt.
-    doubts = [d for d in understood.doubts if not (is_derived(d.field) and d.field in fields)]
-    return Understood(given, fields, tuple(doubts), columns)
+    keeps_given = keeps_given and is_given
+    if not keeps_given:
+        understood = _without_derived(understood)
+    columns = playbook.sighting_columns(node) or columns_of(understood.fields)
+    sighting = sighting_of(understood.fields, columns)
+    if sighting is not None and understood.transaction.fields and not keeps_given:
+        past = playbook.past(node, sighting, case_id)
+        understood = _with_fields(understood, derived_fields(sighting, past))
+    usual = {field.name for field in contract.fields.values() if field.is_usual}
+    unsure = _unsure_sources(understood, contract, columns)
+    doubts = [d for d in understood.doubts if not _is_absent(d, understood.fields)]
+    doubts += [
+        Doubt(name, NOT_DERIVED)
+        for name in sorted(tested.union(filter(is_derived, usual)))
+        if not unsure.isdisjoint(sources_of(name))
+    ]
+    return replace(understood, doubts=tuple(doubts), sighting_columns=columns)
+
+
+def _without_derived(understood: Understood) -> Understood:
+    """The transaction without the derived fields that a caller gave, and the doubts about them."""
+    given = understood.transaction
+    kept = {name: value for name, value in given.fields.items() if not is_derived(name)}
+    if len(kept) < len(given.fields):
+        given = Transaction(render_fields(kept), kept)
+    return Understood(
+        given,
+        {name: value for name, value in understood.fields.items() if not is_derived(name)},
+        tuple(doubt for doubt in understood.doubts if not is_derived(doubt.field)),
+    )
+
+
+def _with_fields(understood: Understood, derived: Fields) -> Understood:
+    given = understood.transaction
+    text = f"{given.text}; {render_fields(derived)}"
+    given = Transaction(text, given.fields | derived)
+    return replace(understood, transaction=given, fields=understood.fields | derived)
+
+
+def _is_absent(doubt: Doubt, fields: Fields) -> bool:
+    """Whether it is about a derived field without a value: a first payment has no last one before
+    it. That is known, and no doubt.
+    """
+    return is_derived(doubt.field) and fields.get(doubt.field) is None
+
+
+def _unsure_sources(
+    understood: Understood, contract: FieldContract, columns: dict[str, str]
+) -> set[str]:
+    """Of what derived fields are computed from, what is in doubt, cannot be read, or is missing
+    though the labelled payments do not lack it.
+    """
+    fields, known = understood.fields, contract.fields
+    why = {doubt.field: doubt.why for doubt in understood.doubts}
+    # A new customer has no past, and that is known. A payment without a date happens now.
+    unsure = {
+        what
+        for what, name in columns.items()
+        if name in why and not (what in KINDS and why[name] == NEW_WORD)
+    }
+    sources = {*KINDS, "amount", "latitude", "longitude"}
+    for what in unread(fields, columns) | (sources - columns.keys()):
+        name = columns.get(what, "")
+        # Whoever is named has this field: it tells how often the labelled payments name nobody.
+        field = known.get(f"{what}.payments_last_week" if what in KINDS else name)
+        is_missing = what in KINDS or fields.get(name) is None
+        if what == "time" or field is None or field.is_usual or not is_missing:
+            unsure.add(what)
+    return unsure

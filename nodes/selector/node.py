@@ -69,6 +69,8 @@ class SelectorNode:
     """The settings that count where a run sets none of its own."""
     review: bool = False
     """Whether the graph stops for a person."""
+    keeps_derived: bool = False
+    """Whether derived fields of a transaction stay as they are given (see Parts)."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Read the transaction, reset the state, and choose bullets in five stages."""
@@ -79,7 +81,12 @@ class SelectorNode:
         transaction = Transaction.of(state.get("transaction"))
         playbook = self.playbook()
         understood = await wait.work(
-            _understood, transaction, playbook, settings, str(state.get("decision_id") or "")
+            understand,
+            transaction,
+            playbook,
+            settings,
+            str(state.get("decision_id") or ""),
+            self.keeps_derived,
         )
         case = _new_case(state, transaction, understood)
         transaction = understood.transaction
@@ -111,8 +118,12 @@ class SelectorNode:
         }
 
 
-def _understood(
-    transaction: Transaction, playbook: ReadablePlaybook, settings: RunSettings, case_id: str
+def understand(
+    transaction: Transaction,
+    playbook: ReadablePlaybook,
+    settings: RunSettings,
+    case_id: str,
+    keeps_derived: bool = False,
 ) -> Understood:
     """The transaction in the words and the currency of the playbook, and what is in doubt."""
     node = settings["node"]
@@ -124,8 +135,9 @@ def _understood(
         doubts = unreadable(transaction.fields)
     doubts |= unconverted
     understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
-    wanted = contract.has_derived
-    understood = with_derived(understood, playbook, node, case_id, wanted=wanted)
+    understood = with_derived(
+        understood, contract, playbook, node, case_id, keeps_given=keeps_derived
+    )
     names = {name for name, value in understood.fields.items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood

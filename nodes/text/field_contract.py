@@ -210,6 +210,7 @@ class FieldContract:
         return named
 
 
+NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
 _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
 
@@ -262,7 +263,7 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
     if known.kind == "word":
         word = known.words.get(_folded_word(str(value)))
         if word is None and known.is_closed:
-            return value, "has a value that no labelled payment has"
+            return value, NEW_WORD
         return (value if word is None else word), ""
     return value, ""
 

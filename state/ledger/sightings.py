@@ -181,7 +181,9 @@ def remove_sightings(
     settings = {row.key: row.value for row in rows}
     for node in writer.connection.scalars(sa.select(_s.node).distinct()).all():
         columns = json.loads(settings.get(_COLUMNS + node, "{}"))
-        kinds = [kind for kind in KINDS if is_named(columns.get(kind, field), field)]
+        named = {what for what, name in columns.items() if is_named(name, field)}
+        # A name that no column has may be that of a column in earlier files.
+        kinds = [k for k in KINDS if not named or k in named or k not in columns]
         hashes = [_hash(settings[_KEY], kind, form) for kind in kinds for form in forms]
         removed += writer.remove(sightings, (_s.node == node) & _s.entity.in_(hashes))
     return removed

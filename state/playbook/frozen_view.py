@@ -19,7 +19,7 @@ class FrozenPlaybook:
         self._cases = playbook.cases(node)
         # A payment sees what was paid before it, whichever decisions are learned from meanwhile.
         self.sighting_columns, self.past = playbook.sighting_columns, playbook.past
-        self.tests_derived = playbook.tests_derived
+        self.tested_derived = playbook.tested_derived
         # Vectors follow from a text and a model, and not from the moment.
         self.matrix = playbook.matrix
         self.store_vectors = playbook.store_vectors

@@ -387,10 +387,10 @@ class BulletPlaybook(PlaybookCache):
         """The fields from which sightings are read, by what they hold; None if none were set."""
         return sighting_columns(self.database, node)
 
-    def tests_derived(self, node: str) -> bool:
-        """Whether a rule in memory tests a derived field; nothing is read for the answer."""
+    def tested_derived(self, node: str) -> frozenset[str]:
+        """The derived fields that rules in memory test; nothing is read for the answer."""
         with self._lock:
-            return self._bullets.of_node(node).rules.tests_derived
+            return frozenset(self._bullets.of_node(node).rules.tested_derived)
 
     def past(self, node: str, sighting: Sighting, case_id: str) -> dict[str, Past]:
         """By kind of entity what is known of the payments before one, without itself."""

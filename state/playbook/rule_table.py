@@ -41,8 +41,8 @@ class RuleTable:
         self._negated = np.zeros(shape, bool)
         self.is_rule = np.zeros(0, bool)
         self.has_any = False
-        self.tests_derived = False
-        """Whether a condition tests a field that is derived from earlier payments."""
+        self.tested_derived: set[str] = set()
+        """The fields derived from earlier payments that conditions test."""
 
     def put(self, row: int, condition: Condition | None) -> None:
         """Write the condition of one row."""
@@ -50,7 +50,8 @@ class RuleTable:
         self.is_rule[row] = condition is not None
         self.has_any |= condition is not None
         for i, comparison in enumerate(condition.comparisons if condition else ()):
-            self.tests_derived |= is_derived(comparison.field)
+            if is_derived(comparison.field):
+                self.tested_derived.add(comparison.field)
             slot, low, high = self._interval(comparison)
             self._slot[i, row], self._low[i, row], self._high[i, row] = slot, low, high
             self._negated[i, row] = comparison.op == "is not"

@@ -39,6 +39,7 @@ _WHERE_PAID: Final = frozenset(
 )
 _MOST: Final = 10**15
 """Sums of so large amounts, in ten-thousandths, still fit into 64 bits."""
+_MOST_DEGREES: Final = {"latitude": 90, "longitude": 180}
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LONGEST_SECONDS: Final = 10**11
 """A larger number counts milliseconds, or microseconds."""
@@ -133,20 +134,42 @@ def sighting_of(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> Sig
     who = {kind: text for kind, text in ids.items() if text}
     if at is None or not who:
         return None
-    north, east = (read_number(fields.get(columns.get(r, ""))) for r in ("latitude", "longitude"))
-    is_place = north is not None and east is not None and abs(north) <= 90 and abs(east) <= 180
+    north, east = (_degrees(fields.get(columns.get(r, "")), r) for r in _MOST_DEGREES)
     amount = read_number(fields.get(columns.get("amount", "")))
     return Sighting(
         at=at,
         who=who,
         amount=None if amount is None else _whole(amount),
-        place=(north, east) if is_place else None,  # type: ignore[arg-type]
+        place=None if north is None or east is None else (north, east),
         columns=columns,
     )
 
 
+def unread(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> set[str]:
+    """What a sighting lacks, because its field is missing or cannot be read.
+
+    >>> sorted(unread({"id": "guest", "amt": "5 EUR"}, {"customer": "id", "amount": "amt"}))
+    ['customer']
+    """
+    values = {what: fields.get(name) for what, name in columns.items()}
+    return {what for what, value in values.items() if _read(what, value) is None}
+
+
+def _read(what: str, value: Scalar) -> object:
+    if what in KINDS:
+        return _id(value)
+    if what == "time":
+        return _moment(value)
+    return read_number(value) if what == "amount" else _degrees(value, what)
+
+
+def _degrees(value: Scalar, which: str) -> float | None:
+    number = read_number(value)
+    return None if number is None or abs(number) > _MOST_DEGREES[which] else number
+
+
 def _whole(amount: float) -> int:
-    return max(-_MOST, min(_MOST, round(amount * AMOUNT_UNIT)))
+    return round(max(-_MOST, min(_MOST, amount * AMOUNT_UNIT)))
 
 
 def _id(value: Scalar) -> str | None:

@@ -6,16 +6,23 @@ ledger sums the past up (state/ledger/sightings.py). `derived_fields` makes the 
 """
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
 from acegraph.state import Fields
 from acegraph.state.values.decision import HOUR, WINDOWS, Past, Sighting
+from acegraph.state.values.transaction import is_derived
 
 AMOUNT_UNIT: Final = 10_000
 _EARTH_DIAMETER_KM: Final = 12_742.0
+_MORE_SOURCES: Final = {
+    "amount_to_usual": ("amount",),
+    "merchant_is_new": ("merchant",),
+    "km_since_last": ("latitude", "longitude"),
+    "kmh_since_last": ("latitude", "longitude"),
+}
 _LEAST_HOURS: Final = 1 / 60
 """Payments at one moment are taken to be a minute apart: no speed is infinite."""
 
@@ -27,6 +34,27 @@ def derived_fields(sighting: Sighting, pasts: Mapping[str, Past]) -> Fields:
         for kind in sighting.who
         for name, value in _fields_of(kind, sighting, pasts.get(kind, Past())).items()
     }
+
+
+def sources_of(name: str) -> tuple[str, ...]:
+    """What of the payment itself a derived field is computed from, as its columns hold it.
+
+    >>> sources_of("card.amount_to_usual")
+    ('card', 'time', 'amount')
+    """
+    kind, _, what = name.partition(".")
+    return (kind, "time", *_MORE_SOURCES.get(what, ()))
+
+
+def comes_from(name: str, what: Collection[str]) -> bool:
+    """Whether a field is derived from one of these columns, by what they hold, also of earlier
+    payments.
+
+    >>> comes_from("card.amount_last_day", {"amount"}), comes_from("card.country", {"card"})
+    (True, False)
+    """
+    sources = (*sources_of(name), *(("amount",) if "amount" in name else ()))
+    return is_derived(name) and any(source in what for source in sources)
 
 
 def _fields_of(kind: str, sighting: Sighting, past: Past) -> Fields:

@@ -124,7 +124,9 @@ def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() 
     read = json.loads(run("read", "f.csv", *columns, "--json").stdout)["read"]
     origins = {reading["field"]: reading["origin"] for reading in read}
     assert origins["card.payments_last_day"] == "derived from card_number and paid_at"
-    run("train", "f.csv", *columns)
+    unseen = "its derived fields do not see the files that were learned from before"
+    assert unseen not in run("train", "f.csv", *columns).output
+    assert unseen not in run("train", "f.csv", *columns).output  # nothing in it is new
     paid = {"paid_at": "2026-03-05 10:40", "card_number": "C-5", "amount": 7}
     run("decide", json.dumps(paid), "--id", "d1", "--truth", "APPROVE")
     with BulletPlaybook("sqlite:///ace.db") as book:
@@ -135,3 +137,5 @@ def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() 
     words = ("--no-baselines", "--json", "--train", "16", "--test", "16", "--split", "random")
     compared = json.loads(run("compare", "f.csv", *columns, "--time", "paid_at", *words).stdout)
     assert compared["test_cases"] == 16
+    write(20, "paid_at,card_number,amount,is_fraud", line.replace("-03-", "-04-"))
+    assert unseen in run("train", "f.csv", *columns).output

@@ -14,7 +14,7 @@ from acegraph.graph.data.files import FileLayout, Item, read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.graph.data.splits import Split
 from acegraph.graph.operations.schema import expected_fields, json_schema
-from acegraph.state import AceContext, InvalidDataset
+from acegraph.state import AceContext, InvalidDataset, InvalidSettings
 from acegraph.state.values.transaction import is_derived
 
 NODE = AceContext().node
@@ -100,6 +100,48 @@ def test_a_column_of_kinds_gives_way_to_one_of_ids(tmp_path: Path) -> None:
     rows = [{**row, "merchant": "grocery", "shop_id": row["merchant"]} for row in card_testing(99)]
     dataset = read_dataset(written(tmp_path / "a.csv", rows), LAYOUT, earlier=EarlierRows())
     assert dataset.sighting_columns["merchant"] == "shop_id"
+
+
+def test_a_file_of_other_columns_is_said_to_derive_nothing(tmp_path: Path) -> None:
+    rows, earlier = card_testing(99), EarlierRows()
+    read_dataset(written(tmp_path / "a.csv", rows), LAYOUT, earlier=earlier)
+    others = [
+        {n: v for n, v in row.items() if n not in ("card_number", "merchant")} for row in rows
+    ]
+    dataset = read_dataset(written(tmp_path / "b.csv", others), LAYOUT, earlier=earlier)
+    assert "nothing is derived: no row has an id and a time in card_number" in dataset.notes[0]
+
+
+def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path: Path) -> None:
+    dataset = read_dataset(
+        written(tmp_path / "a.csv", card_testing(99)), LAYOUT, earlier=EarlierRows()
+    )
+    left = dataset.without({"amount"})
+    assert {name for row in derived(left.items) for name in row} == {
+        name for row in derived(dataset.items) for name in row if "amount" not in name
+    }
+    assert left.items[0]["sighting_columns"] == left.sighting_columns
+    assert left.sighting_columns.keys() == {"card", "merchant", "time"}
+    kinds = {name.partition(".")[0] for name in derived(dataset.without({"merchant"}).items)[0]}
+    assert kinds == {"card"}
+    timeless = dataset.without({"paid_at"})
+    assert (derived(timeless.items)[0], timeless.sighting_columns) == ({}, {})
+    assert "sighting_columns" not in timeless.items[0]
+
+
+def test_amounts_are_converted_before_they_are_summed_up(tmp_path: Path) -> None:
+    rows = [
+        {**row, "currency": "JPY" if i % 2 else "USD"} for i, row in enumerate(card_testing(60))
+    ]
+    file, rates = written(tmp_path / "a.csv", rows), {"JPY": 0.01, "USD": 1.0}
+    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
+    pipeline = TrainingPipeline(context=AceContext(rates=rates))
+    for learn_or_measure in (pipeline.train_offline, pipeline.train_online, pipeline.evaluate):
+        with pytest.raises(InvalidSettings, match="give the rates to load_dataset"):
+            learn_or_measure(items)
+    assert len(pipeline.playbook.cases(NODE)) == 0
+    dollars = [{**item, "query": {**item["query"], "currency": "USD"}} for item in items]  # type: ignore[dict-item]
+    assert pipeline.evaluate(dollars).truths
 
 
 def test_texts_are_said_to_derive_nothing(tmp_path: Path) -> None:

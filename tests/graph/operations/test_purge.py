@@ -17,12 +17,16 @@ COLLUDERS = ("A0", "A1")
 Payment = tuple[str, dict[str, Any], str]
 
 
-def told(stream: Sequence[Payment], playbook: BulletPlaybook | None = None) -> BulletPlaybook:
+def told(
+    stream: Sequence[Payment],
+    playbook: BulletPlaybook | None = None,
+    context: AceContext | None = None,
+) -> BulletPlaybook:
     playbook = playbook or BulletPlaybook()
     graph = create_ace_graph(playbook=playbook).compile()
     for decision_id, fields, label in stream:
         given: Any = {"transaction": fields, "decision_id": decision_id, "ground_truth": label}
-        graph.invoke(given)
+        graph.invoke(given, context=context)
     return playbook
 
 
@@ -122,7 +126,9 @@ def test_a_purge_takes_the_bullets_of_an_author_and_no_label() -> None:
     assert verify(playbook) == []
 
 
-def test_what_was_derived_then_is_seen_again_when_it_is_learned_anew() -> None:
+@pytest.mark.parametrize("redact", [[], ["customer_id"]])
+def test_what_was_derived_then_is_seen_again_when_it_is_learned_anew(redact: list[str]) -> None:
+    context = AceContext(redact=redact)
     columns = {"customer": "customer_id", "time": "paid_at"}
     stream = []
     for decision_id, fields, label in payments(with_lies=True, n=30):
@@ -135,9 +141,9 @@ def test_what_was_derived_then_is_seen_again_when_it_is_learned_anew() -> None:
     with BulletPlaybook() as book:
         book.set_sighting_columns("fraud_detection", columns)
         book.add_bullet("DECLINE when customer.payments_last_hour >= 3", "fraud_detection")
-        told(stream[:-3], book)
+        told(stream[:-3], book, context)
         feedback(book, "t0", "APPROVE", source="bad feed")
-        told(stream[-3:], book)
+        told(stream[-3:], book, context)
         assert book.decision("t25")["fields"]["customer.payments_last_hour"] == 5
         copy = relearn(book, purge_filter("bad feed", (), None, None))
         assert copy is not None

@@ -135,6 +135,16 @@ def test_an_erased_customer_was_never_there(playbook: BulletPlaybook) -> None:
         erase(playbook, entity=("customer_id", "C-1"))
 
 
+def test_a_customer_is_erased_by_the_name_that_the_id_had_before(playbook: BulletPlaybook) -> None:
+    put(playbook, "d1", seen(0))
+    playbook.set_sighting_columns(NODE, COLUMNS | {"customer": "client_no"})
+    with pytest.raises(UnknownDecision):
+        erase(playbook, entity=("amount", "c1"))
+    erase(playbook, entity=("customer_id", "C-1"))
+    assert past(playbook, 2) == Past()
+    assert verify(playbook) == []
+
+
 def test_an_erased_decision_is_not_seen_and_others_are(playbook: BulletPlaybook) -> None:
     put(playbook, "d1", seen(0))
     put(playbook, "d2", seen(1))

@@ -2,7 +2,12 @@
 
 import pytest
 
-from acegraph.nodes.evidence.sightings.columns import columns_of, find_columns, sighting_of
+from acegraph.nodes.evidence.sightings.columns import (
+    columns_of,
+    find_columns,
+    sighting_of,
+    unread,
+)
 
 OF_NAMES = {
     "customer_id account_id email": {"customer": "customer_id"},
@@ -39,3 +44,12 @@ def test_ids_and_times_are_the_same_however_they_are_written() -> None:
     assert len({(s.at, s.who["customer"]) for s in seen if s}) == 1
     ids = [sighting_of({"c": number, "t": 5}, columns) for number in (4711, 4711.0, "4711")]
     assert {one.who["customer"] for one in ids if one} == {"4711"}
+
+
+def test_a_place_off_the_globe_is_not_read() -> None:
+    columns = {"customer": "c", "time": "t", "latitude": "lat", "longitude": "long"}
+    fields = {"c": "C-17", "t": 5, "lat": 95, "long": 13.4}
+    assert unread(fields, columns) == {"latitude"}
+    seen = sighting_of(fields, columns)
+    assert seen is not None
+    assert seen.place is None
