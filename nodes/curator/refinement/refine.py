@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
@@ -26,9 +26,6 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
-
-_SURE: Final = 0.0
-"""Standard errors by which held-out cases must be explained better than by what stands."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +60,7 @@ def refine(
     rule_set = None
     if most > 0:
         rule_set = best_rules(table, standing, most, CostMatrix.parse(costs) if costs else None)
-    if rule_set is None or rule_set.sureness_over_standing < _SURE:
+    if rule_set is None or rule_set.sureness_over_standing <= 0:
         return None
     with playbook.writing():
         if playbook.version != version:
