@@ -209,6 +209,7 @@ class CaseTable:
         self._fraud = np.zeros(_START, dtype=bool)
         self._weights = np.ones(_START)
         self._start = self._size = 0
+        self._newest_copy: CaseTable | None = None
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
         for case in cases:
@@ -264,6 +265,11 @@ class CaseTable:
 
     def snapshot(self) -> "CaseTable":
         """The table as it is now: a copy that shares the data and does not grow."""
+        if self._newest_copy is None or self._newest_copy._size != self._size:
+            self._newest_copy = self._copy()
+        return self._newest_copy
+
+    def _copy(self) -> "CaseTable":
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
         copy._weights = self._weights
@@ -274,14 +280,14 @@ class CaseTable:
 
     def first(self, rows: int) -> "CaseTable":
         """A snapshot of the first so many cases."""
-        copy = self.snapshot()
+        copy = self._copy()
         copy._size = min(self._start + rows, self._size)
         copy.shared = {}
         return copy
 
     def since(self, row: int) -> "CaseTable":
         """A snapshot without the cases before this row."""
-        copy = self.snapshot()
+        copy = self._copy()
         copy._start += row
         copy.shared = {}
         return copy
