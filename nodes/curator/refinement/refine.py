@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
@@ -26,6 +26,10 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
+
+_SURE: Final = 1.64
+"""Standard errors by which held-out cases must be explained better than by what stands. With costs
+any gain counts: cases then weigh unequally, which makes the standard error larger."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,7 @@ def refine(
     rule_set = None
     if most > 0:
         rule_set = best_rules(table, standing, most, CostMatrix.parse(costs) if costs else None)
-    if rule_set is None or rule_set.sureness_over_standing <= 0:
+    if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
         return None
     with playbook.writing():
         if playbook.version != version:
