@@ -79,7 +79,7 @@ class TrainingReport:
     """The most frequent reason why a case was not decided or not learned from, if there is one."""
     frauds: int = 0
     evidence: int = 0
-    """How many labelled cases are evidence: the newest ones of the playbook."""
+    """How many labelled cases of the playbook are evidence."""
     since_change: int = 0
     """How many of them still count: those since the last change (nodes/evidence/drift.py)."""
     held_out: dict[str, float] = field(default_factory=dict)

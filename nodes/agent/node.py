@@ -13,7 +13,7 @@ from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
-from acegraph.nodes.agent.fail_closed import reason_not_to_approve
+from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
 from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, amount_of
 from acegraph.nodes.runtime.sync_async import Wait
@@ -52,6 +52,8 @@ class AgentNode:
             refusal = await wait.work(self._reason_not_to_approve, state, decision, scale)
             if refusal:
                 return {"decision": UNDECIDED, "undecided": refusal, "reasons": reasons}
+            if state["doubts"]:
+                reasons.append(f"{describe(state['doubts'], ())}; the decision stands without it")
         if decision.decision == DECLINE and is_explored(case, settings):
             settings = {**settings, "let_through": True}
             reasons.append(f"let through for review, as {settings['explore']:g} of declines are")

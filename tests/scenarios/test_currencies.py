@@ -5,10 +5,9 @@ import random
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import invoke as run
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge, replay
-from acegraph.graph.cli.main import app
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
@@ -301,12 +300,6 @@ def test_a_payment_without_a_known_field_still_tells_of_its_currency() -> None:
     assert "no field that the playbook or the scorecard knows" in result["undecided"]
     assert "currency without a rate" in result["undecided"]
     assert "currency without a rate" in result["warnings"][0]
-
-
-def run(*words: str, code: int = 0, **env: str) -> Result:
-    done = CliRunner().invoke(app, words, env=env)
-    assert done.exit_code == code, (done.output, done.exception)
-    return done
 
 
 def test_the_commands_warn_convert_and_keep_the_rates(

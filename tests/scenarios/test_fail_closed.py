@@ -51,6 +51,19 @@ def test_the_reason_names_the_field_and_the_rules_but_no_value(trained: BulletPl
     assert "canary" not in json.dumps(result)
 
 
+def test_an_approval_says_what_was_not_understood() -> None:
+    playbook = BulletPlaybook()
+    colours = ("red", "blue")
+    past = [Case(str(i), {"amount": 5.0, "kind": colours[i % 2]}, "APPROVE") for i in range(60)]
+    playbook.remember(past, "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    told = "not understood: kind has a value that no labelled payment has; the decision stands"
+    for kind, is_told in (("green", True), ("red", False)):
+        result = graph.invoke({"transaction": {"amount": 5.0, "kind": kind}}, context=FROZEN)
+        assert result["decision"] == "APPROVE"
+        assert any(reason.startswith(told) for reason in result["reasons"]) is is_told
+
+
 @pytest.mark.parametrize("given", ["asdf", "cards.csv", {"foo": 12.5}, "[1, 2, 3]", "hello there"])
 def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
     result = create_ace_graph().compile().invoke({"transaction": given})

@@ -9,8 +9,9 @@ from subprocess import CompletedProcess
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner, Result
 
-from acegraph.graph.cli.main import main
+from acegraph.graph.cli.main import app, main
 
 Done = CompletedProcess[str]
 
@@ -30,6 +31,13 @@ def run(folder: Path, *words: str, code: int = 0, **env: str) -> Done:
             main()
     assert ended.value.code == code, out.getvalue() + err.getvalue()
     return Done(words, code, out.getvalue(), err.getvalue())
+
+
+def invoke(*words: str, code: int = 0, **env: str) -> Result:
+    """Run a command here and now; an error that it does not tell in one line stays visible."""
+    done = CliRunner().invoke(app, words, env=env)
+    assert done.exit_code == code, (done.output, done.exception)
+    return done
 
 
 def from_json(done: Done) -> Any:

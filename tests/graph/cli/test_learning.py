@@ -6,26 +6,15 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import invoke as run
 
 from acegraph.graph.cli.console import print_experiment
-from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingReport
 from acegraph.state import BulletPlaybook
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words: str) -> Result:
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def write(rows: int, *, flip_at: int) -> None:

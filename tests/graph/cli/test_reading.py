@@ -4,7 +4,8 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner, Result
+from command_line import invoke as run
+from typer.testing import CliRunner
 
 from acegraph.graph.cli.console import Columns
 from acegraph.graph.cli.main import app
@@ -12,17 +13,7 @@ from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.state import BulletPlaybook
 
-
-@pytest.fixture(autouse=True)
-def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    monkeypatch.chdir(tmp_path)
-    return tmp_path
-
-
-def run(*words: str) -> Result:
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, (done.output, done.exception)
-    return done
+pytestmark = pytest.mark.usefixtures("folder")
 
 
 def write(rows: int, header: str, line: str) -> None:
