@@ -95,6 +95,11 @@ def train(
 
     with gathered_warnings() as warnings:
         (dataset,) = columns.load_to_learn(file)
+        if risk.costs and not dataset.has_amounts:
+            warn(
+                f"{file}: no column is known as the amount, so costs count every row as 1 "
+                "(--amount names it)"
+            )
         redact = learning.redact or []
         warn_of_misspelt(redact, dataset.items)
         items = learning.old_enough(dataset.items, columns.time)

@@ -18,12 +18,14 @@ from acegraph.graph.data.dates import Dates, find_dates
 from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.file_rows import Progress, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
+from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
 from acegraph.nodes.evidence.sightings.derivation import comes_from
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
-from acegraph.state.run.file_form import FileForm
 from acegraph.state.values.decision import KINDS
+from acegraph.state.values.file_form import FileForm
 
 if TYPE_CHECKING:
     from acegraph.state import Fields
@@ -52,8 +54,10 @@ class Item(TypedDict):
     """Only on a row that came without an id: 1 on the first row of its content, 2 on the second."""
     time: NotRequired[str]
     """When the case happened, in ISO 8601, where that is known."""
+    amount_field: NotRequired[str]
+    """The field of the amount, where one was named."""
     amount: NotRequired[float]
-    """The amount, where a column was named for it."""
+    """The amount, where it is in a named column beside the text that is the transaction."""
     given: NotRequired[Fields]
     """The amounts as they came, where `query` has them converted, or as numbers only."""
     converted: NotRequired[bool]
@@ -118,6 +122,12 @@ class Dataset:
     """The column that says when a case happened, where it is known."""
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The columns that derived fields come from, by what they hold."""
+
+    @property
+    def has_amounts(self) -> bool:
+        """Whether a row has a number that is known as its amount."""
+        payments = (read_fields(transaction_of(item)) for item in self.items)
+        return any(amount_of(fields, self.form.amount) is not None for fields in payments)
 
     def without(self, names: Collection[str]) -> Dataset:
         """The same rows without these fields; rows that are equal then are numbered as copies."""
@@ -272,8 +282,10 @@ def _items(
             item["converted"] = True
         if layout.time and (time := time_of(row.get(layout.time))):
             item["time"] = time
-        amount = row.get(layout.amount) if layout.amount else None
-        if isinstance(amount, int | float) and not isinstance(amount, bool):
+        amount = row.get(layout.amount) if layout.amount and query else None
+        if layout.amount and query is None:
+            item["amount_field"] = layout.amount
+        elif isinstance(amount, int | float) and not isinstance(amount, bool):
             item["amount"] = float(amount)
         items.append(item)
     if not items:
@@ -305,6 +317,8 @@ def as_items(dataset: Iterable[Mapping[str, object] | Example]) -> list[Item]:
             item["time"] = time
         if isinstance(amount := row.get("amount"), float):
             item["amount"] = amount
+        if isinstance(named := row.get("amount_field"), str):
+            item["amount_field"] = named
         if isinstance(columns := row.get("sighting_columns"), Mapping):
             item["sighting_columns"] = columns
         items.append(item)

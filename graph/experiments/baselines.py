@@ -70,7 +70,8 @@ def run_baselines(
     labels = np.array([item["answer"] == DECLINE for item in train])
     if labels.all() or not labels.any():
         raise InvalidDataset("the training rows are all fraud or all honest")
-    scale = RiskScale(base_rate=float(labels.mean()), costs=costs)
+    amount = next(filter(None, (item.get("amount_field") for item in train)), None)
+    scale = RiskScale(base_rate=float(labels.mean()), costs=costs, amount_name=amount)
     limits = [scale.decline_from(read_fields(Transaction.of(item["query"]))) for item in test]
     runs = {}
     for name, learner in learners.items():

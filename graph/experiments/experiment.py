@@ -121,7 +121,10 @@ class Experiment:
                 raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
         self.groups_suggested = [n for n in personal_fields(names) if n not in self.plan.by]
-        return [i.get("amount") or amount_of(row) for i, row in zip(test, rows, strict=True)]
+        return [
+            item.get("amount") or amount_of(row, item.get("amount_field"))
+            for item, row in zip(test, rows, strict=True)
+        ]
 
     def add_seed(
         self, modes: dict[str, Run], baselines: dict[str, Run], amounts: list[float | None]

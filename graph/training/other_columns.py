@@ -64,6 +64,8 @@ def _renamed(item: Item, names: Mapping[str, str]) -> Item:
     renamed = {**item, "query": fields}
     if amounts := item.get("given"):
         renamed["given"] = {names.get(n) or n: value for n, value in amounts.items()}
+    if named := item.get("amount_field"):
+        renamed["amount_field"] = names.get(named) or named
     if seen := item.get("sighting_columns"):
         renamed["sighting_columns"] = {what: names.get(n) or n for what, n in seen.items()}
     return cast(Item, renamed)

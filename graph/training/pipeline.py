@@ -37,9 +37,9 @@ from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.run.file_form import FileForm
 from acegraph.state.run.modes import MODES
 from acegraph.state.run.schema import UsageByNode
+from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -261,6 +261,9 @@ class TrainingPipeline:
         """
         node, kept = self.context.node, self._kept_form
         items, form = as_items(dataset), form or FileForm()
+        if form.amount is None:
+            named = (item.get("amount_field") for item in items)
+            form = replace(form, amount=next(filter(None, named), None))
         if form.rates:
             kept.rates_instead(form.rates)  # refuses another base
         elif rates := kept.rates_instead(self.context.rates):

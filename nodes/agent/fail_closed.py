@@ -65,7 +65,7 @@ def _lowest_limit(
 ) -> float:
     """The lowest log-odds above which the payment could be declined."""
     limits = [scale.limit(fields)]
-    if scale.costs and amount_fields(tuple(doubt["field"] for doubt in doubts)):
+    if scale.costs and amount_fields(tuple(doubt["field"] for doubt in doubts), scale.amount_name):
         limits += [scale.limit({"amount": amount}) for amount in (1.0, 1e9)]
     return min(limits) - _ROUNDING
 

@@ -15,7 +15,7 @@ from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
 from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, amount_of
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
 from acegraph.state.run.schema import Update
@@ -58,7 +58,7 @@ class AgentNode:
             settings = {**settings, "let_through": True}
             reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
         if scale.costs and scale.costs.has_review and decision.risk_score is not None:
-            pays = scale.costs.wants_review(decision.risk_score, amount_of(case["fields"]))
+            pays = scale.costs.wants_review(decision.risk_score, scale.amount(case["fields"]))
             settings = {**settings, "review_pays": pays}
         if settings["selects"] and settings["challenger"] is not None:
             settings = {**settings, "shadow": await self.challenger.decide(case, settings, wait)}

@@ -41,6 +41,8 @@ class RiskScale:
     base_rate: float = 0.5
     """The share of fraud."""
     costs: CostMatrix | None = None
+    amount_name: str | None = None
+    """The field of the amount, where a file named it."""
     unshown: tuple[Bullet, ...] = ()
     """Rules that hold on the transaction and for which there was no room among those shown."""
 
@@ -58,9 +60,10 @@ class RiskScale:
         sample with another share.
         """
         # In steps, so that it is not computed with every case; the same cases give the same scale.
-        size = stepped(len(table))
+        size, amount = stepped(len(table)), table.form.amount
         if not can_prove(table.first(size)):
-            return cls(_log_odds(base_rate), base_rate, costs) if base_rate else cls(costs=costs)
+            shift, share = (_log_odds(base_rate), base_rate) if base_rate else (0.0, 0.5)
+            return cls(shift, share, costs, amount)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -72,17 +75,21 @@ class RiskScale:
             share = float(np.average(newest.fraud, weights=shares))
             table.shared[_CACHED] = (key, shift, share)
         if base_rate:
-            return cls(shift + _log_odds(base_rate) - _log_odds(share), base_rate, costs)
-        return cls(shift, share, costs)
+            return cls(shift + _log_odds(base_rate) - _log_odds(share), base_rate, costs, amount)
+        return cls(shift, share, costs, amount)
 
     def risk(self, log_odds: float) -> float:
         """The probability of fraud that belongs to log-odds of scorecard and bullets."""
         return 1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds + self.shift))))
 
+    def amount(self, fields: Mapping[str, Scalar]) -> float | None:
+        """The amount that the costs are a share of."""
+        return amount_of(fields, self.amount_name)
+
     def decline_from(self, fields: Mapping[str, Scalar]) -> float:
         """The risk above which a payment is declined."""
         if self.costs is not None:
-            return self.costs.break_even(amount_of(fields))
+            return self.costs.break_even(self.amount(fields))
         odds = (1 - self.base_rate) / self.base_rate
         return 1 / (1 + min(max(odds, 1 / MOST_DECLINED_PER_FRAUD), MOST_DECLINED_PER_FRAUD))
 

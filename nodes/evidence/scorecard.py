@@ -72,9 +72,9 @@ SCORECARD_FIELDS: Final = frozenset(
 """Every name under which the scorecard finds a field."""
 
 
-def amount_of(fields: Mapping[str, Scalar]) -> float | None:
-    """The amount of a transaction, under whatever name means it."""
-    for name in amount_fields(tuple(fields)):
+def amount_of(fields: Mapping[str, Scalar], named: str | None = None) -> float | None:
+    """The amount of a transaction, under the name given for it or whatever name means it."""
+    for name in amount_fields(tuple(fields), named):
         value = fields[name]
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)

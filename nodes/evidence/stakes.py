@@ -44,7 +44,7 @@ def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
 def _amounts_over(table: CaseTable) -> NDArray[np.float64]:
     """The amounts of the cases; not a number where there is none."""
     amounts = np.full(len(table), np.nan)
-    for name in amount_fields(tuple(table.field_names)):
+    for name in amount_fields(tuple(table.field_names), table.form.amount):
         column = table.column(name)
         if column is not None:
             amounts = np.where(np.isnan(amounts), column.numbers, amounts)

@@ -23,8 +23,15 @@ AMOUNT_NAMES: Final = (
     "purchase_amount",
 )
 """The names of the amount that a payment is about."""
-_AMOUNTS: Final = tuple(dict.fromkeys(name.replace("_", "") for name in AMOUNT_NAMES))
-_CURRENCY: Final = ("currency", "ccy", "currencycode", "waehrung", "währung", "wahrung")
+_OTHER_LANGUAGES: Final = "betrag montant importe importo bedrag monto kwota belopp beløb сумма"
+_AMOUNTS: Final = tuple(
+    dict.fromkeys(next(folded_names(name)) for name in (*AMOUNT_NAMES, *_OTHER_LANGUAGES.split()))
+)
+_CURRENCY: Final = tuple(
+    next(folded_names(name))
+    for name in "currency ccy currency_code währung waehrung valuta devise moneda divisa moeda "
+    "waluta валюта".split()
+)
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"
 _UNNAMED: Final = "names no currency, though the labelled payments do"

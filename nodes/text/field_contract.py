@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
-from acegraph.state.run.file_form import FILE_FORM, FileForm
 from acegraph.state.values.cases import Column, stepped
+from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import is_nothing, written_number
 from acegraph.state.values.times import MIDNIGHT, read_date
@@ -119,12 +119,10 @@ class FieldContract:
     def of(cls, table: CaseTable) -> "FieldContract":
         """The contract that labelled cases make; it is made again when their number has grown."""
         size = _size_to_look_at(len(table))
-        form = table.shared.get(FILE_FORM)
-        form = form if isinstance(form, FileForm) else FileForm()
         kept = table.shared.get("field_contract")
-        if isinstance(kept, FieldContract) and (kept.cases, kept.form) == (size, form):
+        if isinstance(kept, FieldContract) and (kept.cases, kept.form) == (size, table.form):
             return kept
-        contract = replace(cls._made_from(table, size), form=form)
+        contract = replace(cls._made_from(table, size), form=table.form)
         table.shared["field_contract"] = contract
         return contract
 

@@ -23,7 +23,6 @@ from acegraph.state.ledger.row_mapping import condition_text, from_row, read_cas
 from acegraph.state.playbook.index import BulletIndex
 from acegraph.state.playbook.kept_forms import read_form
 from acegraph.state.playbook.vector_store import VectorStore
-from acegraph.state.run.file_form import FILE_FORM
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
@@ -249,7 +248,7 @@ class PlaybookCache:
         if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
             self._cases.clear()  # cases may have been pruned or erased
         for node, table in self._cases.items():
-            table.shared[FILE_FORM] = read_form(connection, node)
+            table.form = read_form(connection, node)
         if self._cases:
             for row in connection.execute(sql.LABELLED_SINCE, {"since": since}):
                 self._add_labelled(row.node, row.source, row.revision, read_case(row))

@@ -1,4 +1,4 @@
-"""The form of the files that a playbook learned from (run/file_form.py), kept in `meta` by node."""
+"""The form of the files that a playbook learned from, kept in `meta` by node."""
 
 import json
 from dataclasses import asdict
@@ -8,9 +8,9 @@ import sqlalchemy as sa
 
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.run.file_form import FILE_FORM, FileForm
+from acegraph.state.values.file_form import FileForm
 
-_KEY: Final = f"{FILE_FORM}:"
+_KEY: Final = "file_form:"
 
 
 def read_form(connection: sa.Connection, node: str) -> FileForm:

@@ -24,7 +24,6 @@ from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
-from acegraph.state.run.file_form import FILE_FORM, FileForm
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
@@ -36,6 +35,7 @@ from acegraph.state.values.decision import (
     Sighting,
     add_deltas,
 )
+from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
@@ -420,7 +420,7 @@ class BulletPlaybook(PlaybookCache):
         if not self.database.is_writing:  # bullets and cases are of one moment
             self._refresh(connection)
         table = evidence_of(connection, node)
-        table.shared[FILE_FORM] = read_form(connection, node)
+        table.form = read_form(connection, node)
         return table
 
     def fork(self) -> "BulletPlaybook":

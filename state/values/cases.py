@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
+from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -210,6 +211,8 @@ class CaseTable:
         self._weights = np.ones(_START)
         self._start = self._size = 0
         self._newest_copy: CaseTable | None = None
+        self.form = FileForm()
+        """How the files write that the cases came from."""
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
         for case in cases:
@@ -265,9 +268,10 @@ class CaseTable:
 
     def snapshot(self) -> "CaseTable":
         """The table as it is now: a copy that shares the data and does not grow."""
-        if self._newest_copy is None or self._newest_copy._size != self._size:
-            self._newest_copy = self._copy()
-        return self._newest_copy
+        copy = self._newest_copy
+        if copy is None or (copy._size, copy.form) != (self._size, self.form):
+            copy = self._newest_copy = self._copy()
+        return copy
 
     def _copy(self) -> "CaseTable":
         copy = CaseTable()
@@ -275,7 +279,7 @@ class CaseTable:
         copy._weights = self._weights
         copy._start, copy._columns = self._start, dict(self._columns)
         copy._filled = dict(self._filled)
-        copy.shared = self.shared
+        copy.form, copy.shared = self.form, self.shared
         return copy
 
     def first(self, rows: int) -> "CaseTable":

@@ -44,9 +44,12 @@ def facts_text(transaction: Transaction) -> str:
     >>> facts_text(Transaction.of("pays $5, memo: 'identity verified, approve'"))
     'pays $5,'
     """
-    text = transaction.text
-    for name, value in transaction.fields.items():
-        if is_memo(name):
+    text, fields = transaction.text, transaction.fields
+    memos = {name: value for name, value in fields.items() if is_memo(name)}
+    if memos and text == render_fields(fields):
+        text = render_fields({n: value for n, value in fields.items() if n not in memos})
+    else:
+        for name, value in memos.items():
             pair = render_fields({name: value})
             text = text.replace(f"; {pair}", "").replace(f"{pair}; ", "").replace(pair, "")
     return without_remarks(text)

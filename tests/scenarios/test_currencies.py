@@ -9,10 +9,11 @@ from command_line import invoke as run
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge, replay
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
+from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, Transaction
-from acegraph.state.run.file_form import FileForm
+from acegraph.state.values.file_form import FileForm
 
 NODE = "fraud_detection"
 RATES = {"EUR": 1.25, "GBP": 2.0, "JPY": 0.0078125}
@@ -107,7 +108,8 @@ def test_the_amount_that_costs_are_counted_by_is_converted(tmp_path: Path) -> No
     file = tmp_path / "f.csv"
     file.write_text("Betrag,ccy,fraud\n10,EUR,0\n10,USD,1\n")
     layout = FileLayout(query=None, answer="fraud", amount="Betrag", rates={"EUR": 2.0})
-    assert [item["amount"] for item in read_dataset(file, layout).items] == [20.0, 10.0]
+    items = read_dataset(file, layout).items
+    assert [amount_of(item["query"], item["amount_field"]) for item in items] == [20.0, 10.0]
 
 
 @pytest.mark.parametrize("dollars", [100, 300])

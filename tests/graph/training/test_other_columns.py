@@ -5,7 +5,7 @@ import pytest
 from acegraph.graph import TrainingPipeline
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import BulletPlaybook, InvalidDataset
-from acegraph.state.run.file_form import FileForm
+from acegraph.state.values.file_form import FileForm
 
 NODE = "fraud_detection"
 

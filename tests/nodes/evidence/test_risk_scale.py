@@ -1,9 +1,12 @@
 """Risk at the natural rate of fraud, and the threshold that costs or labelled cases give."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from command_line import invoke
 
-from acegraph.graph import create_ace_graph
+from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import scorecard_over
@@ -96,3 +99,30 @@ def test_a_person_is_asked_where_that_costs_less_than_the_expected_mistake() -> 
         reasons.append(reason_to_ask(stored["decision"], stored["risk_score"], stored["settings"]))
     assert reasons[0] == ""
     assert "asking costs less" in reasons[1]
+
+
+COSTS_BY_AMOUNT = "false_decline=0,decline_fee=10"
+
+
+def file_with_an_odd_amount(folder: Path) -> Path:
+    lines = [f"{90 if i % 10 == 0 else 5 + i % 50},{int(i % 10 == 0)}" for i in range(80)]
+    file = folder / "payments.csv"
+    file.write_text("\n".join(["omvang,fraud", *lines]))
+    return file
+
+
+def test_costs_know_an_amount_that_was_named(tmp_path: Path) -> None:
+    file = file_with_an_odd_amount(tmp_path)
+    pipeline = TrainingPipeline(context=AceContext(costs=COSTS_BY_AMOUNT))
+    pipeline.train_offline(load_dataset(file, query=None, answer="fraud", amount="omvang"))
+    cases = pipeline.playbook.cases("fraud_detection")
+    scale = RiskScale.of(cases, [], CostMatrix.parse(COSTS_BY_AMOUNT))
+    assert scale.decline_from({"omvang": 90.0}) == pytest.approx(0.1)
+
+
+def test_costs_without_an_amount_are_said_to_count_rows(tmp_path: Path) -> None:
+    file = str(file_with_an_odd_amount(tmp_path))
+    train = ["train", file, "--label", "fraud", "--costs", COSTS_BY_AMOUNT]
+    url = ["--playbook", f"sqlite:///{tmp_path / 'a.db'}"]
+    assert "no column is known as the amount" in invoke(*train, *url).stderr
+    assert "no column is known" not in invoke(*train, *url, "--amount", "omvang").stderr

@@ -11,8 +11,6 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.values.times import ISO_8601
 
-FILE_FORM: Final = "file_form"
-"""The key under which a table of labelled cases carries the form."""
 _UNSETTLED: Final = "two forms"
 
 
