@@ -25,7 +25,8 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.curator.refinement.refine import Refinement, refine
+from acegraph.nodes.curator.refinement.whole_playbook import ranks_payments
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
@@ -37,6 +38,7 @@ from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
+from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.modes import MODES
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.file_form import FileForm
@@ -175,6 +177,7 @@ class TrainingPipeline:
         """
         items, difference = self._prepared(dataset, form)
         past = known_rows(items, self.playbook, self.context, "history")
+        known, bullets = len(self.playbook.cases(self.context.node)), len(self.playbook)
         at = now()  # all at one time, although a large set is stored in parts
         for start in range(0, len(past), _STORED_AT_ONCE):
             part = past[start : start + _STORED_AT_ONCE]
@@ -183,10 +186,16 @@ class TrainingPipeline:
         context = self.context.with_changes(
             mode="offline_online", source="offline", learn_as="offline", rates={}
         )
+        cases, is_embedded = self.playbook.cases(self.context.node), self._is_embedded(context)
+        costs = CostMatrix.parse(context.costs) if context.costs else None
+        first = None
+        if is_embedded and len(cases) > known and ranks_payments(cases, costs):
+            first = self._refine(context)  # what it explains need not be learned case by case
         report = self._train(items, [case.id for case in past], "learning offline", context)
         is_new = report.repeated < report.cases  # else a rollback would be undone
-        if is_new and not report.stopped and self._is_embedded(context):
-            report = self._refined(report, context)
+        if is_new and not report.stopped and is_embedded:
+            report = self._refined(report, context, first)
+        report = replace(report, bullets_added=len(self.playbook) - bullets)
         return self._with_evidence(report, difference)
 
     def train_online(self, stream: Dataset, form: FileForm | None = None) -> TrainingReport:
@@ -324,19 +333,26 @@ class TrainingPipeline:
         is_agent_embedded = resolve_model("agent", None, context.agent_model) is None
         return is_agent_embedded and reflector.is_embedded(context.reflector_model)
 
-    def _refined(self, report: TrainingReport, context: AceContext) -> TrainingReport:
+    def _refine(self, context: AceContext) -> Refinement | None:
         """Replace what was learned case by case by a better set of rules, if one is proved."""
-        before = len(self.playbook)
         self._progress("refining", 0, 1)
         curator = self._collaborators.get("curator") or Curator()
         curator = curator.with_drift(context.drift)
         done = refine(self.playbook, context.node, curator, costs=context.costs)
         self._progress("refining", 1, 1)
+        return done
+
+    def _refined(
+        self, report: TrainingReport, context: AceContext, first: Refinement | None
+    ) -> TrainingReport:
+        """The report after a refinement; `first` is one that was done before."""
+        active = {b.id for b in self.playbook.get_bullets_for_node(context.node)}
+        is_as_it_was = first is not None and active == set(first.active)
+        done = first if is_as_it_was else self._refine(context) or first
         return replace(
             report,
             refined=len(done.added) if done else 0,
             held_out=done.rule_set.held_out if done else {},
-            bullets_added=report.bullets_added + len(self.playbook) - before,
             bullets_active=len(self.playbook.get_bullets_for_node(context.node)),
         )
 

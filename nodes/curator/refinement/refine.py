@@ -38,6 +38,8 @@ class Refinement:
 
     added: tuple[str, ...]
     retired: tuple[str, ...]
+    active: tuple[str, ...]
+    """All that are active after it."""
     rule_set: RuleSet
 
 
@@ -59,11 +61,13 @@ def refine(
     table = since_change(playbook.cases(node), bullets, drift=curator.drift)
     active = [b for b in bullets if b.condition and b.status == "active"]
     own = _replaceable(active, playbook)
-    standing = [b.condition for b in active if b.condition]
-    most = curator.capacity - (len(active) - len(own))
+    staying = [b.condition for b in active if b.condition and b not in own]
+    standing = [*staying, *(b.condition for b in own if b.condition)]
+    most = curator.capacity - len(staying)
     rule_set = None
     if most > 0:
-        rule_set = best_rules(table, standing, most, CostMatrix.parse(costs) if costs else None)
+        given = CostMatrix.parse(costs) if costs else None
+        rule_set = best_rules(table, standing, most, given, len(staying))
     if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
         return None
     with playbook.writing():
@@ -107,7 +111,9 @@ class _Adoption:
         gone = {b.id for b in retired}
         while useless := self.curator.tend(self.node, self.playbook):  # fits the weights
             gone.update(useless)
-        return Refinement(tuple(b for b in added if b not in gone), tuple(sorted(gone)), rule_set)
+        active = tuple(b.id for b in self.playbook.get_bullets_for_node(self.node))
+        kept = tuple(b for b in added if b not in gone)
+        return Refinement(kept, tuple(sorted(gone)), active, rule_set)
 
     def _add(self, condition: Condition, standing: Sequence[Bullet], why: str) -> str | None:
         """Add a rule, unless it fails the screening that every proposal goes through."""

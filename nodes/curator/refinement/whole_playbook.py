@@ -1,11 +1,14 @@
 """The best set of rules for all labelled cases together, if there is one that is proved.
 
 A set is judged on cases that had no part in finding it (cross-validation in blocks of time). It
-must beat the scorecard alone by more than chance, and the rules that stand.
+must beat the scorecard alone by more than chance, and the rules that stand. Where one threshold
+decides, a short set does: each rule must pay for its place. Where fraud is rare or has a price,
+payments are ranked by their risk, and many small corrections are worth money.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -17,6 +20,11 @@ from acegraph.nodes.curator.refinement.rule_ensemble import (
     conditions_of,
     fit_sparsely,
     found_rules,
+)
+from acegraph.nodes.curator.refinement.shortening import (
+    FittedRules,
+    shorter_and_shorter,
+    unlike,
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
@@ -38,15 +46,29 @@ _MOST_SEARCHED: Final = 6_000
 _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
 _MIN_WEIGHT: Final = 0.05
-_ALIKE: Final = 0.9
 _SAME: Final = 0.99
 _CHOSEN: Final = 2.0
 """By so much of log-likelihood a comparison of a standing rule looks too good here: its field and
 its cut were chosen with the cases that are held out (Akaike 1974)."""
 _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
-_Shape = tuple[int, float]
-"""How many comparisons a rule may have, and the penalty."""
+_PAYS: Final = 0.5
+"""By so much each rule of a short set must better the log-likelihood of held-out cases."""
+_LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
+_RARE: Final = 0.2
+"""Below this share of fraud payments are ranked by their risk."""
+_OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """What a set of rules may look like."""
+
+    depth: int
+    """How many comparisons a rule may have."""
+    penalty: float
+    length: int | None = None
+    """How many rules it has; None for all that the penalty leaves."""
 
 
 @dataclass(frozen=True)
@@ -76,31 +98,65 @@ class _Rows:
     shares: Numbers
     standing: Mask
     """Which of the standing rules fires where."""
+    pool: Mask
+    """The same for those that may be part of a set."""
 
     def part(self, chosen: Mask) -> "_Rows":
         tests = Tests(self.tests.comparisons, self.tests.masks[:, chosen])
         rows = (self.fraud[chosen], self.start[chosen], self.shares[chosen])
-        return _Rows(tests, *rows, self.standing[:, chosen])
+        return _Rows(tests, *rows, self.standing[:, chosen], self.pool[:, chosen])
 
-    def new_rules(self, depth: int, seed: int) -> list[Conjunction]:
-        """The rules that are found, without those that say what a standing rule says."""
+    def new_rules(self, depth: int, seed: int, *, is_short: bool) -> list[Conjunction]:
+        """The rules that are found, without those that say what a standing rule says.
+
+        In a short set a comparison stands for its opposite if it holds less often.
+        """
         found = found_rules(self.tests, self.fraud, self.start, self.shares, depth, seed)
         number = {comparison: i for i, comparison in enumerate(self.tests.comparisons)}
         new: set[Conjunction] = set()
         for rule in found:
             first = self.tests.comparisons[rule[0]]
-            if len(rule) == 1 and first.op == "is not":  # its opposite reads better
-                rule = (number.get(replace(first, op="is"), rule[0]),)
+            is_broad = is_short and self.tests.masks[rule[0]].mean() > 0.5
+            if len(rule) == 1 and (is_broad or first.op == "is not"):
+                opposite = replace(first, op=_OPPOSITES.get(first.op, first.op))
+                rule = (number.get(opposite, rule[0]),)
             fired = np.logical_and.reduce(self.tests.masks[list(rule)])
-            same = (self.standing == fired).mean(axis=1)
+            same = (self.pool == fired).mean(axis=1)
             if not ((same > _SAME) | (same < 1 - _SAME)).any():
                 new.add(rule)
         return sorted(new)
 
     def fired(self, rules: Sequence[Conjunction]) -> Mask:
-        """Which rule fires where; the standing rules come first."""
+        """Which rule fires where; the standing rules of the pool come first."""
         found = [np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules]
-        return np.vstack([self.standing, *found]) if found else self.standing
+        return np.vstack([self.pool, *found]) if found else self.pool
+
+    def fits(
+        self, rules: Sequence[Conjunction], depth: int, *, is_short: bool
+    ) -> dict[_Shape, FittedRules]:
+        """Sets of these rules and the standing ones of the pool, of every shape."""
+        fired = self.fired(rules)
+        path = zip(_PENALTIES, _path(fired, self), strict=True)
+        if not is_short:
+            return {_Shape(depth, penalty): _without_zeros(w) for penalty, w in path}
+        *_, (penalty, weights) = path
+        worth = np.abs(weights[:-1]) * fired.std(axis=1)
+        worth[: len(self.pool)] *= _STANDS
+        sets = shorter_and_shorter(fired, self.fraud, self.start, self.shares, weights, worth)
+        by_length = {len(fitted.rules): fitted for fitted in sets}
+        nothing = FittedRules((), np.zeros(0), best_shift(self.fraud, self.start, self.shares))
+        longest = by_length[max(by_length)] if by_length else nothing
+        return {_Shape(depth, penalty, n): by_length.get(n, longest) for n in _LENGTHS}
+
+
+def _without_zeros(weights: Numbers) -> FittedRules:
+    rules = np.flatnonzero(weights[:-1])
+    return FittedRules(tuple(rules.tolist()), weights[rules], float(weights[-1]))
+
+
+def ranks_payments(table: CaseTable, costs: CostMatrix | None) -> bool:
+    """Whether payments are ranked by their risk: fraud is rare, or mistakes have a price."""
+    return costs is not None or bool(table.fraud.mean() < _RARE)
 
 
 @one_blas_thread
@@ -109,59 +165,60 @@ def best_rules(
     standing: Sequence[Condition] = (),
     most: int = 25,
     costs: CostMatrix | None = None,
+    staying: int = 0,
 ) -> RuleSet | None:
     """At most so many rules that explain these cases best; None if none are proved.
 
-    With `costs` the cases where more is at stake weigh more.
+    With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
+    stay, whatever is found.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
         return None
-    rows = _searched(table, standing, costs)
+    is_short = not ranks_payments(table, costs)
+    pool = standing if is_short else standing[:staying]  # a long set is better found without them
+    rows = _searched(table, standing, pool, costs)
     if not rows.tests.comparisons:
         return None
-    depth, penalty, log_odds, better, over_standing = _cross_validated(rows, standing)
+    shape, log_odds, better, over_standing = _cross_validated(rows, standing, is_short=is_short)
     sureness = _in_standard_errors(better)
     if sureness < _SURE:
         return None
-    rules = rows.new_rules(depth, seed=0)
-    fired = rows.fired(rules)
-    path = _path(fired, rows, _PENALTIES[: _PENALTIES.index(penalty) + 1])
-    weights = path[-1][:-1]
-    found = conditions_of(rows.tests.comparisons, rules, weights[len(standing) :])
-    conditions = [*standing, *found]
-    worth = np.abs(weights) * fired.std(axis=1)
-    worth[: len(standing)] *= _STANDS
-    agrees = np.array([(rule.verdict == DECLINE) for rule in conditions]) == (weights > 0)
-    ranked = [i for i in np.argsort(-worth) if abs(weights[i]) > _MIN_WEIGHT and agrees[i]]
-    chosen = _unlike(ranked, fired, most)
+    rules = rows.new_rules(shape.depth, seed=0, is_short=is_short)
+    fitted = rows.fits(rules, shape.depth, is_short=is_short)[shape]
     return RuleSet(
-        tuple(conditions[i] for i in sorted(chosen)),
+        _conditions(rows, pool, rules, fitted, most),
         float(better.mean()),
         sureness,
         _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
-        penalty,
+        shape.penalty,
         _held_out(rows, log_odds),
     )
 
 
+def _conditions(
+    rows: _Rows,
+    standing: Sequence[Condition],
+    rules: Sequence[Conjunction],
+    fitted: FittedRules,
+    most: int,
+) -> tuple[Condition, ...]:
+    """The rules of a set as conditions, without those that contradict a standing verdict."""
+    fired, weights = rows.fired(rules), np.zeros(len(standing) + len(rules))
+    weights[list(fitted.rules)] = fitted.weights
+    conditions = [
+        *standing,
+        *conditions_of(rows.tests.comparisons, rules, weights[len(standing) :]),
+    ]
+    worth = np.abs(weights) * fired.std(axis=1)
+    worth[: len(standing)] *= _STANDS
+    agrees = np.array([(rule.verdict == DECLINE) for rule in conditions]) == (weights > 0)
+    ranked = [i for i in np.argsort(-worth).tolist() if abs(weights[i]) > _MIN_WEIGHT and agrees[i]]
+    return tuple(conditions[i] for i in sorted(unlike(ranked, fired, most)))
+
+
 def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
     return float(gains.sum() + more) / (float(gains.std()) * math.sqrt(len(gains)) + 1e-12)
-
-
-def _unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
-    """The first so many rules, without those that say almost the same as one before them.
-
-    A rule and its opposite say the same: what one adds, the other takes away.
-    """
-    chosen: list[int] = []
-    for i in ranked:
-        same = (fired[chosen] == fired[i]).mean(axis=1)
-        either = (fired[chosen] | fired[i]).sum(axis=1)
-        common = (fired[chosen] & fired[i]).sum(axis=1) / np.maximum(either, 1)
-        if len(chosen) < most and not (common > _ALIKE).any() and not (same < 1 - _ALIKE).any():
-            chosen.append(i)
-    return chosen
 
 
 def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
@@ -176,7 +233,10 @@ def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
 
 
 def _searched(
-    table: CaseTable, standing: Sequence[Condition], costs: CostMatrix | None = None
+    table: CaseTable,
+    standing: Sequence[Condition],
+    pool: Sequence[Condition],
+    costs: CostMatrix | None,
 ) -> _Rows:
     """The cases of the search: of a frequent label a sample, whose cases count for the others."""
     rng, fraud = np.random.default_rng(len(table)), table.fraud
@@ -191,43 +251,50 @@ def _searched(
         chosen[some] = True
     tests = Tests.of(table)
     fired = [rule.holds_over(table)[chosen] for rule in standing]
+    stood = np.array(fired) if fired else np.zeros((0, int(chosen.sum())), bool)
     return _Rows(
         Tests(tests.comparisons, tests.masks[:, chosen]),
         fraud[chosen],
         scorecard_over(table)[chosen],
         shares[chosen],
-        np.array(fired) if fired else np.zeros((0, int(chosen.sum())), bool),
+        stood,
+        stood[: len(pool)],
     )
 
 
 def _cross_validated(
-    rows: _Rows, standing: Sequence[Condition]
-) -> tuple[int, float, Numbers, Numbers, Numbers]:
-    """The depth and penalty to choose; by case the log-odds while it was held out, and the gain
-    over the scorecard and over the standing rules.
+    rows: _Rows, standing: Sequence[Condition], *, is_short: bool
+) -> tuple[_Shape, Numbers, Numbers, Numbers]:
+    """The shape to choose; by case the log-odds while it was held out, and the gain over the
+    scorecard and over the standing rules.
     """
     fold = np.zeros(len(rows.fraud), np.int64)
     for label in (rows.fraud, ~rows.fraud):  # blocks of time, each with its part of the frauds
         n = int(label.sum())
         fold[label] = np.arange(n) * _FOLDS // n
-    log_odds = {(d, p): np.zeros(len(fold)) for d in _DEPTHS for p in _PENALTIES}
-    lengths = dict.fromkeys(log_odds, 0)
+    log_odds: dict[_Shape, Numbers] = {}
+    lengths: Counter[_Shape] = Counter()
     plain, stood = np.zeros(len(fold)), np.zeros(len(fold))
     for number in range(_FOLDS):
         out = fold == number
         known, unseen = rows.part(~out), rows.part(out)
         plain[out], stood[out] = _without_new_rules(known, unseen, standing)
         for depth in _DEPTHS:
-            rules = known.new_rules(depth, seed=number)
-            fired, path = unseen.fired(rules), _path(known.fired(rules), known, _PENALTIES)
-            for penalty, w in zip(_PENALTIES, path, strict=True):
-                log_odds[depth, penalty][out] = unseen.start + w[:-1] @ fired + w[-1]
-                lengths[depth, penalty] += int((np.abs(w[:-1]) > _MIN_WEIGHT).sum())
+            rules = known.new_rules(depth, seed=number, is_short=is_short)
+            fired = unseen.fired(rules)
+            for shape, fitted in known.fits(rules, depth, is_short=is_short).items():
+                found = log_odds.setdefault(shape, np.zeros(len(fold)))
+                found[out] = fitted.log_odds(fired, unseen.start)
+                lengths[shape] += len(fitted.rules)
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
     sure = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= _SURE}
-    chosen = _shortest_of_the_best(sure or likelihood, lengths)
+    price = _PAYS / _FOLDS if is_short else 0.0
+    chosen = max(
+        sure or likelihood,
+        key=lambda shape: float(likelihood[shape].sum()) - price * lengths[shape],
+    )
     better = likelihood[chosen]
-    return *chosen, log_odds[chosen], better - plain, better - stood
+    return chosen, log_odds[chosen], better - plain, better - stood
 
 
 def _without_new_rules(
@@ -244,24 +311,12 @@ def _without_new_rules(
     return plain, _log_likelihood(unseen, unseen.start + w @ unseen.standing + shift)
 
 
-def _shortest_of_the_best(
-    likelihood: Mapping[_Shape, Numbers], lengths: Mapping[_Shape, int]
-) -> _Shape:
-    """The shape with the fewest rules among those that are within one standard error of the best
-    (Breiman and others 1984).
-    """
-    best = max(likelihood, key=lambda shape: float(likelihood[shape].sum()))
-    behind = {shape: likelihood[best] - found for shape, found in likelihood.items()}
-    near = [s for s, gap in behind.items() if gap.sum() <= gap.std() * math.sqrt(len(gap))]
-    return min(near, key=lambda shape: lengths[shape])
-
-
-def _path(fired: Mask, rows: _Rows, penalties: Sequence[float]) -> list[Numbers]:
+def _path(fired: Mask, rows: _Rows) -> list[Numbers]:
     """Weights and shift for each penalty, from the strongest on."""
     weights = np.zeros(len(fired) + 1)
     weights[-1] = best_shift(rows.fraud, rows.start, rows.shares)
     found = []
-    for penalty in penalties:
+    for penalty in _PENALTIES:
         weights = fit_sparsely(fired, rows.fraud, rows.start, rows.shares, penalty, weights)
         found.append(weights)
     return found
