@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove test bench soak test-llm docs lint format types check clean
+.PHONY: help install demo prove worlds test bench soak test-llm docs lint format types check clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -27,6 +27,10 @@ prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift,
 	$(BIN)/python benchmarks/proofs.py
 	$(BIN)/python benchmarks/learning.py
 	ACE_SOAK=5 $(BIN)/python -m pytest -q tests/scenarios/test_learning.py
+
+worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to 2,000 labels (hours; it can be interrupted)
+	@mkdir -p out
+	$(BIN)/python benchmarks/worlds.py --seeds 5 --out out/worlds.jsonl
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q

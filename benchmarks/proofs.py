@@ -1,4 +1,4 @@
-"""Proofs of learning that take minutes: noise, shuffles, credit, drift, growth, late labels.
+"""Proofs of learning that take minutes: noise, shuffles, streams, credit, drift, growth, delay.
 
 They run on generated transactions; all but drift and growth also run on a labelled file.
 
@@ -24,11 +24,15 @@ from acegraph.graph.metrics.intervals import estimate
 from acegraph.graph.metrics.paired import paired_difference
 from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
+from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidDataset
 
-PROOFS: Final = ("noise", "shuffles", "credit", "drift", "growth", "delay")
+PROOFS: Final = ("noise", "shuffles", "streams", "credit", "drift", "growth", "delay")
 NOISE: Final = (0.0, 0.1, 0.2, 0.3)
-SHUFFLES: Final = 20
+SHUFFLES: Final = 40
+STREAMS: Final = 200
+STREAM_LENGTHS: Final = (80, 500)
+STREAM_WORLDS: Final = ("payments", "noise", "mixed", "categorical", "numeric", "text")
 DELAY_DAYS: Final = 7.0
 EMBEDDED: Final = AceContext(
     agent_model="embedded",
@@ -72,6 +76,33 @@ def shuffles(splits: Sequence[Split]) -> Iterator[str]:
     active = sum(bullets > 0 for _, bullets in results)
     words = balanced([run for run, _ in results])[1]
     yield f"shuffled labels: {active} of {len(results)} trainings activated a bullet; {words}"
+
+
+def streams(items: Sequence[Item] | None, count: int) -> Iterator[str]:
+    """What is ever learned from streams whose labels are dealt out at random, learned online."""
+    from world_kinds import WORLDS  # a script beside this one
+
+    active: dict[str, list[bool]] = {}
+    for seed in range(count):
+        rng = np.random.default_rng([seed, 53])
+        n = int(rng.integers(STREAM_LENGTHS[0], STREAM_LENGTHS[1] + 1))
+        name = "the file" if items else STREAM_WORLDS[seed % len(STREAM_WORLDS)]
+        chosen = rng.permutation(len(items or ()))[:n]
+        rows = [items[i] for i in chosen] if items else WORLDS[name].train(n, seed)
+        stream = Split(rows, []).with_shuffled_labels(seed).train
+        pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
+        pipeline.train_online(stream)
+        changes = pipeline.playbook.history()
+        active.setdefault(name, []).append(any(row["status"] == "active" for row in changes))
+    every = [ever for found in active.values() for ever in found]
+    low, high = wilson_interval(sum(every), len(every))
+    yield (
+        f"streams of {STREAM_LENGTHS[0]} to {STREAM_LENGTHS[1]} cases of noise: {sum(every)} of "
+        f"{len(every)} ever activated a bullet ({np.mean(every):.1%}, interval {low:.1%} to "
+        f"{high:.1%}; at most 5 %)"
+    )
+    parts = [f"{name} {sum(found)} of {len(found)}" for name, found in active.items()]
+    yield f"streams by kind of rows: {', '.join(parts)}"
 
 
 def decided_frozen(split: Split, seed: int) -> tuple[Run, int]:
@@ -184,7 +215,7 @@ def left_out(items: Sequence[Item] | None) -> dict[str, str]:
 
 
 def proofs(
-    items: Sequence[Item] | None, train: int, test: int, seeds: int
+    items: Sequence[Item] | None, train: int, test: int, seeds: int, count: int = STREAMS
 ) -> dict[str, Callable[[], Iterator[str]]]:
     """All proofs by name, on these items or on generated ones."""
     many = max(seeds, SHUFFLES)
@@ -196,6 +227,7 @@ def proofs(
     return {
         "noise": lambda: noise_curve(splits[:seeds]),
         "shuffles": lambda: shuffles(splits[:SHUFFLES]),
+        "streams": lambda: streams(items, count),
         "credit": lambda: credit(splits[:seeds]),
         "drift": lambda: drift(seeds),
         "growth": growth,
@@ -226,6 +258,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--train", type=at_least(20), default=500, help="training rows per seed")
     parser.add_argument("--test", type=at_least(20), default=1000, help="test rows per seed")
     parser.add_argument("--seeds", type=at_least(1), default=10, help="how many splits")
+    parser.add_argument("--streams", type=at_least(1), default=STREAMS, help="streams of noise")
     parser.add_argument("--only", default="", help="names of proofs, with commas; else all")
     chosen = parser.parse_args(words)
     wanted = chosen.only.split(",") if chosen.only else list(PROOFS)
@@ -235,7 +268,7 @@ def main(words: list[str] | None = None) -> int:
     columns = Columns(chosen.label, chosen.text, chosen.positive)
     try:
         items = columns.load(chosen.file) if chosen.file else None
-        available = proofs(items, chosen.train, chosen.test, chosen.seeds)
+        available = proofs(items, chosen.train, chosen.test, chosen.seeds, chosen.streams)
     except AceError as error:
         parser.error(str(error))
     for name, why in left_out(items).items():

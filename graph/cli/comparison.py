@@ -113,7 +113,16 @@ class ExperimentOptions:
         ),
     ] = None
     drift: Drift = True
-    baselines: Annotated[bool, typer.Option(help="Fit plain learners on the same rows.")] = True
+    baselines: Annotated[
+        str,
+        typer.Option(
+            help="Other learners on the same rows: none, plain (of scikit-learn), or all (also an "
+            "EBM, FIGS, RuleFit and boosted rules; the extra `rivals`)."
+        ),
+    ] = "plain"
+    no_baselines: Annotated[
+        bool, typer.Option("--no-baselines", help="The same as --baselines none.")
+    ] = False
     concurrency: Concurrency = 1
 
     def plan(self, time: str | None) -> "Plan":
@@ -173,7 +182,7 @@ def compare(
     drawing: PictureOptions,
     as_json: AsJson = False,
 ) -> None:
-    """Compare all modes, and plain learners, on your own labelled data.
+    """Compare all modes, and other learners, on your own labelled data.
 
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     """
@@ -207,8 +216,7 @@ def _compare_modes(
         raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
     agent = chat_model("agent", None)
     drawing.check()
-    if options.baselines:
-        check_baselines()
+    baselines = check_baselines("none" if options.no_baselines else options.baselines)
     plan = options.plan(columns.time)
     context = AceContext().with_changes(
         credit=options.credit, costs=options.costs or None, drift=options.drift
@@ -219,7 +227,7 @@ def _compare_modes(
             splits,
             context=context,
             progress=progress,
-            baselines=options.baselines,
+            baselines=baselines,
             plan=plan,
             concurrency=options.concurrency,
         )

@@ -45,6 +45,10 @@ _BASELINES: Final = {
     "logistic_regression": "logistic regression",
     "depth_3_tree": "depth-3 tree",
     "gradient_boosting": "gradient boosting",
+    "ebm": "EBM",
+    "figs": "FIGS",
+    "rulefit": "RuleFit",
+    "boosted_rules": "boosted rules",
     "best_attainable": "best attainable",
 }
 

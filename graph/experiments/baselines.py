@@ -1,12 +1,15 @@
-"""The baselines: plain learners, fitted on the same training cases, scored on the same test cases.
+"""The baselines: other learners, fitted on the same training cases, scored on the same test cases.
 
-They need scikit-learn (`pip install acegraph[report]`). They see what the playbook sees: the fields
+The plain ones need scikit-learn (`pip install acegraph[report]`), those whose models can be read
+also interpret-core and imodels (`acegraph[rivals]`). All see what the playbook sees: the fields
 that the reader reads, without identifiers.
 """
 
+import warnings
 from collections.abc import Sequence
+from functools import partial
 from importlib.util import find_spec
-from typing import Final, Protocol, Self
+from typing import Final, Literal, Protocol, Self, cast, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,50 +41,100 @@ class _Learner(Protocol):
     def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 
-def check_baselines() -> None:
-    """Refuse, before any work is done, to go on without scikit-learn."""
-    if find_spec("sklearn") is None:
+Baselines = Literal["none", "plain", "all"]
+"""Which learners are compared with: no others, the plain ones, or those that can be read too."""
+
+
+def check_baselines(which: str = "plain") -> Baselines:
+    """Refuse, before any work is done, unknown baselines and those whose packages are missing."""
+    if which not in get_args(Baselines):
+        raise InvalidSettings(f"baselines are none, plain or all, not {which!r}")
+    if which != "none" and find_spec("sklearn") is None:
         raise InvalidSettings(
             "the rivals need scikit-learn, the extra `report`: pip install "
             "'acegraph[report]' (compare does without by --no-baselines)"
         )
+    missing = [name for name in ("interpret", "imodels") if find_spec(name) is None]
+    if which == "all" and missing:
+        raise InvalidSettings(
+            f"all baselines need {' and '.join(missing)}, the extra `rivals`: pip install "
+            "'acegraph[rivals]' (--baselines plain does without)"
+        )
+    return cast(Baselines, which)
 
 
 def run_baselines(
-    train: Sequence[Item], test: Sequence[Item], seed: int = 0, costs: CostMatrix | None = None
+    train: Sequence[Item],
+    test: Sequence[Item],
+    seed: int = 0,
+    costs: CostMatrix | None = None,
+    which: str = "plain",
 ) -> dict[str, Run]:
     """Logistic regression, a depth-3 tree and gradient boosting on the same cases.
 
-    They decline above the risk above which the embedded analyst declines (risk_scale.py).
+    `all` adds an EBM, FIGS, RuleFit and boosted rules. They decline above the risk above which the
+    embedded analyst declines (risk_scale.py).
     """
-    check_baselines()
-    from sklearn.ensemble import GradientBoostingClassifier
-    from sklearn.linear_model import LogisticRegression
-    from sklearn.pipeline import make_pipeline
-    from sklearn.preprocessing import StandardScaler
-    from sklearn.tree import DecisionTreeClassifier
-
-    learners: dict[str, _Learner] = {
-        "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
-        "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
-        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
-    }
+    if check_baselines(which) == "none":
+        return {}
     seen, unseen = _matrices(train, test)
     labels = np.array([item["answer"] == DECLINE for item in train])
     if labels.all() or not labels.any():
         raise InvalidDataset("the training rows are all fraud or all honest")
+    learners = _plain(seed)
+    if which == "all":
+        learners |= _readable(seed, fewest=int(min(labels.sum(), (~labels).sum())))
     amount = next(filter(None, (item.get("amount_field") for item in train)), None)
     scale = RiskScale(base_rate=float(labels.mean()), costs=costs, amount_name=amount)
     limits = [scale.decline_from(read_fields(Transaction.of(item["query"]))) for item in test]
     runs = {}
     for name, learner in learners.items():
         run = Run()
-        risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # imodels calls scikit-learn in ways that will change
+            risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
         for item, risk, limit in zip(test, risks, limits, strict=True):
             decision = DECLINE if risk > limit else APPROVE
             run.add(item["answer"], decision, float(risk), row_name(item))
         runs[name] = run
     return runs
+
+
+def _plain(seed: int) -> dict[str, _Learner]:
+    from sklearn.ensemble import GradientBoostingClassifier
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
+    from sklearn.tree import DecisionTreeClassifier
+
+    return {
+        "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
+        "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
+        "gradient_boosting": GradientBoostingClassifier(random_state=seed),
+    }
+
+
+def _readable(seed: int, fewest: int) -> dict[str, _Learner]:
+    """Learners whose models people can read; `fewest` cases have the rarer of the two labels."""
+    from imodels import BoostedRulesClassifier, FIGSClassifier, RuleFitClassifier
+    from interpret.glassbox import ExplainableBoostingClassifier
+    from sklearn.calibration import CalibratedClassifierCV
+
+    figs = FIGSClassifier(max_rules=5)  # its own 12 do worse on few cases
+    # Else its risks are squeezed into .27 to .73, and at 2 % fraud it would decline everything.
+    figs.predict_proba = partial(figs.predict_proba, use_clipped_prediction=True)
+    boosted = BoostedRulesClassifier(random_state=seed)
+    if fewest > 1:  # its risks are squeezed too
+        boosted = CalibratedClassifierCV(boosted, ensemble=False, cv=min(5, fewest))
+    return {
+        # Pairs of fields on its own 64 times 64 cells would take ten times as long.
+        "ebm": ExplainableBoostingClassifier(
+            random_state=seed, n_jobs=1, outer_bags=8, max_interaction_bins=16, max_rounds=5000
+        ),
+        "figs": figs,
+        "rulefit": RuleFitClassifier(random_state=seed),
+        "boosted_rules": boosted,
+    }
 
 
 def _matrices(

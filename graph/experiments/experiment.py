@@ -13,7 +13,7 @@ from acegraph.graph.build import Collaborators
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.splits import Split, moments_of
 from acegraph.graph.data.synthetic import generate_transactions
-from acegraph.graph.experiments.baselines import run_baselines
+from acegraph.graph.experiments.baselines import Baselines, run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.experiments.delayed_labels import decide_delayed
 from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
@@ -210,12 +210,13 @@ def run_experiment(
     *,
     context: AceContext | None = None,
     progress: Callable[[int], Progress] | None = None,
-    baselines: bool = True,
+    baselines: Baselines | bool = "plain",
     plan: Plan | None = None,
     concurrency: int = 1,
 ) -> Experiment:
     """Train and compare on each split; `progress` gives the callback of a seed."""
     plan, context = plan or Plan(), context or AceContext()
+    which = baselines if isinstance(baselines, str) else "plain" if baselines else "none"
     experiment = Experiment(plan=plan)
     for seed, raw_split in enumerate(splits):
         split = plan.prepared(raw_split, seed)
@@ -235,7 +236,7 @@ def run_experiment(
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
         costs = CostMatrix.parse(settings.costs) if settings.costs else None
-        by_baseline = run_baselines(split.train, split.test, seed, costs) if baselines else {}
+        by_baseline = run_baselines(split.train, split.test, seed, costs, which)
         experiment.add_seed(by_mode, by_baseline, amounts)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = report_bullets(experiment.bullets, split.test)

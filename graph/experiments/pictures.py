@@ -36,6 +36,10 @@ _BASELINES: Final = {
     "logistic_regression": ("logistic regression", "#9467bd", "--"),
     "depth_3_tree": ("depth-3 tree", "#8c564b", "--"),
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
+    "ebm": ("EBM", "#17becf", "-."),
+    "figs": ("FIGS", "#bcbd22", "-."),
+    "rulefit": ("RuleFit", "#7f7f7f", "-."),
+    "boosted_rules": ("boosted rules", "#ff9896", "-."),
 }
 """Label, colour and line of each baseline."""
 _STYLES: Final = {**{name: (*style, "-") for name, style in _MODES.items()}, **_BASELINES}

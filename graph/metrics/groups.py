@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import Estimate, row_numbers, share_of_rows
+from acegraph.graph.metrics.paired import holm
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import Scalar
@@ -72,7 +73,7 @@ def rates_by_group(
     by_field = {name: _rates(runs, values) for name, values in values_by_field.items()}
     # Two groups are one question, so one test.
     tested = [groups if len(groups) > 2 else groups[:1] for groups in by_field.values()]
-    corrected = _holm([group.p_value for groups in tested for group in groups])
+    corrected = holm([group.p_value for groups in tested for group in groups])
     return {
         name: [replace(group, p_value=corrected[group.p_value]) for group in groups]
         for name, groups in by_field.items()
@@ -105,19 +106,6 @@ def _rates(runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]) -> li
 
 def _with_wilson(counted: float, cases: int) -> Estimate:
     return Estimate(counted / cases if cases else math.nan, *wilson_interval(counted, cases))
-
-
-def _holm(p_values: Sequence[float]) -> dict[float, float]:
-    """The corrected p-value of each p-value (Holm 1979).
-
-    >>> _holm([0.01, 0.5, 0.03])
-    {0.01: 0.03, 0.03: 0.06, 0.5: 0.5}
-    """
-    corrected, highest = {}, 0.0
-    for tests_before, p in enumerate(sorted(p_values)):
-        highest = max(highest, min(1.0, p * (len(p_values) - tests_before)))
-        corrected[p] = highest
-    return corrected
 
 
 def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:

@@ -37,6 +37,19 @@ def p_words(p: float) -> str:
     return "p < .0001" if p < 1e-4 else f"p = {p:.4f}".replace("0.", ".")
 
 
+def holm(p_values: Sequence[float]) -> dict[float, float]:
+    """The corrected p-value of each p-value (Holm 1979).
+
+    >>> holm([0.01, 0.5, 0.03])
+    {0.01: 0.03, 0.03: 0.06, 0.5: 0.5}
+    """
+    corrected, highest = {}, 0.0
+    for tests_before, p in enumerate(sorted(p_values)):
+        highest = max(highest, min(1.0, p * (len(p_values) - tests_before)))
+        corrected[p] = highest
+    return corrected
+
+
 def mcnemar(ours: Sequence[Run], theirs: Sequence[Run]) -> PairedTest:
     """McNemar's exact test on the cases of several runs, paired one to one (McNemar 1947).
 

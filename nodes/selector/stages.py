@@ -127,10 +127,11 @@ class Query:
         if pool.view.has_rules:
             holds = pool.in_context & (self.answers == HOLDS)
             held_back = pool.view.bullets(np.flatnonzero(holds & ~pool.is_good))
-            if len(bullets) < np.count_nonzero(holds & pool.is_good):
+            if bullets:
+                # Rules that cannot say, for want of a field, may take the places of some that hold.
                 good = pool.view.bullets(np.flatnonzero(holds & pool.is_good))
                 shown = {b.id for b in bullets}
-                unshown = tuple(b for b in good if b.id not in shown) if bullets else ()
+                unshown = tuple(b for b in good if b.id not in shown)
         return Selection(
             bullets,
             scores or {},

@@ -281,6 +281,17 @@ def test_a_rule_held_back_for_its_record_is_still_tested() -> None:
     assert counters(playbook) == [(1, 1, 1)]
 
 
+def test_rules_that_cannot_say_do_not_push_out_one_that_holds() -> None:
+    playbook = BulletPlaybook()
+    for i in range(6):  # better records, on fields that the payment lacks
+        rule = playbook.add_bullet(f"APPROVE when v{i} < 1", NODE, status="active")
+        playbook.update_stats(rule, True)
+    holds = playbook.add_bullet("DECLINE when v9 >= 1", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    result = graph.invoke({"transaction": {"v9": 2.0}})
+    assert result["bullets_used"] == [holds]
+
+
 @pytest.mark.parametrize(
     ("agent", "why"),
     [

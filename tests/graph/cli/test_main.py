@@ -348,7 +348,15 @@ def test_options_in_groups_are_options_of_the_command() -> None:
     splits = {"--train", "--test", "--seeds", "--split"}
     versions = {"--challenger", "--playbook", "--costs"}
     changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit", "--drift"}
-    output = {"--baselines", "--by", "--concurrency", "--picture", "--pictures", "--json"}
+    output = {
+        "--baselines",
+        "--no-baselines",
+        "--by",
+        "--concurrency",
+        "--picture",
+        "--pictures",
+        "--json",
+    }
     assert words == files | splits | versions | changes | output
 
 
