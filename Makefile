@@ -35,9 +35,10 @@ worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
-soak: $(STAMP)  ## kill workers and servers at random, attack the gate, audit the ledger, time crafted inputs (about 25 minutes)
+soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate, audit the ledger, time crafted inputs (about an hour)
 	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
+	$(BIN)/python tests/support/service_soak.py
 	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py tests/scenarios/test_derived_fields.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/nodes/models/test_lies.py
 	$(BIN)/python benchmarks/poisoned_streams.py
@@ -62,13 +63,13 @@ lint: $(STAMP)  ## format, lint, types, layers
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(MAKE) --no-print-directory types
-	$(BIN)/lint-imports
+	PYTHONPATH=build/types $(BIN)/lint-imports
 
-# A plain editable install is an import hook that mypy cannot follow: check a real copy.
+# A plain editable install is an import hook that the checkers cannot follow: check a real copy.
 types: $(STAMP)
 	rm -rf build/types
 	$(BIN)/python -m pip install --quiet --no-deps --target build/types .
-	MYPYPATH=build/types $(BIN)/mypy -p acegraph.state -p acegraph.nodes -p acegraph.graph
+	MYPYPATH=build/types $(BIN)/mypy -p acegraph
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .

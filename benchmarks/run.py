@@ -16,6 +16,7 @@ import numpy as np
 import overhead
 import pairs
 import selection
+import service
 
 PARTS = {
     "selection": selection.main,
@@ -24,6 +25,7 @@ PARTS = {
     "overhead": overhead.main,
     "memory": memory.main,
     "ledger": ledger.main,
+    "service": service.main,
 }
 
 

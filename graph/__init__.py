@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from acegraph.graph.metrics.intervals import Estimate, estimate
     from acegraph.graph.metrics.paired import PairedTest, mcnemar
     from acegraph.graph.metrics.run import Run
+    from acegraph.graph.operations.decide import Decider
     from acegraph.graph.operations.feedback import (
         Feedback,
         FeedbackReport,
@@ -35,6 +36,7 @@ _HOMES = {
     "graph.metrics.intervals": "Estimate estimate",
     "graph.metrics.paired": "PairedTest mcnemar",
     "graph.metrics.run": "Run",
+    "graph.operations.decide": "Decider",
     "graph.operations.feedback": "Feedback FeedbackReport feedback feedback_many read_labels",
     "graph.operations.purge": "purge",
     "graph.operations.reembed": "reembed",
@@ -46,8 +48,8 @@ _HOMES = {
 __getattr__ = later(__name__, _HOMES)
 
 __all__ = [
-    "MODES", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan", "PairedTest",
-    "Replay", "Run", "TrainingPipeline", "TrainingReport", "create_ace_graph", "estimate",
-    "feedback", "feedback_many", "generate_transactions", "load_dataset", "mcnemar", "purge",
-    "read_labels", "reembed", "replay", "strict_serializer",
+    "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan",
+    "PairedTest", "Replay", "Run", "TrainingPipeline", "TrainingReport", "create_ace_graph",
+    "estimate", "feedback", "feedback_many", "generate_transactions", "load_dataset", "mcnemar",
+    "purge", "read_labels", "reembed", "replay", "strict_serializer",
 ]  # fmt: skip

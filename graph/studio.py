@@ -1,4 +1,4 @@
-"""The compiled graphs for `langgraph dev` and LangGraph Studio.
+"""The compiled graphs for `langgraph dev` and LangGraph Studio, and the service beside them.
 
 They have no checkpointer and no store: the server brings its own. ACE_PLAYBOOK_URL (for example
 sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with the server.
@@ -6,11 +6,18 @@ sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with
 
 import os
 
+from starlette.middleware import Middleware
+
 from acegraph.graph.build import create_ace_graph
+from acegraph.graph.server.app import create_service
 from acegraph.graph.server.checkpoints import shut_server_folder
+from acegraph.graph.server.guard import Guard
+from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import BulletPlaybook
 
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
 graph = create_ace_graph(playbook=_playbook).compile()
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
+app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)])
+"""The service's routes beside those of the server, behind the guard (langgraph.secure.json)."""

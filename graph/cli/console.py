@@ -66,6 +66,9 @@ PlaybookUrl = Annotated[
     ),
 ]
 Who = Annotated[str, typer.Option("--who", help="Who does it; the ledger keeps the name.")]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Say what it would do, on a copy; change nothing.")
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Concurrency = Annotated[
     int,
@@ -328,12 +331,40 @@ def field_and_value(text: str) -> tuple[str, str]:
 
 
 @contextmanager
-def lasting(url: str, *, must_exist: bool = False) -> "Iterator[BulletPlaybook]":
-    """The playbook of a command, in a database: a playbook in memory would end with the command."""
+def lasting(
+    url: str, *, must_exist: bool = False, dry_run: bool = False
+) -> "Iterator[BulletPlaybook]":
+    """The playbook of a command, in a database: a playbook in memory would end with the command.
+
+    For a dry run it is a copy in memory.
+    """
     from acegraph.state import BulletPlaybook
 
     with BulletPlaybook(existing(url) if must_exist else place_of(url)) as book:
-        yield book
+        if not dry_run:
+            yield book
+            return
+        with book.fork() as copy:
+            yield copy
+    warn(f"dry run: nothing was changed in {shown_url(url)}")
+
+
+def read_env_file(file: Path = Path(".env")) -> None:
+    """Take the settings of a file `.env` that the environment does not have: ACE_ and OPENAI_."""
+    if not file.is_file():
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        line = line.strip().removeprefix("export ")
+        if not line or line.startswith("#"):
+            continue
+        name, has_value, value = line.partition("=")
+        if not has_value:
+            raise InvalidSettings(f"{file}: line {number}: NAME=VALUE wanted")
+        name, value = name.strip(), value.strip()
+        if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
+            value = value[1:-1]
+        if name.startswith(("ACE_", "OPENAI_")) and value:
+            os.environ.setdefault(name, value)
 
 
 def existing(url: str) -> str:

@@ -11,6 +11,7 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
+    DryRun,
     PlaybookUrl,
     Who,
     existing,
@@ -68,6 +69,7 @@ def prune(
         str, typer.Option(help="Remove decisions made before this time: ISO 8601, or as 90d.")
     ],
     who: Who = "",
+    dry_run: DryRun = False,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Remove old decisions with their cases and labels; what they counted for stays.
@@ -80,7 +82,7 @@ def prune(
     days = re.fullmatch(r"(\d{1,5})d", decisions_before)
     ago = datetime.now(UTC) - timedelta(days=int(days[1])) if days else None
     before = as_past(ago or decisions_before)
-    with lasting(playbook, must_exist=True) as book:
+    with lasting(playbook, must_exist=True, dry_run=dry_run) as book:
         count = remove(book, before, signature(who))
     say(f"{count} decision(s) removed from {shown_url(playbook)}; the bullets keep their counters")
 
@@ -131,6 +133,7 @@ def erase(
         str | None, typer.Option(help="FIELD=VALUE: all transactions whose field has this value.")
     ] = None,
     who: Who = "",
+    dry_run: DryRun = False,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -141,7 +144,7 @@ def erase(
     """
     from acegraph.state import erase as remove
 
-    with lasting(playbook, must_exist=True) as book:
+    with lasting(playbook, must_exist=True, dry_run=dry_run) as book:
         of = field_and_value(entity) if entity else None
         erased = remove(book, decision or (), of, signature(who))
     if as_json:

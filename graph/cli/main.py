@@ -7,8 +7,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook, review
-from acegraph.graph.cli.console import err, one_line, say, warn_of_unknown_settings
+from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook
+from acegraph.graph.cli.console import (
+    err,
+    one_line,
+    read_env_file,
+    say,
+    warn_of_unknown_settings,
+)
+from acegraph.graph.cli.running import consume, review, service, setup
 from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -17,7 +24,6 @@ app = typer.Typer(
     name="acegraph",
     no_args_is_help=True,
     invoke_without_command=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
@@ -37,12 +43,14 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         ledger.verify,
         ledger.replay,
     ),
+    "Run": (setup.init, service.serve, consume.consume),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
 app.add_typer(playbook.playbook_app, name="playbook", rich_help_panel="Look")
+app.add_typer(service.users_app, name="users", rich_help_panel="Run")
 
 
 @app.callback()
@@ -55,6 +63,7 @@ def acegraph(
     if version:
         say(f"acegraph {metadata.version('acegraph')}")
         raise typer.Exit
+    read_env_file()
     warn_of_unknown_settings()
 
 

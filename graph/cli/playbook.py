@@ -9,6 +9,7 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
+    DryRun,
     PlaybookUrl,
     Who,
     field_and_value,
@@ -225,6 +226,7 @@ def roll_back(
     version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
     reason: Reason = "",
     who: Who = "",
+    dry_run: DryRun = False,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -232,7 +234,7 @@ def roll_back(
     from acegraph.graph.cli.tables import difference_table
     from acegraph.state import rollback
 
-    with lasting(playbook, must_exist=True) as book:
+    with lasting(playbook, must_exist=True, dry_run=dry_run) as book:
         changes = rollback(book, version, reason, signature(who))
         now = book.version
     if as_json:
@@ -259,6 +261,7 @@ def purge_suspect(
     since: Annotated[str | None, typer.Option(help="Labels known from then on (ISO 8601).")] = None,
     until: Annotated[str | None, typer.Option(help="Labels known before then (ISO 8601).")] = None,
     who: Who = "",
+    dry_run: DryRun = False,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -269,7 +272,10 @@ def purge_suspect(
     from acegraph.graph.operations.purge import purge
 
     pairs = [field_and_value(one) for one in entity or ()]
-    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+    with (
+        lasting(playbook, must_exist=True, dry_run=dry_run) as book,
+        progress_bar() as progress,
+    ):
         before = book.version
         purged = purge(
             book,

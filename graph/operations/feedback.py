@@ -16,8 +16,9 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook, Label, Recorded, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.lesson import Lesson
-from acegraph.state.values.label_sources import is_absence
+from acegraph.state.values.label_sources import ANALYST, JUDGE, folded, is_absence
 from acegraph.state.values.times import as_past
+from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
 
@@ -164,6 +165,30 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
         label = Label(answer, row.get("source", "").strip() or source, known_at)
         labels.append((decision_id, label))
     return labels
+
+
+def read_label(item: Mapping[str, object]) -> tuple[str, Label]:
+    """The label in an object that somebody sent: `decision_id`, `label`, perhaps `source`, `at`.
+
+    >>> read_label({"decision_id": "order-1", "label": "fraud", "source": "chargeback"})
+    ('order-1', Label(value='DECLINE', source='chargeback', known_at=''))
+    """
+    check_names(item, ("decision_id", "label", "source", "at"), ("decision_id", "label"))
+    source, at = clean_text(str(item.get("source") or "feedback")), str(item.get("at") or "")
+    if folded(source) == JUDGE or folded(source).startswith(ANALYST):
+        raise InvalidInput("the sources judge and analyst:NAME are not for a client to give")
+    answer = Label(parse_verdict(item["label"]), source, as_past(at) if at else "")
+    return str(item["decision_id"]), answer
+
+
+def check_names(
+    item: Mapping[str, object], known: tuple[str, ...], needed: tuple[str, ...] = ()
+) -> None:
+    """Refuse an object that lacks a name, or has one that means nothing."""
+    if unknown := sorted(set(item) - set(known)):
+        raise InvalidInput(f"unknown: {', '.join(unknown)[:100]}; known are {', '.join(known)}")
+    if missing := [name for name in needed if item.get(name) is None]:
+        raise InvalidInput(f"{', '.join(missing)} is wanted")
 
 
 def _is_correct(recorded: Recorded) -> bool | None:

@@ -38,6 +38,8 @@ class Replay:
     """The bullets that were shown, as the ledger has them."""
     replayed: tuple[str, ...]
     """The bullets that the same selection gives now."""
+    funnel: dict[str, int]
+    """How many bullets each stage of that selection left."""
     decision_today: str
     shown_today: tuple[str, ...]
 
@@ -79,7 +81,8 @@ def replay(
         return finish(selectors.select(transaction, settings, book, decision_id, BLOCKING))
 
     with as_of(playbook, int(stored["seen"])) as past:
-        replayed = tuple(b.id for b in select(past).bullets)
+        repeated = select(past)
+        replayed = tuple(b.id for b in repeated.bullets)
         tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
     shown, hidden = tuple(stored["bullets"]), _hidden_fields(transaction.fields, settings)
     if hidden & tested or (hidden and replayed != shown):
@@ -95,6 +98,7 @@ def replay(
         playbook_version=stored["playbook_version"],
         shown=shown,
         replayed=replayed,
+        funnel=repeated.funnel,
         decision_today=_decide(transaction, today, playbook, settings, agent),
         shown_today=tuple(b.id for b in today.bullets),
     )

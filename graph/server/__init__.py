@@ -1,1 +1,1 @@
-"""What a LangGraph server needs besides the graph: users, guarded paths, safe checkpoints."""
+"""The HTTP service, and what a LangGraph server needs: users, guarded paths, safe checkpoints."""

@@ -13,8 +13,12 @@ from starlette.responses import PlainTextResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 from starlette.websockets import WebSocketClose
 
-_OPEN: Final = re.compile(r"/(ok|assistants|threads|runs|store)(/|\Z)")
-"""The paths that exist. All need a token except /ok, which says that the server runs."""
+_OPEN: Final = re.compile(
+    r"/(ok|assistants|threads|runs|store"
+    r"|decisions|labels|playbook|review|live|ready|metrics)(/|\Z)"
+)
+"""The paths that exist: those of the LangGraph server, and those of our service (app.py). All need
+a token except /ok, /live and /ready, which say that the server runs."""
 _SHUT: Final = re.compile(r"/threads/[^/]*/(commands|stream/events)")
 """A second way to start runs and follow them, also by websocket. Unlike the first one it lets a
 client set the names in which the server says who runs a graph, and no setting switches it off."""

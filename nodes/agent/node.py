@@ -22,7 +22,7 @@ from acegraph.state.run.schema import Update
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 logger = logging.getLogger(__name__)
 
@@ -31,9 +31,11 @@ logger = logging.getLogger(__name__)
 class AgentNode:
     """Decides on the transaction of a run, and lets the challenger decide in shadow."""
 
-    playbook: BulletPlaybook
+    playbook: ReadablePlaybook
     agent: Agent
     challenger: Challenger
+    scale: RiskScale | None = None
+    """The scale of all runs, where the playbook does not change between them."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
@@ -77,7 +79,7 @@ class AgentNode:
         shown = [bullet["id"] for bullet in state["bullets"]]
         unshown = [rule["id"] for rule in state["held_back"] if rule["acts"]]
         bullets = self.playbook.get_bullets([*shown, *unshown])
-        scale = scale_of(self.playbook, state["settings"])
+        scale = self.scale or scale_of(self.playbook, state["settings"])
         return bullets[: len(shown)], replace(scale, unshown=tuple(bullets[len(shown) :]))
 
     def _reason_not_to_approve(self, state: AceState, decision: Decision, scale: RiskScale) -> str:

@@ -21,6 +21,7 @@ from acegraph.state import (
     DecisionRecord,
     Label,
     ModelError,
+    Recorded,
     Shown,
     UnknownDecision,
     parse_verdict,
@@ -44,7 +45,7 @@ class JudgeNode:
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; record it and move the counters, once."""
-        case, settings = state["case"], state["settings"]
+        case = state["case"]
         if state["decision"] == UNDECIDED:
             earlier = await wait.work(self._earlier_decision, case["id"])
             if earlier is None:
@@ -54,10 +55,20 @@ class JudgeNode:
                 return {"decision_id": case["id"], "verdict": "undecided"}
             # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}
-        judgement, undecided = await self._judge(state, wait)
-        answer = judgement.correct_answer
-        label = None if answer is None else Label(answer, judgement.source)
-        recorded = await wait.work(self.playbook.record, _record_of(state), label)
+        judgement, undecided = await self.judged(state, wait)
+        recorded = await wait.work(self.playbook.record, record_of(state), label_of(judgement))
+        return await self.concluded(state, recorded, judgement, undecided, wait)
+
+    async def concluded(
+        self,
+        state: AceState,
+        recorded: Recorded,
+        judgement: Judgement,
+        undecided: str | None,
+        wait: Wait,
+    ) -> Update:
+        """What the node writes when decision and label are recorded."""
+        case, settings = state["case"], state["settings"]
         # The first decision under an id stands, and the strongest label.
         label, is_correct = recorded.label, is_right(recorded)
         first_answer: Update = {}
@@ -83,7 +94,7 @@ class JudgeNode:
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
         }
 
-    async def _judge(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
+    async def judged(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
         """The judgement; where the judge failed, a pending one and the reason."""
         case, settings = state["case"], state["settings"]
         try:
@@ -118,7 +129,14 @@ class JudgeNode:
         return answer, bool(stored["settings"].get("let_through"))
 
 
-def _record_of(state: AceState) -> DecisionRecord:
+def label_of(judgement: Judgement) -> Label | None:
+    """The label that a judgement gives, if it gives one."""
+    answer = judgement.correct_answer
+    return None if answer is None else Label(answer, judgement.source)
+
+
+def record_of(state: AceState) -> DecisionRecord:
+    """The decision of a run as the ledger records it."""
     case, settings = state["case"], state["settings"]
     used, bullets, rules = state["bullets_used"], state["bullets"], state["held_back"]
     if settings["credit"] == "selected":

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import lru_cache, partial
 from typing import TYPE_CHECKING, Final, Protocol
 
@@ -58,18 +59,31 @@ class Selectors:
         wait: Wait,
     ) -> Selection:
         """Run the five stages; in a mode that shows no bullets, select none."""
+        (selection,) = await self.select_many(
+            [transaction], settings, playbook, [decision_id], wait
+        )
+        return selection
+
+    async def select_many(
+        self,
+        transactions: Sequence[Transaction],
+        settings: RunSettings,
+        playbook: ReadablePlaybook,
+        decision_ids: Sequence[str],
+        wait: Wait,
+    ) -> list[Selection]:
+        """`select` for many transactions, with one matrix product for all of them."""
         if not settings["selects"]:
-            return _NO_BULLETS
-        (selection,) = await self._selector(settings).select_each(
-            [transaction],
+            return [_NO_BULLETS] * len(transactions)
+        return await self._selector(settings).select_each(
+            transactions,
             settings["node"],
             playbook,
             settings["n_bullets"],
             settings["source"],
-            [decision_id],
+            decision_ids,
             wait,
         )
-        return selection
 
     def _selector(self, settings: RunSettings) -> HybridSelector:
         return self._built(

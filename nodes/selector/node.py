@@ -14,12 +14,15 @@ from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selecting
+from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.currencies import CURRENCY_DOUBTS, in_base_currency
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
 from acegraph.state import (
     AceContext,
+    AceInput,
     AceState,
     Bullet,
+    Clock,
     InvalidTransaction,
     Transaction,
     clean_text,
@@ -88,34 +91,42 @@ class SelectorNode:
             str(state.get("decision_id") or ""),
             self.keeps_derived,
         )
-        case = _new_case(state, transaction, understood)
+        case = new_case(state, transaction, understood)
         transaction = understood.transaction
         selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
         clock = selection.clock
         if clock is None:
             clock = await wait.work(lambda: playbook.clock)
-        return {
-            "case": case,
-            "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
-            "settings": settings,
-            "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
-            "held_back": [
-                *(
-                    HeldBackRule(id=b.id, verdict=b.verdict, acts=False)
-                    for b in selection.held_back
-                ),
-                *(HeldBackRule(id=b.id, verdict=b.verdict, acts=True) for b in selection.unshown),
-            ],
-            "funnel": selection.funnel,
-            "playbook_version": clock.version,
-            "playbook_position": clock.position,
-            "warnings": [
-                *selection.warnings,
-                *_not_redacted(settings, case),
-                *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
-            ],
-            **_NOT_YET_WRITTEN,
-        }
+        return selected(case, understood, settings, selection, clock)
+
+
+def selected(
+    case: CaseData,
+    understood: Understood,
+    settings: RunSettings,
+    selection: Selection,
+    clock: Clock,
+) -> Update:
+    """What the first node writes: the transaction and the bullets chosen for it."""
+    return {
+        "case": case,
+        "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
+        "settings": settings,
+        "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
+        "held_back": [
+            *(HeldBackRule(id=b.id, verdict=b.verdict, acts=False) for b in selection.held_back),
+            *(HeldBackRule(id=b.id, verdict=b.verdict, acts=True) for b in selection.unshown),
+        ],
+        "funnel": selection.funnel,
+        "playbook_version": clock.version,
+        "playbook_position": clock.position,
+        "warnings": [
+            *selection.warnings,
+            *_not_redacted(settings, case),
+            *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
+        ],
+        **_NOT_YET_WRITTEN,
+    }
 
 
 def understand(
@@ -148,7 +159,7 @@ def understand(
     return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *of_currency))
 
 
-def _new_case(state: AceState, given: Transaction, understood: Understood) -> CaseData:
+def new_case(state: AceInput | AceState, given: Transaction, understood: Understood) -> CaseData:
     """The transaction of a run; its digest is that of what the caller gave."""
     decision_id, truth = state.get("decision_id"), state.get("ground_truth")
     if decision_id is not None and not (

@@ -38,7 +38,6 @@ _AGED = (
 )
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
 _COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-AMOUNT: Final = re.compile(_MONEY, re.IGNORECASE)
 USUAL_AMOUNT: Final = re.compile(
     r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,25}" + _MONEY,
     re.IGNORECASE,
@@ -51,10 +50,16 @@ class FieldPattern(NamedTuple):
     field: str
     pattern: re.Pattern[str]
     convert: Callable[[re.Match[str]], Scalar]
+    words: tuple[str, ...] = ()
+    """Small letters of which a text that matches has at least one: to look for them is faster."""
+
+    def may_match(self, lowered: str) -> bool:
+        """Whether the pattern has to be tried on a text, given in small letters."""
+        return not self.words or not lowered or any(word in lowered for word in self.words)
 
 
 def money(match: re.Match[str]) -> float:
-    """The amount in a match of `AMOUNT`."""
+    """The amount in a match of `MONEY`."""
     digits, scale = match[1] or match[3], (match[2] or match[4] or "").lower()
     return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
 
@@ -97,10 +102,16 @@ def _place(match: re.Match[str]) -> str:
     return match[1]
 
 
-def _pattern(field: str, pattern: str, convert: Callable[[re.Match[str]], Scalar]) -> FieldPattern:
+def _pattern(
+    field: str, pattern: str, convert: Callable[[re.Match[str]], Scalar], words: str = ""
+) -> FieldPattern:
     """A compiled pattern; only places depend on capital letters."""
     flags = re.NOFLAG if convert is _place else re.IGNORECASE
-    return FieldPattern(field, re.compile(pattern, flags), convert)
+    return FieldPattern(field, re.compile(pattern, flags), convert, tuple(words.split()))
+
+
+_EVENT_WORDS: Final = "transaction purchase payment charge attempt order authori"
+MONEY: Final = _pattern("amount", _MONEY, money, "$ € £ ¥ usd eur gbp dollars euros pounds")
 
 
 FIELD_PATTERNS: Final = (
@@ -111,6 +122,7 @@ FIELD_PATTERNS: Final = (
         "account_age_days",
         rf"{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
         _days,
+        "old",
     ),
     _pattern("account_age_days", rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b", _days),
     _pattern(  # "customer, 72 years old" is the age of a person
@@ -131,16 +143,28 @@ FIELD_PATTERNS: Final = (
     ),
     _pattern("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
     _pattern(
-        "tx_last_hour", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b", _count
+        "tx_last_hour",
+        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
+        _count,
+        _EVENT_WORDS,
     ),
     _pattern(
-        "tx_last_day", rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))", _count
+        "tx_last_day",
+        rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+(?:today|{_WINDOW}(?:24 ?h|day))",
+        _count,
+        _EVENT_WORDS,
     ),
-    _pattern("failed_attempts", rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+", _count),
+    _pattern(
+        "failed_attempts",
+        rf"{_COUNT}\s+(?:failed|declined|unsuccessful)\s+\w+",
+        _count,
+        "failed declined unsuccessful",
+    ),
     _pattern(
         "past_disputes",
         rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
         _count,
+        "dispute chargeback report complaint",
     ),
     _pattern("distance_km", rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
     _pattern(

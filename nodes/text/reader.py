@@ -103,17 +103,20 @@ def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
 
 def find(text: str) -> Iterator[Found]:
     """All fields that a text states; if it states a field several times, the first one counts."""
-    usual = field_patterns.USUAL_AMOUNT.search(text)
-    for amount in field_patterns.AMOUNT.finditer(text):
-        is_usual = usual is not None and amount.end() == usual.end()
-        name = "usual_amount" if is_usual else "amount"
-        yield Found(name, field_patterns.money(amount), amount.start(), amount.end())
+    lowered = text.lower() if text.isascii() else ""  # others have letters of several small forms
+    if field_patterns.MONEY.may_match(lowered):
+        usual = field_patterns.USUAL_AMOUNT.search(text)
+        for amount in field_patterns.MONEY.pattern.finditer(text):
+            is_usual = usual is not None and amount.end() == usual.end()
+            name = "usual_amount" if is_usual else "amount"
+            yield Found(name, field_patterns.money(amount), amount.start(), amount.end())
     seen = set()
-    for name, pattern, convert in field_patterns.FIELD_PATTERNS:
-        match = pattern.search(text) if name not in seen else None
-        if match:
-            seen.add(name)
-            yield Found(name, convert(match), match.start(), match.end())
+    for stated in field_patterns.FIELD_PATTERNS:
+        if stated.field in seen or not stated.may_match(lowered):
+            continue
+        if match := stated.pattern.search(text):
+            seen.add(stated.field)
+            yield Found(stated.field, stated.convert(match), match.start(), match.end())
     for mention in mentions(text):
         end = mention.start + len(mention.phrase)
         if mention.group == "flag":

@@ -9,6 +9,7 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass
 from os import getpid
 from threading import RLock, get_ident
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
@@ -18,7 +19,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
-from acegraph.state.database.writer import LedgerWriter, Statement
+from acegraph.state.database.writer import LedgerWriter, PlacedRows, Statement
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
@@ -42,6 +43,15 @@ _Steps = Generator[Any, None, None]
 logger = logging.getLogger(__name__)
 
 
+@dataclass(frozen=True)
+class Moment:
+    """Where the ledger stands at one moment, and which of some ids it holds."""
+
+    clock: Clock
+    seal: int
+    known: frozenset[str]
+
+
 class Memory(Protocol):
     """What a caller keeps in memory of the database, and what changes together with it."""
 
@@ -59,6 +69,8 @@ class Database(ABC):
     """The interface of every kind of database."""
 
     in_memory: ClassVar[bool] = False
+    can_append: ClassVar[bool] = False
+    """Whether rows can be appended without holding the lock of the ledger meanwhile."""
     schema_version: ClassVar[int] = tables.SCHEMA_VERSION
     _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
     """How a writer reads the clock; in PostgreSQL the query also locks the row."""
@@ -74,6 +86,9 @@ class Database(ABC):
         self.durability = durability
         self.lock = RLock()
         """Held while the memory beside the database is read, and while a write goes on."""
+        self.lock_waits = 0
+        """How many writes of this process waited for the lock of the ledger, or got it at once."""
+        self.lock_wait_seconds = 0.0
         self._turn = RLock()
         """Held by the one thread that writes or waits for the database; readers do not need it."""
         self._writer: LedgerWriter | None = None
@@ -167,6 +182,8 @@ class Database(ABC):
                 if not self.lock.acquire(timeout=max(0, began + WAIT_SECONDS - time.monotonic())):
                     raise self._locked()
                 self._writer, self._owner = writer, get_ident()
+                self.lock_waits += 1
+                self.lock_wait_seconds += time.monotonic() - began
                 if (waited := time.monotonic() - began) > _LONG_WAIT_SECONDS:
                     logger.warning("waited %.1f s to write to %s", waited, self.url)
                 if memory is not None:
@@ -245,6 +262,17 @@ class Database(ABC):
         position, version, _ = self.fetch(Database._read_clock)[0]
         return Clock(position, version)
 
+    def moment(self, ids: Sequence[str]) -> Moment:
+        """Where the ledger stands, and which of the ids it knows; for databases that can append.
+
+        An id is known under which a case is stored, or was until it was pruned.
+        """
+        raise NotImplementedError
+
+    def append_at(self, moment: Moment, rows: PlacedRows) -> bool:
+        """Append rows in one statement, unless the ledger has moved since that moment."""
+        raise NotImplementedError
+
     def _check_process(self) -> None:
         """Refuse a forked process: it lacks SQLite's locks and shares PostgreSQL's connection."""
         if self._is_inherited() and not self.in_memory:
@@ -307,6 +335,17 @@ class Database(ABC):
         """Raise unless a write would succeed; nothing is changed."""
         with self.writing() as writer:
             writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
+
+    def check_ready(self) -> None:
+        """Raise unless the tables are there, have the present schema, and can be written to."""
+        with Scope(self._snapshot()) as connection:
+            try:
+                is_ready = is_current(connection)
+            except self._errors as error:
+                raise self._failure("cannot read", error) from error
+        if not is_ready:
+            raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
+        self.check_writable()
 
     @abstractmethod
     def close(self) -> None:

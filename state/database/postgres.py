@@ -5,18 +5,26 @@ the order of their numbers, so that writers queue and cannot deadlock. The table
 `acegraph`, unless the options of the URL name another search_path.
 """
 
+import json
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.base import READ_CLOCK, WAIT_SECONDS, Database, Durability
+from acegraph.state.database.base import (
+    READ_CLOCK,
+    WAIT_SECONDS,
+    Database,
+    Durability,
+    Moment,
+)
 from acegraph.state.database.places import secrets_in, shown_url
-from acegraph.state.database.writer import Statement
+from acegraph.state.database.writer import PlacedRows, Statement
 from acegraph.state.errors import InvalidSettings
+from acegraph.state.values.decision import Clock
 
 if TYPE_CHECKING:
     import psycopg
@@ -32,6 +40,22 @@ _SILENCE_SECONDS: Final = 2 * WAIT_SECONDS
 for a lock. The network answers for a server that stands still, so its own limits do not help."""
 _LONG_SILENCE: Final = 10
 """How many times as long a server may say nothing while it reads or rewrites whole tables."""
+
+
+_MOMENT: Final = """
+SELECT position, version, seal, ARRAY(SELECT id FROM cases WHERE id = ANY(%s))
+  || ARRAY(SELECT "case" FROM pruned WHERE "case" = ANY(%s)) FROM clock"""
+_APPEND: Final = (
+    "WITH moved AS (UPDATE clock SET position = %s, seal = %s"
+    " WHERE position = %s AND seal = %s RETURNING id)"
+    + "".join(
+        f", {table.name}_added AS (INSERT INTO {table.name} SELECT r.* FROM moved,"
+        f" json_populate_recordset(NULL::{table.name}, %s::json) r)"
+        for table in tables.LEDGER
+    )
+    + " SELECT id FROM moved"
+)
+"""Rows come as JSON: one parameter for each table, however many rows there are."""
 
 
 def _impatient(silence: float) -> "type[psycopg.Connection[Any]]":
@@ -76,6 +100,7 @@ def _impatient(silence: float) -> "type[psycopg.Connection[Any]]":
 class PostgresDatabase(Database):
     """PostgreSQL through psycopg, with a pool of connections."""
 
+    can_append = True
     _read_clock = Statement(READ_CLOCK.with_for_update())
 
     def __init__(self, url: str, durability: Durability) -> None:
@@ -112,6 +137,7 @@ class PostgresDatabase(Database):
             hide_parameters=True,
             connect_args={"options": options, **limits},
         )
+        self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
         kind = _impatient(limits["tcp_user_timeout"] / 1000)
 
         def connect(_dialect: object, _record: object, args: Any, settings: Any) -> Any:
@@ -119,6 +145,32 @@ class PostgresDatabase(Database):
 
         sa.event.listen(self._engine, "do_connect", connect)
         super().__init__(shown_url(url), durability)
+
+    def moment(self, ids: Sequence[str]) -> Moment:
+        """Where the ledger stands, and which of the ids it knows, as one query sees it."""
+        ((position, version, seal, known),) = self._at_once(_MOMENT, list(ids), list(ids))
+        return Moment(Clock(position, version), seal, frozenset(known))
+
+    def append_at(self, moment: Moment, rows: PlacedRows) -> bool:
+        """Append rows in one statement, unless the ledger has moved since that moment.
+
+        The statement is a transaction of its own, so that no other writer waits for this process.
+        """
+        values: list[object] = [rows.position, rows.seal, moment.clock.position, moment.seal]
+        for table in tables.LEDGER:
+            names = [column.name for column in table.c]
+            some = rows.rows.get(table.name, ())
+            values.append(json.dumps([dict(zip(names, row, strict=True)) for row in some]))
+        return bool(self._at_once(_APPEND, *values))
+
+    def _at_once(self, statement: str, *values: object) -> Sequence[Any]:
+        """The rows of a statement that is a transaction of its own."""
+        self._check_process()
+        try:
+            with self._autocommit.connect() as connection:
+                return connection.exec_driver_sql(statement, values).all()
+        except self._errors as error:
+            raise self._failure("cannot write to", error) from error
 
     def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
         connection = driver = None
@@ -166,7 +218,7 @@ class PostgresDatabase(Database):
             yield connection
 
     def _read(self) -> Generator[sa.Connection, None, None]:
-        with self._engine.connect() as connection:
+        with self._autocommit.connect() as connection:  # each query sees what is committed
             yield connection
 
     def _snapshot(self) -> Generator[sa.Connection, None, None]:

@@ -22,6 +22,8 @@ from acegraph.state.errors import PlaybookError
 
 _RETRY_SECONDS: Final = 0.001
 _LONGEST_PAUSE_SECONDS: Final = 0.025
+_LEAST_FREE: Final = 10_000_000
+"""With fewer bytes left on the disk a database is not ready."""
 _BE_PATIENT: Final = f"PRAGMA busy_timeout = {1000 * WAIT_SECONDS}"
 _BEGIN: Final = f"PRAGMA busy_timeout = 0; BEGIN IMMEDIATE; {_BE_PATIENT}"
 
@@ -188,6 +190,16 @@ class SqliteDatabase(Database):
             free = disk_usage(file.parent).free
             facts |= {"size": f"{size / 1e6:.1f} MB", "free disk space": f"{free / 1e9:.1f} GB"}
         return facts
+
+    def check_ready(self) -> None:
+        """Raise also if the file is gone, or the disk is full: what is open would not tell."""
+        file = file_of(self.url)
+        if file is not None:
+            if not file.exists():
+                raise PlaybookError(f"{self.url} is gone")
+            if disk_usage(file.parent).free < _LEAST_FREE:
+                raise PlaybookError(f"the disk of {self.url} is full")
+        super().check_ready()
 
     def integrity(self) -> list[str]:
         """The damage that SQLite finds in the file."""

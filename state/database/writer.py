@@ -109,6 +109,35 @@ _INSERTS: Final = {
 }
 
 
+NewRow = tuple[sa.Table, Mapping[str, object]]
+"""A row for one of the ledger's tables, without its position and its hash."""
+
+
+@dataclass(frozen=True)
+class PlacedRows:
+    """Rows with their positions and hashes, and where the ledger stands when they are written."""
+
+    rows: dict[str, list[tuple[object, ...]]]
+    """By table; the values are in the order of its columns."""
+    position: int
+    seal: int
+
+
+def place(rows: Iterable[NewRow], position: int, seal: int) -> PlacedRows:
+    """Give rows their positions and hashes, in their order, after a position of the ledger."""
+    placed: dict[str, list[tuple[object, ...]]] = {}
+    for table, row in rows:
+        position += 1
+        name = table.name
+        values = (*_CALLER_VALUES[name](row), position)
+        if not _PLAIN_TYPES.issuperset(map(type, values)):
+            values = tuple(map(_plain, values))
+        new_hash = hash_values(values) if None in values else _hash(_HASH_FORMATS[name] % values)
+        seal ^= new_hash
+        placed.setdefault(name, []).append((*values, new_hash))
+    return PlacedRows(placed, position, seal)
+
+
 @dataclass
 class LedgerWriter:
     """One open write transaction of the database."""
@@ -146,21 +175,17 @@ class LedgerWriter:
 
     def add(self, table: sa.Table, rows: Sequence[Mapping[str, object]]) -> None:
         """Append rows to one of the ledger's tables."""
+        self.add_all([(table, row) for row in rows])
+
+    def add_all(self, rows: Sequence[NewRow]) -> None:
+        """Append rows to several of the ledger's tables, with positions in this order."""
         if not rows:
             return
         self.is_written = True
-        hashed_rows, position, seal = [], self.position, self.seal
-        caller_values, hash_format = _CALLER_VALUES[table.name], _HASH_FORMATS[table.name]
-        for row in rows:
-            position += 1
-            values = (*caller_values(row), position)
-            if not _PLAIN_TYPES.issuperset(map(type, values)):
-                values = tuple(map(_plain, values))
-            new_hash = hash_values(values) if None in values else _hash(hash_format % values)
-            seal ^= new_hash
-            hashed_rows.append((*values, new_hash))
-        self.position, self.seal = position, seal
-        self.run(_INSERTS[table.name], hashed_rows)
+        placed = place(rows, self.position, self.seal)
+        self.position, self.seal = placed.position, placed.seal
+        for name, some in placed.rows.items():
+            self.run(_INSERTS[name], some)
 
     def add_bullet(self, row: dict[str, object]) -> None:
         """Add a bullet with all its columns; `changed` and `hash` are set in the row."""

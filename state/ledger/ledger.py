@@ -5,7 +5,7 @@ in the same database transaction. Nothing here knows how bullets are cached or s
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
@@ -13,8 +13,14 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, is_storable, to_text
-from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.errors import DecisionConflict, PrunedDecision, UnknownDecision, quoted
+from acegraph.state.database.writer import LedgerWriter, NewRow
+from acegraph.state.errors import (
+    DecisionConflict,
+    PlaybookError,
+    PrunedDecision,
+    UnknownDecision,
+    quoted,
+)
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.label_history import (
     confirms,
@@ -38,6 +44,8 @@ from acegraph.state.values.label_sources import is_absence
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import APPROVE, Verdict
 
+DecisionAndLabel = tuple[DecisionRecord, Label | None]
+"""A decision, and its label if it is known."""
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""
 
@@ -102,12 +110,33 @@ def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label |
     digest = find_digest(writer, record.id)
     if digest is not None:
         return _record_known(writer, record, label, digest)
-    at = now()
-    writer.add(tables.cases, [case_row(record, record.node, at, evidence=record.counted)])
-    _store_decision(writer, record, at)
-    if label is not None:
-        writer.add(tables.outcomes, [outcome_row(record.id, 1, label, at)])
+    (rows,) = new_decision_rows([(record, label)])
+    writer.add_all(rows)
     store_sightings(writer, record.node, [record])
+    return recorded_as_new(record, label)
+
+
+def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
+    """For each decision on a new case its rows, with its label if it is known."""
+    at, all_rows = now(), []
+    written: dict[int, str] = {}  # decisions of one batch share their settings
+    for record, label in given:
+        key = id(record.settings)
+        if key not in written:
+            written[key] = to_text(dict(record.settings))
+        rows: list[NewRow] = [
+            (tables.cases, case_row(record, record.node, at, evidence=record.counted)),
+            (tables.decisions, decision_row(record, at, written[key])),
+            *((tables.selections, row) for row in selection_rows(record)),
+        ]
+        if label is not None:
+            rows.append((tables.outcomes, outcome_row(record.id, 1, label, at)))
+        all_rows.append(rows)
+    return all_rows
+
+
+def recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
+    """What is said of a decision on a new case."""
     return Recorded(
         decision=record.decision,
         node=record.node,
@@ -118,6 +147,43 @@ def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label |
         label_changed=label is not None,
         deltas=_first_deltas(record, label),
     )
+
+
+def record_decisions(
+    writer: LedgerWriter, given: Sequence[DecisionAndLabel]
+) -> list[Recorded | PlaybookError]:
+    """`record_decision` for many; an error takes the place of a decision that is refused."""
+    new = _store_new(writer, given) if len(given) > 1 else set()
+    results: list[Recorded | PlaybookError] = []
+    for number, (record, label) in enumerate(given):
+        if number in new:
+            results.append(recorded_as_new(record, label))
+            continue
+        try:
+            results.append(record_decision(writer, record, label))
+        except (DecisionConflict, PrunedDecision) as error:  # before anything of it was written
+            results.append(error)
+    return results
+
+
+def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel]) -> set[int]:
+    """Store the decisions under new ids, and give their numbers."""
+    ids = list(dict.fromkeys(record.id for record, _ in given))
+    known = {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
+    new = [(number, *given[number]) for number in unknown_decisions(given, known)]
+    rows = new_decision_rows([(record, label) for _, record, label in new])
+    writer.add_all([row for some in rows for row in some])
+    for node in {record.node for _, record, _ in new}:
+        store_sightings(writer, node, (record for _, record, _ in new if record.node == node))
+    return {number for number, _, _ in new}
+
+
+def unknown_decisions(given: Sequence[DecisionAndLabel], known: Collection[str]) -> list[int]:
+    """The numbers of the decisions under new ids; of several under one id the first."""
+    first = {record.id: number for number, (record, _) in reversed(list(enumerate(given)))}
+    return [
+        n for n, (record, _) in enumerate(given) if first[record.id] == n and record.id not in known
+    ]
 
 
 def _record_known(

@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
-from acegraph.state.database.tables import cases, decisions, outcomes
+from acegraph.state.database.tables import bullets, cases, decisions, outcomes
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
@@ -103,3 +103,47 @@ def challenged_decisions(database: Database, version: int) -> list[ChallengedDec
         for row in rows
         if (settings := json.loads(row.settings))["challenger"] == version
     ]
+
+
+@dataclass(frozen=True)
+class LedgerCounts:
+    """How much a ledger holds, counted at one moment."""
+
+    decisions: dict[str, int]
+    """By verdict."""
+    undecided: int
+    """Transactions that neither the agent nor a person nor a label has decided."""
+    labels: dict[str, int]
+    """By label; the newest label of each case counts."""
+    labels_missing: int
+    """Decisions without a label."""
+    bullets: dict[str, int]
+    """By status."""
+
+
+def ledger_counts(database: Database) -> LedgerCounts:
+    """Count decisions, labels and bullets."""
+    counted, is_labelled = sa.func.count(), outcomes.c.label.is_not(None)
+    newest = sa.select(outcomes.c.case).where(is_current_label(outcomes), is_labelled)
+    with database.snapshot() as connection:
+
+        def by(column: sa.Column[str], *conditions: sa.ColumnElement[bool]) -> dict[str, int]:
+            rows = connection.execute(
+                sa.select(column, counted).where(*conditions).group_by(column)
+            )
+            return {row[0]: int(row[1]) for row in rows}
+
+        given = by(decisions.c.decision)
+        is_open = (
+            cases.c.digest != ERASED,
+            cases.c.id.not_in(sa.select(decisions.c.case)),
+            cases.c.id.not_in(newest),
+        )
+        labelled = sa.select(counted).where(decisions.c.case.in_(newest))
+        return LedgerCounts(
+            given,
+            int(connection.scalar(sa.select(counted).select_from(cases).where(*is_open)) or 0),
+            by(outcomes.c.label, is_current_label(outcomes), is_labelled),
+            sum(given.values()) - int(connection.scalar(labelled) or 0),
+            by(bullets.c.status),
+        )

@@ -112,15 +112,18 @@ def read_case(row: EvidenceRow) -> Case:
     return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)
 
 
-def decision_row(record: DecisionRecord, at: str) -> dict[str, object]:
-    """A decision as a row; its case and the bullets shown are rows of other tables."""
+def decision_row(record: DecisionRecord, at: str, settings: str = "") -> dict[str, object]:
+    """A decision as a row; its case and the bullets shown are rows of other tables.
+
+    `settings` are those of the record as text, where they are written already.
+    """
     return {
         "case": record.id,
         "node": record.node,
         "decision": record.decision,
         "risk_score": stored_float(record.risk_score),
         "reasons": to_text(list(record.reasons)),
-        "settings": to_text(dict(record.settings)),
+        "settings": settings or to_text(dict(record.settings)),
         "playbook_version": record.playbook_version,
         "seen": record.seen,
         "counted": int(record.counted),

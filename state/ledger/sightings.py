@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.tables import meta, sightings
-from acegraph.state.database.writer import LedgerWriter, Statement
+from acegraph.state.database.writer import LedgerWriter, NewRow, Statement
 from acegraph.state.ledger.redaction.spellings import is_named
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
@@ -81,8 +81,8 @@ def _settings(rows: Iterable[tuple[str, str]]) -> tuple[str, dict[str, str] | No
 
 def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | DecisionRecord]) -> None:
     """Store what later payments see of new cases."""
-    pairs = [(case.id, case.sighting) for case in seen if case.sighting is not None]
-    if not pairs:
+    new = [case for case in seen if case.sighting is not None]
+    if not new:
         return
     statement = _SETTINGS.text(writer.connection.dialect)
     rows = writer.connection.exec_driver_sql(statement, (_COLUMNS + node,))
@@ -90,7 +90,18 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
     if not key:
         key = secrets.token_hex(32)
         writer.connection.execute(meta.insert().values(key=_KEY, value=key))
-    writer.add(sightings, [row for pair in pairs for row in _rows(key, node, *pair)])
+    writer.add_all(sighting_rows(key, node, new))
+
+
+def sighting_rows(key: str, node: str, seen: Iterable[Case | DecisionRecord]) -> list[NewRow]:
+    """The rows of what later payments see of new cases."""
+    pairs = [(case.id, case.sighting) for case in seen if case.sighting is not None]
+    return [(sightings, row) for pair in pairs for row in _rows(key, node, *pair)]
+
+
+def sighting_key(database: Database) -> str:
+    """The secret that ids are hashed with; empty before the first sighting."""
+    return _settings(database.fetch(_SETTINGS, _COLUMNS))[0]
 
 
 def set_sighting_columns(writer: LedgerWriter, node: str, columns: Mapping[str, str]) -> None:

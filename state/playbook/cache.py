@@ -31,7 +31,7 @@ from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
 _START: Final = -1
-_ATTEMPTS: Final = 5
+ATTEMPTS: Final = 5
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
 )
@@ -50,7 +50,7 @@ def retried(method: _Method[_Cache, _Params, _Result]) -> _Method[_Cache, _Param
     @functools.wraps(method)
     def wrapped(self: _Cache, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         is_nested = self.database.is_writing  # then the outer write is lost as a whole
-        attempts = 1 if is_nested else _ATTEMPTS
+        attempts = 1 if is_nested else ATTEMPTS
         try:
             for _ in range(attempts - 1):
                 try:
@@ -210,6 +210,12 @@ class PlaybookCache:
             "status": bullet.status,
         }
         writer.add(tables.history, [entry])
+
+    def _know_of(self, before: Clock, position: int) -> None:
+        """Note that this process has appended rows that change nothing in memory."""
+        with self._lock:
+            if self._clock == before:
+                self._clock = Clock(position, before.version)
 
     def invalidate(self) -> None:
         """Read everything again before the next use."""

@@ -3,6 +3,8 @@
 Bullets and cases are those of that moment; vectors are those of the playbook itself.
 """
 
+from collections.abc import Iterable
+
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet, Status
@@ -34,6 +36,10 @@ class FrozenPlaybook:
     def get_bullet(self, bullet_id: str) -> Bullet:
         """One bullet by its id."""
         return self._bullets[bullet_id]
+
+    def get_bullets(self, bullet_ids: Iterable[str]) -> list[Bullet]:
+        """Several bullets by their ids."""
+        return [self._bullets[bullet_id] for bullet_id in bullet_ids]
 
     def get_bullets_for_node(
         self, node: str, source: str | None = None, *, status: Status | None = "active"

@@ -13,14 +13,22 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
+from acegraph.state.database.writer import place
 from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import evidence_of
+from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.redaction.redact import redacted
 from acegraph.state.ledger.row_mapping import to_row
-from acegraph.state.ledger.sightings import read_past, set_sighting_columns, sighting_columns
-from acegraph.state.playbook.cache import PlaybookCache, retried
+from acegraph.state.ledger.sightings import (
+    read_past,
+    set_sighting_columns,
+    sighting_columns,
+    sighting_key,
+    sighting_rows,
+)
+from acegraph.state.playbook.cache import ATTEMPTS, PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
@@ -282,22 +290,67 @@ class BulletPlaybook(PlaybookCache):
                 f"switch, {how}"
             )
 
-    @retried
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its label, and add to the counters of its bullets, once per id."""
-        record = redacted(record)
+        (result,) = self.record_many([(record, label)])
+        if isinstance(result, PlaybookError):
+            raise result
+        return result
+
+    def record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        """`record` for many decisions, in one write.
+
+        An error takes the place of a decision that is refused; it does not stop the others.
+        """
+        given = [(redacted(record), label) for record, label in given]
+        shown = {shown.bullet_number for record, _ in given for shown in record.shown}
+        if not all(number in self._bullets for number in shown):
+            self.get_bullets(f"b{number}" for number in shown)  # raises UnknownBullet
+        changes_nothing = not any(record.counted for record, _ in given)
+        if changes_nothing and self.database.can_append and not self.database.is_writing:
+            return self._append(given)
+        return self._record_many(given)
+
+    def _append(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        """Record decisions that change nothing else, without a lock, unless others write a lot."""
+        rows = ledger.new_decision_rows(given)
+        for _ in range(ATTEMPTS):
+            moment = self.database.moment([record.id for record, _ in given])
+            new = ledger.unknown_decisions(given, moment.known)
+            new_rows = [row for number in new for row in rows[number]]
+            seen = [given[number][0] for number in new if given[number][0].sighting]
+            if seen and not (key := sighting_key(self.database)):
+                break
+            new_rows += [
+                row for record in seen for row in sighting_rows(key, record.node, [record])
+            ]
+            placed = place(new_rows, moment.clock.position, moment.seal)
+            if new and not self.database.append_at(moment, placed):
+                continue
+            self._know_of(moment.clock, placed.position)
+            others = [n for n in range(len(given)) if n not in set(new)]
+            results = dict(zip(others, self._record_many([given[n] for n in others]), strict=True))
+            return [results.get(n) or ledger.recorded_as_new(*pair) for n, pair in enumerate(given)]
+        return self._record_many(given)
+
+    @retried
+    def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        if not given:
+            return []
         with self.writing() as writer:
-            for shown in record.shown:
-                if shown.bullet_number not in self._bullets:
-                    self.get_bullet(f"b{shown.bullet_number}")  # raises UnknownBullet
-            recorded = ledger.record_decision(writer, record, label)
-            self.add_to_counters(recorded.deltas)
-            if label and recorded.label_changed and label.source != JUDGE:
-                if not recorded.new_case:  # the case may be of another node
-                    self._cases.clear()
-                elif record.counted:
-                    self._add_case(record, label)
-        return recorded
+            results = ledger.record_decisions(writer, given)
+            for (record, label), recorded in zip(given, results, strict=True):
+                if isinstance(recorded, Recorded):
+                    self.add_to_counters(recorded.deltas)
+                    self._note_label(record, label, recorded)
+        return results
+
+    def _note_label(self, record: DecisionRecord, label: Label | None, recorded: Recorded) -> None:
+        if label and recorded.label_changed and label.source != JUDGE:
+            if not recorded.new_case:  # the case may be of another node
+                self._cases.clear()
+            elif record.counted:
+                self._add_case(record, label)
 
     def _add_case(self, record: DecisionRecord, label: Label) -> None:
         """Add a new labelled case to the table in memory, or drop the table if it is not newest."""

@@ -74,6 +74,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         "verify --json",
         "replay order-1 --json",
         "playbook list --json",
+        "users list --json",
         "playbook show b1 --json",
         "playbook history --json",
         "playbook diff 0 --json",
@@ -82,7 +83,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         "playbook rollback 0 --json",
     ):
         words = shlex.split(line)
-        name = " ".join(words[:2]) if words[0] == "playbook" else words[0]
+        name = " ".join(words[:2]) if words[0] in ("playbook", "users") else words[0]
         assert keys_in(sections[name]) == set(printed_object(words)), line
     words = shlex.split("compare cards.csv --label is_fraud --no-baselines --by hour --json")
     compared = printed_object(words)

@@ -20,6 +20,7 @@ from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+from acegraph.state.maintenance.users import add_user
 from acegraph.state.run.review_answers import ApprovalAnswer
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
@@ -95,6 +96,21 @@ def test_without_a_valid_token_there_is_no_answer(server: Place, headers: Any) -
     ]:
         answer = httpx.request(method, server.address + path, headers=headers, json={})
         assert answer.status_code == 401, (path, answer.text)
+
+
+def test_the_service_is_there_too_with_users_of_its_own(server: Place) -> None:
+    with BulletPlaybook(server.playbook) as book:
+        token = f"eve.{add_user(book.database, 'eve', 'analyst')}"
+    body = {"transaction": {"amount": 20, "hour": 14}, "decision_id": "beside-1"}
+    path = f"{server.address}/decisions"
+    assert httpx.get(f"{server.address}/ready").status_code == 200
+    for wrong in ("x", ANN, "eve.0123456789abcdef"):
+        headers = {"Authorization": f"Bearer {wrong}"}
+        assert httpx.post(path, json=body, headers=headers).status_code == 401
+    done = httpx.post(path, json=body, headers={"Authorization": f"Bearer {token}"})
+    assert done.json()["decision"] == "APPROVE"
+    with BulletPlaybook(server.playbook) as book:
+        assert book.decision("beside-1")["decision"] == "APPROVE"
 
 
 def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> None:

@@ -1,9 +1,11 @@
 """The reader: facts from text and mappings."""
 
 import pytest
+from project_paths import DATA
 
 from acegraph.graph import generate_transactions
 from acegraph.nodes import read_fields
+from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.state import Fields, Transaction
 
@@ -124,3 +126,23 @@ def test_generated_texts_are_read_back_field_by_field() -> None:
         for name, value in example.fields.items():
             told = found.get(name, False if isinstance(value, bool) else None)
             assert told == value, (name, value, told, example.query)
+
+
+def test_a_pattern_that_is_not_tried_would_not_have_matched() -> None:
+    texts = [example.query for example in generate_transactions(300, seed=4)]
+    texts += (DATA / "attacks.txt").read_text("utf-8").splitlines()
+    texts += [
+        "5 FAILED logins, 2 fraud reports; a 3-day-old account",
+        "4 authorisations in the last hour, 6 orders today, USD 20",
+    ]
+    matched = [
+        (pattern.field, pattern.may_match(text.lower()))
+        for text in texts
+        for pattern in (field_patterns.MONEY, *field_patterns.FIELD_PATTERNS)
+        if pattern.words and pattern.pattern.search(text)
+    ]
+    assert all(is_tried for _, is_tried in matched)
+    assert {field for field, _ in matched} == {
+        *("amount", "account_age_days", "tx_last_hour", "tx_last_day"),
+        *("failed_attempts", "past_disputes"),
+    }

@@ -1,0 +1,183 @@
+"""What a batch is worth: decisions a second by single invokes, and through the service's route.
+
+Frozen decisions on SQLite and on PostgreSQL, by one process and by two, and with learning; the CPU
+of a decision, how long the ledger is locked for it, and what share of the latency writers wait.
+
+    python benchmarks/service.py
+"""
+
+import os
+import sys
+import tempfile
+import time
+from multiprocessing import get_context
+from multiprocessing.pool import Pool
+from pathlib import Path
+from typing import Any
+
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
+
+from common import table
+from postgres import running_server
+from starlette.testclient import TestClient
+
+from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
+from acegraph.graph.server.app import create_service
+from acegraph.graph.server.service import ServiceSettings
+from acegraph.state import AceContext, BulletPlaybook, verify
+
+BATCH = 250
+Figures = dict[str, float]
+
+
+def payments(name: str, count: int) -> list[dict[str, Any]]:
+    """Generated payments under ids of their own."""
+    examples = generate_transactions(count, seed=sum(name.encode()))
+    return [
+        {"transaction": dict(e.fields), "decision_id": f"{name}-{i}", "answer": e.answer}
+        for i, e in enumerate(examples)
+    ]
+
+
+def trained(url: str) -> None:
+    """A playbook that has learned from generated payments."""
+    examples = [{"query": dict(e.fields), "answer": e.answer} for e in generate_transactions(400)]
+    with BulletPlaybook(url) as playbook:
+        TrainingPipeline(playbook).train_offline(examples)
+
+
+def measured(playbook: BulletPlaybook, count: int, work: Any) -> Figures:
+    """What some work took, for each of its decisions."""
+    database = playbook.database
+    waited, cpu, began = database.lock_wait_seconds, time.process_time(), time.perf_counter()
+    work()
+    seconds = time.perf_counter() - began
+    return {
+        "per_second": count / seconds,
+        "cpu_ms": 1e3 * (time.process_time() - cpu) / count,
+        "lock_share": (database.lock_wait_seconds - waited) / seconds,
+    }
+
+
+def invokes(url: str, name: str, count: int, learns: bool = False) -> Figures:
+    """Single invokes of the graph."""
+    with BulletPlaybook(url) as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        context = AceContext(learn=learns)
+        given = payments(name, count + 5)
+        for one in given:
+            answer = one.pop("answer")
+            if learns:
+                one["ground_truth"] = answer
+        for one in given[:5]:
+            graph.invoke(one, context=context)
+        return measured(
+            playbook, count, lambda: [graph.invoke(one, context=context) for one in given[5:]]
+        )
+
+
+def batches(url: str, name: str, count: int) -> Figures:
+    """The route POST /decisions, without the network."""
+    settings = ServiceSettings(learn=False, without_users=True)
+    with BulletPlaybook(url) as playbook, TestClient(create_service(settings, playbook)) as client:
+        given = payments(name, count + 5)
+        for one in given:
+            one.pop("answer")
+        client.post("/decisions", json=given[:5])
+
+        def work() -> None:
+            for start in range(5, len(given), BATCH):
+                answer = client.post("/decisions", json=given[start : start + BATCH])
+                assert answer.status_code == 200
+
+        return measured(playbook, count, work)
+
+
+def together(pool: Pool, work: Any, url: str, name: str, processes: int, *given: Any) -> Figures:
+    """The same work by several processes at once: rates add up, the rest is the mean."""
+    calls = [(url, f"{name}{processes}-{i}", *given) for i in range(processes)]
+    results = pool.starmap(work, calls, chunksize=1)
+    mean = {key: sum(r[key] for r in results) / processes for key in results[0]}
+    return {**mean, "per_second": sum(r["per_second"] for r in results)}
+
+
+def held_ms(url: str) -> float:
+    """How long one statement that appends a batch locks the ledger, for each decision."""
+    with BulletPlaybook(url) as playbook:
+        database = playbook.database
+        taken: list[float] = []
+        append = database.append_at
+
+        def timed(*given: Any) -> bool:
+            began = time.perf_counter()
+            done = append(*given)
+            taken.append(time.perf_counter() - began)
+            return done
+
+        database.append_at = timed  # type: ignore[method-assign]
+        settings = ServiceSettings(learn=False, without_users=True)
+        with TestClient(create_service(settings, playbook)) as client:
+            for part in range(5):
+                given = payments(f"held{part}", BATCH)
+                for one in given:
+                    one.pop("answer")
+                client.post("/decisions", json=given)
+    return 1e3 * sorted(taken)[len(taken) // 2] / BATCH
+
+
+def main(quick: bool = False) -> dict[str, Any]:
+    """Measure, print the table, and return the figures."""
+    few, many = (60, 500) if quick else (300, 3_000)
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        running_server() as server,
+        get_context("spawn").Pool(4) as pool,
+    ):
+        urls = {"SQLite": f"sqlite:///{folder}/ace.db", "PostgreSQL": server.url()}
+        rows = [["", "single", "batch", "ratio", "single CPU ms", "batch CPU ms"]]
+        figures: dict[str, Any] = {}
+        for name, url in urls.items():
+            trained(url)
+            alone = together(pool, invokes, url, "one", 1, few)
+            batch = together(pool, batches, url, "batch", 1, many)
+            figures[name] = {"single": alone, "batch": batch}
+            ratio = batch["per_second"] / alone["per_second"]
+            cells = (
+                alone["per_second"],
+                batch["per_second"],
+                ratio,
+                alone["cpu_ms"],
+                batch["cpu_ms"],
+            )
+            rows.append([name, *(f"{cell:.2f}" for cell in cells)])
+        url = urls["PostgreSQL"]
+        figures["two frozen"] = together(pool, batches, url, "two", 2, many)
+        figures["learning"] = together(pool, invokes, url, "learn", 1, few // 2, True)
+        figures["two learning"] = together(pool, invokes, url, "learn", 2, few // 2, True)
+        figures["four frozen"] = together(pool, batches, url, "four", 4, many // 2)
+        figures["held ms"] = held_ms(url)
+        for url in urls.values():
+            with BulletPlaybook(url) as playbook:
+                assert not verify(playbook)
+    table("Frozen decisions a second, by single invokes and in batches of 250", rows)
+    frozen, learning = figures["PostgreSQL"]["batch"], figures["learning"]
+    two, two_learning = figures["two frozen"], figures["two learning"]
+    more = [
+        ["two processes to one, frozen", two["per_second"] / frozen["per_second"]],
+        ["two to one, learning", two_learning["per_second"] / learning["per_second"]],
+        ["PostgreSQL's CPU to SQLite's, single", _cpu(figures, "single")],
+        ["PostgreSQL's CPU to SQLite's, batch", _cpu(figures, "batch")],
+        ["share of waiting for the lock, four processes", figures["four frozen"]["lock_share"]],
+        ["decisions a second by the time of a locked ledger", 1e3 / figures["held ms"]],
+    ]
+    table("On PostgreSQL", [[str(name), f"{value:.2f}"] for name, value in more])
+    return figures
+
+
+def _cpu(figures: dict[str, Any], what: str) -> float:
+    return float(figures["PostgreSQL"][what]["cpu_ms"] / figures["SQLite"][what]["cpu_ms"])
+
+
+if __name__ == "__main__":
+    main("--quick" in sys.argv)

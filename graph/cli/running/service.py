@@ -1,0 +1,119 @@
+"""`acegraph serve` and `acegraph users ...`: the HTTP service, and who may use it."""
+
+from ipaddress import ip_address
+from typing import Annotated, Final
+
+import typer
+
+from acegraph.graph.cli.console import DEFAULT_URL, AsJson, PlaybookUrl, lasting, print_json, say
+from acegraph.state import InvalidSettings
+from acegraph.state.database.encoding import file_of
+
+_EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[serve]'"
+users_app = typer.Typer(
+    no_args_is_help=True, help="The users of the service: add, list, remove.", add_completion=False
+)
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
+    workers: Annotated[
+        int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
+    ] = 1,
+    learn: Annotated[
+        bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
+    ] = True,
+    rate: Annotated[
+        float, typer.Option(min=0, help="Transactions a second of each user; 0: no limit.")
+    ] = 0.0,
+    most_waiting: Annotated[
+        int, typer.Option(min=1, help="Transactions that may wait at once in one process.")
+    ] = 2000,
+    without_users: Annotated[
+        bool,
+        typer.Option("--without-users", help="Ask for no token; only for this machine's address."),
+    ] = False,
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Serve decisions, labels, review and the playbook over HTTP.
+
+    Example: acegraph users add ann --role administrator; acegraph serve. GET /openapi.json
+    describes the paths.
+    """
+    from acegraph.graph.server.service import ServiceSettings, to_environment
+
+    try:
+        import uvicorn
+    except ImportError:
+        raise InvalidSettings(_EXTRA) from None
+    if without_users and not _is_local(host):
+        raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
+    if workers > 1 and file_of(playbook) is not None:
+        raise InvalidSettings("several workers need a playbook in PostgreSQL")
+    to_environment(ServiceSettings(playbook, learn, without_users, rate, most_waiting))
+    uvicorn.run(
+        "acegraph.graph.server.app:from_environment",
+        factory=True,
+        host=host,
+        port=port,
+        workers=workers,
+        log_level="info",
+        access_log=False,  # paths hold the ids of decisions
+    )
+
+
+def _is_local(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+@users_app.command("add")
+def add(
+    name: Annotated[str, typer.Argument(help="Letters, digits, - or _.")],
+    role: Annotated[
+        str, typer.Option(help="viewer, analyst, approver or administrator.")
+    ] = "viewer",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Add a user, or give one another role and token; the token is printed once.
+
+    Only a hash of it is stored.
+    """
+    from acegraph.state.maintenance.users import add_user
+
+    with lasting(playbook) as book:
+        secret = add_user(book.database, name, role)  # type: ignore[arg-type]
+    say(f"{name} is {role}; the token, which is shown only now:")
+    say(f"{name}.{secret}")
+
+
+@users_app.command("list")
+def list_users(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
+    """List the users and their roles."""
+    from acegraph.state.maintenance.users import users
+
+    with lasting(playbook, must_exist=True) as book:
+        known = users(book.database)
+    if as_json:
+        print_json({"users": [{"name": user.name, "role": user.role} for user in known]})
+        return
+    for user in known:
+        say(f"{user.role:<14} {user.name}")
+    if not known:
+        say("no users yet: acegraph users add NAME --role administrator")
+
+
+@users_app.command("remove")
+def remove(
+    name: Annotated[str, typer.Argument(help="The user's name.")],
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Remove a user; a running service forgets the token within a minute."""
+    from acegraph.state.maintenance.users import remove_user
+
+    with lasting(playbook, must_exist=True) as book:
+        remove_user(book.database, name)
+    say(f"{name} is no user any more")

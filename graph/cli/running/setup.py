@@ -1,0 +1,80 @@
+"""`acegraph init`: the files that a folder needs for LangGraph Studio and for settings."""
+
+from pathlib import Path
+from typing import Annotated, Final
+
+import typer
+
+from acegraph.graph.cli.console import say
+from acegraph.state import InvalidSettings
+
+STUDIO: Final = """{
+  "dependencies": ["acegraph"],
+  "graphs": {
+    "ace": "acegraph.graph.studio:graph"
+  },
+  "env": ".env",
+  "checkpointer": {
+    "serde": { "allowed_msgpack_modules": null, "pickle_fallback": false }
+  }
+}
+"""
+SETTINGS: Final = """\
+# Everything here is optional: without a key the embedded analyst decides.
+# Copy it to .env: the command line and LangGraph Studio read that file where they are started.
+# OPENAI_API_KEY=
+# Another server that speaks the OpenAI protocol (vLLM, Ollama, llama.cpp):
+# OPENAI_BASE_URL=http://127.0.0.1:8000/v1
+# ACE_AGENT_MODEL=gpt-3.5-turbo
+# ACE_JUDGE_MODEL=gpt-4o-mini
+# ACE_REFLECTOR_MODEL=gpt-4o-mini
+# ACE_EMBEDDING_MODEL=text-embedding-3-small
+# json_schema, function_calling or prompt (plain JSON); chosen by the model's name when empty:
+# ACE_METHOD=
+# One request: attempts, seconds for each, seconds for all.
+# ACE_ATTEMPTS=3
+# ACE_TIMEOUT=60
+# ACE_DEADLINE=150
+# Per million tokens sent and received; or the name of a JSON file:
+# ACE_PRICES='{"gpt-4o-mini": [0.15, 0.6]}'
+# Write every exchange to a file, or answer from one:
+# ACE_RECORD=run.jsonl
+# ACE_REPLAY=run.jsonl
+# Where the playbook lives, for the command line and for LangGraph Studio:
+# ACE_PLAYBOOK_URL=sqlite:///ace.db
+# What mistakes cost, for the command line (docs/learning.md):
+# ACE_COSTS=missed_fraud=1,false_decline=0.1
+# What one unit of a currency is worth in the base currency, for the command line:
+# ACE_RATES=EUR=1.08,GBP=1.27
+# From which age in days on a source of labels can call a payment honest, for the command line:
+# ACE_MATURE_DAYS=no_chargeback=90
+# Fields whose values the command line never stores, with spaces between them:
+# ACE_REDACT=
+# A key for pseudonyms in place of redacted values (AceContext(redact=[...])):
+# ACE_REDACT_KEY=
+# Who may use the LangGraph server, with langgraph.secure.json:
+# ACE_USERS=ann:TOKEN,bob:TOKEN
+"""
+"""What `.env.example` holds: every setting, commented out."""
+
+
+def init(
+    folder: Annotated[Path, typer.Argument(help="Where to write; it is made if missing.")] = Path(),
+) -> None:
+    """Write langgraph.json and .env into a folder; files that are there stay as they are.
+
+    Then `langgraph dev` starts LangGraph Studio there, and the command line reads .env.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise InvalidSettings(f"{folder} is not a folder")
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in (("langgraph.json", STUDIO), (".env", SETTINGS)):
+        file = folder / name
+        try:
+            with file.open("x", encoding="utf-8") as new:
+                new.write(text)
+        except FileExistsError:
+            say(f"{file} is there already: left as it is")
+        else:
+            say(f"{file} written")
+    say("next: langgraph dev (extra studio), or acegraph serve (extra serve)")

@@ -1,0 +1,229 @@
+"""Decide many transactions at once, with the answers that the graph gives for each of them.
+
+Where no model is asked, the bodies of the nodes run without LangGraph, on the playbook as it is at
+one moment, and the decisions of a batch are recorded in one write. Whatever asks a model, and
+whatever is learned from, runs through the graph.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from time import monotonic
+from typing import Any, Final, cast
+
+from acegraph.graph.build import build_graph, gather_parts
+from acegraph.nodes.agent.node import AgentNode
+from acegraph.nodes.evidence.risk_scale import scale_of
+from acegraph.nodes.judge.judge import Judgement
+from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
+from acegraph.nodes.judge.outcome import sighting_in
+from acegraph.nodes.models.providers import model_name
+from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
+from acegraph.nodes.runtime.usage import Meter, metered
+from acegraph.nodes.selector.factory import Selectors
+from acegraph.nodes.selector.node import new_case, selected, understand
+from acegraph.nodes.text.field_contract import Understood
+from acegraph.state import (
+    AceContext,
+    AceInput,
+    AceOutput,
+    AceState,
+    BulletPlaybook,
+    Recorded,
+    Transaction,
+)
+from acegraph.state.errors import AceError, DecisionConflict, PlaybookError, PrunedDecision
+from acegraph.state.playbook.frozen_view import FrozenPlaybook
+from acegraph.state.run.modes import settle_settings
+from acegraph.state.run.schema import CaseData, RunSettings
+from acegraph.state.values.verdict import UNDECIDED
+
+BATCH: Final = 500
+"""How many decisions are recorded in one write at most."""
+Answer = AceOutput | AceError
+"""What a run of the graph returns, or the error that it raises."""
+REFUSED: Final = (DecisionConflict, PrunedDecision)
+"""The errors of a playbook that are about one decision."""
+_OUTPUTS: Final = tuple(AceOutput.__annotations__)
+
+
+class Decider:
+    """Decides on many transactions with one playbook.
+
+    >>> decider = Decider(BulletPlaybook())
+    >>> [answer] = decider.decide_many([{"transaction": {"amount": 20, "hour": 14}}])
+    >>> answer["decision"]
+    'APPROVE'
+    """
+
+    def __init__(self, playbook: BulletPlaybook, context: AceContext | None = None) -> None:
+        self.playbook = playbook
+        self._parts = gather_parts(playbook, context=context)
+        self._selectors = Selectors()
+        self.seconds: Counter[str] = Counter()
+        """How long the bodies of the nodes took in batches, by node."""
+        self._graph = build_graph(self._parts).compile()
+
+    def decide_many(
+        self, given: Sequence[AceInput], context: AceContext | None = None
+    ) -> list[Answer]:
+        """What `graph.invoke` returns for each input, in their order; an error does not stop the
+        others, it takes the place of its answer.
+
+        A database that fails stops all: what was not answered may be sent again.
+        """
+        context = context or self._parts.context
+        settings = settle_settings(context)
+        settings["review"] = False
+        answers: list[Answer] = []
+        asks_a_model = not _asks_no_model(settings)
+
+        def needs_graph(one: AceInput) -> bool:
+            is_learned_from = settings["learn"] and one.get("ground_truth") is not None
+            return asks_a_model or is_learned_from
+
+        for in_graph, some in groupby(given, needs_graph):
+            inputs = list(some)
+            if not in_graph:
+                answers += self._in_batches(inputs, settings)
+            else:
+                answers += [self._run(one, context) for one in inputs]  # learned from in order
+        return answers
+
+    def _run(self, given: AceInput, context: AceContext) -> Answer:
+        try:
+            return _answer(self._graph.invoke(given, context=context))
+        except AceError as error:
+            return _answer(error)
+
+    async def adecide_many(
+        self, given: Sequence[AceInput], context: AceContext | None = None
+    ) -> list[Answer]:
+        """`decide_many` without blocking the event loop."""
+        settings = settle_settings(context or self._parts.context)
+        if _asks_no_model(settings):
+            return await AWAITING.work(self.decide_many, given, context)
+        options: Any = {"context": context or self._parts.context, "return_exceptions": True}
+        return [_answer(one) for one in await self._graph.abatch(cast(Any, given), **options)]
+
+    def _in_batches(self, given: Sequence[AceInput], settings: RunSettings) -> list[Answer]:
+        answers: list[Answer] = []
+        while len(answers) < len(given):
+            answers += self._decide(given[len(answers) :][:BATCH], settings)
+        return answers
+
+    def _decide(self, given: Sequence[AceInput], settings: RunSettings) -> list[Answer]:
+        """The answers to the first inputs that do not look back on each other."""
+        times = [monotonic()]
+        with metered(Meter()):
+            view = FrozenPlaybook(self.playbook, settings["node"])
+            answers: list[Any] = list(_read(given, view, settings))
+            numbers = [n for n, one in enumerate(answers) if isinstance(one, _Case)]
+            cases = [answers[n] for n in numbers]
+            selections = finish(
+                self._selectors.select_many(
+                    [one.understood.transaction for one in cases],
+                    settings,
+                    view,
+                    [one.case["id"] for one in cases],
+                    BLOCKING,
+                )
+            )
+            times.append(monotonic())
+            agent = AgentNode(
+                view, self._parts.agent, self._parts.challenger, scale_of(view, settings)
+            )
+            states: list[AceState] = []
+            for one, selection in zip(cases, selections, strict=True):
+                state = selected(
+                    one.case, one.understood, settings, selection, selection.clock or view.clock
+                )
+                states.append({**state, **finish(agent(state, BLOCKING))})
+            times.append(monotonic())
+            for number, answer in zip(numbers, self._judged(states), strict=True):
+                answers[number] = answer
+        times.append(monotonic())
+        for name, start, end in zip(("selector", "agent", "judge"), times, times[1:], strict=False):
+            self.seconds[name] += end - start  # type: ignore[assignment]
+        return answers
+
+    def _judged(self, states: Sequence[AceState]) -> Iterator[Answer]:
+        """Record all decisions in one write, and conclude."""
+        judge = JudgeNode(self.playbook, self._parts.judge)
+        judged: dict[int, tuple[Judgement, str | None]] = {
+            number: finish(judge.judged(state, BLOCKING))
+            for number, state in enumerate(states)
+            if state["decision"] != UNDECIDED
+        }
+        results: dict[int, Recorded | PlaybookError] = dict(
+            zip(
+                judged,
+                self.playbook.record_many(
+                    [
+                        (record_of(states[number]), label_of(judgement))
+                        for number, (judgement, _) in judged.items()
+                    ]
+                ),
+                strict=True,
+            )
+        )
+        for number, state in enumerate(states):
+            recorded = results.get(number)
+            if isinstance(recorded, PlaybookError):
+                yield recorded
+                continue
+            if recorded is None:
+                update = finish(judge(state, BLOCKING))
+            else:
+                update = finish(judge.concluded(state, recorded, *judged[number], BLOCKING))
+            yield _output({**state, **update})
+
+
+@dataclass(frozen=True)
+class _Case:
+    case: CaseData
+    understood: Understood
+
+
+def _asks_no_model(settings: RunSettings) -> bool:
+    names = {role: settings[f"{role}_model"] for role in ("agent", "judge", "embedding")}  # type: ignore[literal-required]
+    return all(model_name(role, name) is None for role, name in names.items())
+
+
+def _read(
+    given: Sequence[AceInput], view: FrozenPlaybook, settings: RunSettings
+) -> Iterator[_Case | AceError]:
+    """The cases, or errors, up to the first payment that looks back on another one of them."""
+    entities: set[tuple[str, str]] = set()
+    for one in given:
+        try:
+            transaction = Transaction.of(one.get("transaction"))
+            decision_id = str(one.get("decision_id") or "")
+            understood = understand(transaction, view, settings, decision_id)
+            case = new_case(one, transaction, understood)
+        except AceError as error:
+            yield error
+            continue
+        sighting = sighting_in(case)
+        seen = set(sighting.who.items()) if sighting else set()
+        if not entities.isdisjoint(seen):
+            return
+        entities |= seen
+        yield _Case(case, understood)
+
+
+def _output(state: AceState) -> AceOutput:
+    return cast(AceOutput, {name: state.get(name) for name in _OUTPUTS})
+
+
+def _answer(result: Any) -> Answer:
+    """A result of `abatch`; a database that failed is no answer."""
+    is_ours = isinstance(result, AceError)
+    if isinstance(result, PlaybookError):
+        is_ours = isinstance(result, REFUSED)
+    if isinstance(result, BaseException) and not is_ours:
+        raise result
+    return cast(Answer, result)

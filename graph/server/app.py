@@ -1,0 +1,71 @@
+"""The service: one ASGI application over one playbook, run by `acegraph serve`.
+
+Requests are decided in batches (batching.py), by users with roles (access.py). The paths are in
+routes.py and health.py. Beside a LangGraph server it is mounted with the guard (guard.py).
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+from typing import Final
+
+from starlette.applications import Starlette
+from starlette.middleware import Middleware
+from starlette.requests import Request
+from starlette.responses import JSONResponse, Response
+from starlette.routing import Route
+
+from acegraph.graph.server import health, routes
+from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
+from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
+from acegraph.state import BulletPlaybook
+from acegraph.state.errors import AceError
+from acegraph.state.maintenance.users import User
+
+ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
+NOBODY: Final = User("nobody", "viewer")
+"""The user of the paths that need none."""
+
+
+def create_service(
+    settings: ServiceSettings,
+    playbook: BulletPlaybook | None = None,
+    middleware: Sequence[Middleware] = (),
+) -> Starlette:
+    """The application. With `playbook` it shares one that is open, and does not close it."""
+    service = Service(settings, playbook)
+
+    @asynccontextmanager
+    async def lifespan(app: Starlette) -> AsyncIterator[None]:
+        yield
+        service.close()
+
+    async def describe(request: Request) -> Response:
+        return JSONResponse(openapi(ENDPOINTS))
+
+    routes = [Route(one.path, _handled(service, one), methods=[one.method]) for one in ENDPOINTS]
+    routes.append(Route("/openapi.json", describe))
+    return Starlette(routes=routes, middleware=list(middleware), lifespan=lifespan)
+
+
+def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
+    async def handle(request: Request) -> Response:
+        began = time.monotonic()
+        try:
+            user = NOBODY
+            if endpoint.role is not None:
+                user = await service.access.user(request, service, endpoint.role)
+            response = await endpoint.handler(service, request, user)
+        except AceError as error:
+            response = refusal(error)
+        service.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
+        return response
+
+    return handle
+
+
+def from_environment() -> Starlette:
+    """The application of a worker of `acegraph serve`."""
+    return create_service(settings_in_environment())

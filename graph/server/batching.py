@@ -1,0 +1,100 @@
+"""Requests that come at the same time are decided together, and answered after the commit.
+
+While one batch is at work the next one gathers. Whoever comes when too many wait is told when to
+come again; what was acknowledged is recorded by then.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+
+from acegraph.graph.operations.decide import BATCH, Answer
+from acegraph.state import AceInput
+from acegraph.state.errors import AceError
+
+Decide = Callable[[Sequence[AceInput]], Awaitable[list[Answer]]]
+
+
+class TooMuch(AceError):
+    """More was sent than is taken; `retry_after` says in how many seconds to try again."""
+
+    def __init__(self, message: str, retry_after: float) -> None:
+        super().__init__(message)
+        self.retry_after = retry_after
+
+
+@dataclass
+class Batcher:
+    """Gathers transactions of many requests into batches."""
+
+    decide_batch: Decide
+    most_waiting: int
+    """So many transactions may wait at once; one request alone may always come."""
+
+    def __post_init__(self) -> None:
+        self.waiting = 0
+        self._requests: deque[tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]] = deque()
+        self._work: asyncio.Task[None] | None = None
+        self._seconds_each = 0.001
+
+    async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
+        """The answers to the transactions of one request."""
+        if self.waiting and self.waiting + len(given) > self.most_waiting:
+            wait = self.waiting * self._seconds_each
+            raise TooMuch(f"{self.waiting} transactions are waiting; try again later", wait)
+        loop = asyncio.get_running_loop()
+        answers: asyncio.Future[list[Answer]] = loop.create_future()
+        self._requests.append((given, answers))
+        self.waiting += len(given)
+        if self._work is None or self._work.done():
+            self._work = loop.create_task(self._decide_all())
+        return await answers
+
+    async def _decide_all(self) -> None:
+        while self._requests:
+            requests = [self._requests.popleft()]
+            size = len(requests[0][0])
+            while self._requests and size + len(self._requests[0][0]) <= BATCH:
+                requests.append(self._requests.popleft())
+                size += len(requests[-1][0])
+            began = time.monotonic()
+            try:
+                answers = await self.decide_batch([one for given, _ in requests for one in given])
+            except Exception as error:  # noqa: BLE001  every request gets it
+                for _, waiting in requests:
+                    if not waiting.done():
+                        waiting.set_exception(error)
+            else:
+                for given, waiting in requests:
+                    if not waiting.done():  # else its client has left
+                        waiting.set_result(answers[: len(given)])
+                    answers = answers[len(given) :]
+            finally:
+                self.waiting -= size
+                self._seconds_each = max((time.monotonic() - began) / max(size, 1), 0.0001)
+
+
+class RateLimit:
+    """So many transactions a second for each user, and twice as many at once."""
+
+    def __init__(self, per_second: float) -> None:
+        self._rate = per_second
+        self._left: dict[str, tuple[float, float]] = {}
+        """By user: how many may come now, and when that was computed."""
+
+    def take(self, name: str, count: int) -> None:
+        """Count what a user sends; refuse it if it is too much."""
+        if not self._rate:
+            return
+        now = time.monotonic()
+        left, at = self._left.get(name, (2 * self._rate, now))
+        left = min(left + (now - at) * self._rate, 2 * self._rate)
+        if left < min(count, 2 * self._rate):
+            self._left[name] = (left, now)
+            wait = (min(count, 2 * self._rate) - left) / self._rate
+            raise TooMuch(f"at most {self._rate:g} transactions a second are taken", wait)
+        self._left[name] = (left - count, now)

@@ -1,0 +1,142 @@
+"""What the handlers of the service work with: the playbook, what decides, limits and counts.
+
+The database is opened when it is first needed: a service that starts before its database becomes
+ready later.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from threading import Lock
+from typing import Final
+
+from acegraph.graph.operations.decide import Answer, Decider
+from acegraph.graph.server.access import Access, NotAllowed
+from acegraph.graph.server.batching import Batcher, RateLimit
+from acegraph.state import AceContext, AceInput, BulletPlaybook
+from acegraph.state.errors import AceError
+from acegraph.state.maintenance.users import Role, User
+
+VARIABLE: Final = "ACE_SERVICE"
+"""The variable in which `acegraph serve` gives its settings to its workers, as JSON."""
+BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+"""The upper bounds of the histogram of latencies, in seconds."""
+
+
+@dataclass(frozen=True)
+class ServiceSettings:
+    """How a service works."""
+
+    url: str = ""
+    learn: bool = True
+    """Whether decisions count and mistakes are learned from."""
+    without_users: bool = False
+    """Whether everybody who reaches the service is an administrator."""
+    rate: float = 0.0
+    """Transactions a second of each user; 0: no limit."""
+    most_waiting: int = 2_000
+    """Transactions that may wait at once in one process."""
+
+
+class Meters:
+    """What one process counts."""
+
+    def __init__(self) -> None:
+        self.requests: Counter[tuple[str, int]] = Counter()
+        """By path and status."""
+        self.seconds: Counter[str] = Counter()
+        self.buckets: Counter[tuple[str, float]] = Counter()
+        self.answers: Counter[str] = Counter()
+        """By decision, UNDECIDED and errors included."""
+        self.model: Counter[str] = Counter()
+        """Calls and tokens of language models, and what they cost."""
+
+    def note_request(self, path: str, status: int, seconds: float) -> None:
+        """Count a request."""
+        self.requests[path, status] += 1
+        self.seconds[path] += seconds  # type: ignore[assignment]
+        for bound in BUCKETS:
+            if seconds <= bound:
+                self.buckets[path, bound] += 1
+
+
+class Service:
+    """What the handlers work with."""
+
+    def __init__(self, settings: ServiceSettings, playbook: BulletPlaybook | None = None) -> None:
+        self.settings = settings
+        self.limit = RateLimit(settings.rate)
+        self.meters = Meters()
+        everyone = User("everyone", "administrator") if settings.without_users else None
+        self.access = Access(everyone=everyone)
+        self._context = AceContext(learn=None if settings.learn else False)
+        self._batcher = Batcher(self._decide_batch, settings.most_waiting)
+        self._playbook = playbook
+        self._decider: Decider | None = None
+        self._opening = Lock()
+
+    @property
+    def playbook(self) -> BulletPlaybook:
+        """The playbook; it is opened when it is first needed."""
+        with self._opening:
+            if self._playbook is None:
+                self._playbook = BulletPlaybook(self.settings.url)
+            return self._playbook
+
+    @property
+    def decider(self) -> Decider:
+        """What decides; made with the playbook."""
+        playbook = self.playbook
+        with self._opening:
+            if self._decider is None:
+                self._decider = Decider(playbook, self._context)
+            return self._decider
+
+    @property
+    def node_seconds(self) -> dict[str, float]:
+        """How long the nodes took, by node."""
+        return {name: round(s, 6) for name, s in self.decider.seconds.items()}
+
+    async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
+        """Decide the transactions of a request together with those of others."""
+        answers = await self._batcher.decide(given) if given else []
+        for answer in answers:
+            name = type(answer).__name__ if isinstance(answer, AceError) else answer["decision"]
+            self.meters.answers[name] += 1
+            if not isinstance(answer, AceError):
+                for usage in answer["usage"].values():
+                    self._note_usage(usage)
+        return answers
+
+    async def _decide_batch(self, given: Sequence[AceInput]) -> list[Answer]:
+        return await self.decider.adecide_many(given)
+
+    def _note_usage(self, usage: object) -> None:
+        """Add up the numbers of a usage, by name."""
+        for name, value in usage.items() if isinstance(usage, dict) else ():
+            if isinstance(value, int | float):
+                self.meters.model[name] += value  # type: ignore[assignment]
+
+    def check(self, user: User, role: Role) -> None:
+        """Refuse a user who lacks a role."""
+        if not user.may(role):
+            raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
+
+    def close(self) -> None:
+        """Close the playbook, unless another part of the process opened it."""
+        if self._playbook is not None and self.settings.url:
+            self._playbook.close()
+
+
+def settings_in_environment() -> ServiceSettings:
+    """The settings that `acegraph serve` gave, or the defaults."""
+    return ServiceSettings(**json.loads(os.environ.get(VARIABLE) or "{}"))
+
+
+def to_environment(settings: ServiceSettings) -> None:
+    """Give settings to the processes that are started from now on."""
+    os.environ[VARIABLE] = json.dumps(asdict(settings))

@@ -1,0 +1,65 @@
+"""`acegraph consume`: every line is answered after the commit, and counts once."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+from postgres import Server
+
+from acegraph.state import BulletPlaybook, verify
+
+RISKY = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
+LINES: list[Any] = [
+    {"transaction": RISKY, "decision_id": "d1"},
+    {"decision_id": "d1", "label": "fraud"},
+    {"decision_id": "d2", "label": "legit"},  # its decision comes later
+    {"transaction": {"amount": 5, "hour": 14}, "decision_id": "d2"},
+    {"transaction": {"amount": 6}, "decision_id": "d1"},
+    {"transaction": {"amount": 6}},
+    {"decision_id": "d2", "label": "legit", "source": "judge"},
+    [1],
+]
+
+
+def consumed(folder: Path, lines: list[Any], *options: str) -> list[Any]:
+    words = [sys.executable, "-m", "acegraph.graph.cli", "consume", *options]
+    given = "\n".join(map(json.dumps, lines)) + "\nnonsense\n"
+    done = subprocess.run(
+        words, cwd=folder, input=given, capture_output=True, text=True, check=True
+    )
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def test_every_line_is_answered_and_one_that_repeats_counts_once(tmp_path: Path) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:
+        book.add_bullet("DECLINE when amount >= 900", "fraud_detection")
+    answers = consumed(tmp_path, LINES + LINES[:2])
+    assert [a.get("decision") or a.get("status") or a["error"]["type"] for a in answers] == [
+        *("DECLINE", "stored", "unknown", "APPROVE", "DecisionConflict"),
+        *("InvalidInput", "InvalidInput", "InvalidInput", "DECLINE", "stored", "InvalidInput"),
+    ]
+    with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:
+        bullet = book.get_bullet("b1")
+        assert (bullet.helpful_count, bullet.times_selected) == (1, 1)
+        assert not verify(book)
+
+
+def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> None:
+    url = postgres.url()
+    words = [sys.executable, "-m", "acegraph.graph.cli", "consume", "--no-learn", "--batch", "5"]
+    with subprocess.Popen(
+        [*words, "--playbook", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        for n in range(20):
+            line = {"transaction": RISKY, "decision_id": f"k{n}"}
+            process.stdin.write(json.dumps(line).encode() + b"\n")
+        process.stdin.flush()
+        answered = [json.loads(process.stdout.readline())["decision_id"] for _ in range(7)]
+        process.kill()
+    with BulletPlaybook(url) as book:
+        assert all(book.decision(name)["decision"] == "DECLINE" for name in answered)
+        assert not verify(book)

@@ -1,0 +1,80 @@
+"""What people expect of a command line: `init`, `.env`, dry runs, completion."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from command_line import from_json, run
+from project_paths import ROOT
+
+from acegraph.graph.cli.running.setup import SETTINGS
+from acegraph.state import BulletPlaybook
+
+
+def test_init_writes_two_files_and_overwrites_none(tmp_path: Path) -> None:
+    run(tmp_path, "init", "new/place")
+    place = tmp_path / "new" / "place"
+    assert "acegraph.graph.studio:graph" in (place / "langgraph.json").read_text()
+    assert (place / ".env").read_text() == SETTINGS == (ROOT / ".env.example").read_text()
+    (place / ".env").write_text("ACE_COSTS=missed_fraud=2")
+    assert "left as it is" in run(tmp_path, "init", "new/place").stdout
+    assert (place / ".env").read_text() == "ACE_COSTS=missed_fraud=2"
+
+
+def test_the_settings_of_a_file_count_unless_the_environment_has_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "environ", os.environ.copy())  # what the file sets ends with the test
+    (tmp_path / ".env").write_text(
+        "# where\nexport ACE_PLAYBOOK_URL='sqlite:///here.db'\nPATH=/nowhere\nACE_REDACT=\n"
+    )
+    run(tmp_path, "decide", "pays 12 EUR at noon")
+    assert (tmp_path / "here.db").exists()
+    os.environ.pop("ACE_PLAYBOOK_URL")
+    run(tmp_path, "decide", "pays 12 EUR at noon", ACE_PLAYBOOK_URL="sqlite:///there.db")
+    assert (tmp_path / "there.db").exists()
+    assert os.environ["PATH"] != "/nowhere"
+    (tmp_path / ".env").write_text("nonsense\n")
+    assert "line 1: NAME=VALUE wanted" in run(tmp_path, "labels", code=2).stderr
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "prune --decisions-before 0d",
+        "erase --decision d1",
+        "playbook rollback 0",
+        "playbook purge --source feedback",
+    ],
+)
+def test_a_dry_run_tells_and_changes_nothing(tmp_path: Path, words: str) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:
+        book.add_bullet("DECLINE when amount >= 900", "fraud_detection")
+    run(tmp_path, "decide", '{"amount": 1000}', "--id", "d1")
+    run(tmp_path, "feedback", "d1", "DECLINE")
+    before = (tmp_path / "ace.db").read_bytes()
+    done = run(tmp_path, *words.split(), "--dry-run")
+    assert "nothing was changed" in done.stderr
+    assert (tmp_path / "ace.db").read_bytes() == before
+    assert done.stdout == run(tmp_path, *words.split()).stdout
+    assert (tmp_path / "ace.db").read_bytes() != before
+    assert from_json(run(tmp_path, "verify", "--json"))
+
+
+def test_a_shell_can_complete_commands() -> None:
+    asked = {
+        "_ACEGRAPH_COMPLETE": "complete_bash",
+        "COMP_WORDS": "acegraph play",
+        "COMP_CWORD": "1",
+    }
+    code = "import sys; sys.argv[0] = 'acegraph'; from acegraph.graph.cli.main import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, **asked},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.stdout.split() == ["playbook"]

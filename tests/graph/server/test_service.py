@@ -1,0 +1,280 @@
+"""The service: its routes, its users, what it refuses, and what it says of itself."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from postgres import Server
+from starlette.testclient import TestClient
+
+from acegraph.graph.server.app import ENDPOINTS, create_service
+from acegraph.graph.server.service import ServiceSettings
+from acegraph.state import BulletPlaybook, verify
+from acegraph.state.maintenance.users import ROLES, Role, add_user
+
+PAYMENT = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
+TOKENS: dict[str, str] = {}
+
+
+@pytest.fixture(scope="module")
+def playbook(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BulletPlaybook]:
+    with BulletPlaybook(f"sqlite:///{tmp_path_factory.mktemp('service')}/ace.db") as book:
+        book.add_bullet("DECLINE when amount >= 900", "fraud_detection")
+        for role in ROLES:
+            TOKENS[role] = f"{role}.{add_user(book.database, role, role)}"
+        yield book
+
+
+@pytest.fixture(scope="module")
+def client(playbook: BulletPlaybook) -> Iterator[TestClient]:
+    with TestClient(create_service(ServiceSettings(), playbook)) as some:
+        yield some
+
+
+def as_role(role: str) -> dict[str, str]:
+    return {"Authorization": f"Bearer {TOKENS[role]}"}
+
+
+def sent(client: TestClient, path: str, body: Any, role: str = "analyst") -> httpx.Response:
+    return client.post(path, json=body, headers=as_role(role))
+
+
+def metric(client: TestClient, line: str) -> float:
+    text = client.get("/metrics", headers=as_role("viewer")).text
+    found = re.search(rf"^{re.escape(line)} (\S+)$", text, re.MULTILINE)
+    return float(found[1]) if found else 0.0
+
+
+def test_a_decision_sent_again_gives_the_same_answer_and_counts_once(
+    client: TestClient, playbook: BulletPlaybook
+) -> None:
+    given = {"transaction": PAYMENT, "decision_id": "once-1"}
+    first, again = sent(client, "/decisions", given), sent(client, "/decisions", given)
+    assert first.json()["decision"] == again.json()["decision"] == "DECLINE"
+    assert first.json()["reasons"] == again.json()["reasons"]
+    assert playbook.get_bullet("b1").times_selected == 1
+    stored = client.get("/decisions/once-1?replay=1", headers=as_role("viewer")).json()
+    assert stored["bullets"] == ["b1"]
+    assert stored["replay"]["is_reproduced"]
+    assert stored["replay"]["funnel"]["diversity"] == 1
+
+
+def test_of_many_each_is_answered_and_a_refused_one_stops_no_other(client: TestClient) -> None:
+    given = [
+        {"transaction": PAYMENT, "decision_id": "many-1"},
+        {"transaction": {**PAYMENT, "amount": 1}, "decision_id": "many-1"},
+        {"transaction": PAYMENT, "decision_id": "many-2"},
+    ]
+    lines = "\n".join(map(json.dumps, given))
+    headers = {**as_role("analyst"), "Content-Type": "application/x-ndjson"}
+    for response in (
+        sent(client, "/decisions", given),
+        client.post("/decisions", content=lines, headers=headers),
+    ):
+        one, conflict, other = response.json()["answers"]
+        assert (one["decision"], other["decision"]) == ("DECLINE", "DECLINE")
+        assert conflict["error"]["status"] == 409
+    alone = sent(client, "/decisions", given[1])
+    assert alone.status_code == 409
+
+
+def test_a_label_needs_an_id_and_a_word(client: TestClient, playbook: BulletPlaybook) -> None:
+    sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": "label-1"})
+    before = playbook.get_bullet("b1").helpful_count
+    for _ in range(2):
+        report = sent(client, "/labels", {"decision_id": "label-1", "label": "fraud"}).json()
+    assert report["changed"] == 0
+    assert playbook.get_bullet("b1").helpful_count == before + 1
+    unknown = sent(client, "/labels", [{"decision_id": "nobody", "label": "fraud"}]).json()
+    assert unknown["unknown"] == ["nobody"]
+    for source in ("judge", "analyst:ann", "Analyst:ann"):
+        body = {"decision_id": "label-1", "label": "legit", "source": source}
+        assert sent(client, "/labels", body).status_code == 422
+
+
+@pytest.mark.parametrize(
+    ("body", "status"),
+    [
+        (b"", 422),
+        (b"[1]", 422),
+        (b'{"transaction": {"amount": NaN}}', 422),
+        (b'{"transaction": {"amount": 1, "amount": 2}}', 422),
+        (b'{"transaction": {"amount": 1}, "mode": "vanilla"}', 422),
+        (b'{"transaction": {}}', 422),
+        (b"[" * 100_000, 422),
+    ],
+)
+def test_what_cannot_be_used_is_refused(client: TestClient, body: bytes, status: int) -> None:
+    response = client.post("/decisions", content=body, headers=as_role("analyst"))
+    assert response.status_code == status
+    assert response.json()["error"]["message"]
+
+
+def test_every_path_asks_for_its_role(client: TestClient) -> None:
+    for endpoint in ENDPOINTS:
+        path = endpoint.path.format(id="b1")
+        body = {"json": next(iter(endpoint.given.values()))} if endpoint.given else {}
+        call = getattr(client, endpoint.method.lower())
+        nobody = call(path, **body).status_code
+        if endpoint.role is None:
+            assert nobody == 200
+            continue
+        assert nobody == 401
+        forged = {"Authorization": f"Bearer administrator.{'x' * 43}"}
+        assert call(path, **body, headers=forged).status_code == 401
+        below: tuple[Role, ...] = ROLES[: ROLES.index(endpoint.role)]
+        for role in below:
+            assert call(path, **body, headers=as_role(role)).status_code == 403
+
+
+def test_whether_a_bullet_may_act_is_for_an_approver(
+    client: TestClient, playbook: BulletPlaybook
+) -> None:
+    origin = {"author": "analyst:approver"}
+    mine = playbook.add_bullet("DECLINE when hour < 1", "n", status="candidate", origin=origin)
+    other = playbook.add_bullet("DECLINE when hour < 2", "n", status="candidate")
+    yes = {"approve": True, "why": "checked"}
+    assert sent(client, f"/review/{other}", yes, "analyst").status_code == 403
+    assert sent(client, f"/review/{mine}", yes, "approver").status_code == 422  # four eyes
+    assert sent(client, f"/review/{other}", {**yes, "who": "bob"}, "approver").status_code == 422
+    assert sent(client, f"/review/{other}", yes, "approver").json()["status"] == "active"
+    by_hand = {"status": "active", "reason": "past the question"}
+    assert sent(client, f"/playbook/{mine}", by_hand, "approver").status_code == 422
+    retired = {"status": "retired", "reason": "too broad"}
+    assert sent(client, f"/playbook/{other}", retired, "approver").json()["status"] == "retired"
+    history = client.get(f"/playbook/{other}", headers=as_role("viewer")).json()["history"]
+    assert history[-1]["source"] == "analyst:approver"
+
+
+def test_metrics_count_what_the_ledger_holds(client: TestClient, playbook: BulletPlaybook) -> None:
+    given = [
+        {"transaction": {"amount": 5, "hour": 14}, "decision_id": "good-1"},
+        {"transaction": PAYMENT, "decision_id": "bad-1"},
+    ]
+    sent(client, "/decisions", given)
+    sent(client, "/labels", {"decision_id": "bad-1", "label": "fraud"})
+    with playbook.database.reading() as connection:
+        by_verdict = "SELECT decision, count(*) FROM decisions GROUP BY decision"
+        rows = connection.exec_driver_sql(by_verdict).all()
+        both = 'SELECT count(*) FROM decisions WHERE "case" NOT IN (SELECT "case" FROM outcomes)'
+        missing = connection.exec_driver_sql(both).scalar_one()
+    assert len(rows) == 2
+    for verdict, count in rows:
+        assert metric(client, f'acegraph_decisions{{verdict="{verdict}"}}') == count
+    assert metric(client, "acegraph_labels_missing") == missing > 0
+    assert metric(client, 'acegraph_bullets{status="active"}') == len(
+        [b for b in playbook if b.status == "active"]
+    )
+
+
+def test_the_examples_of_the_description_work(client: TestClient) -> None:
+    described = client.get("/openapi.json").json()
+    assert {(path, method) for path, some in described["paths"].items() for method in some} == {
+        (endpoint.path, endpoint.method.lower()) for endpoint in ENDPOINTS
+    }
+    for path in ("/decisions", "/labels"):
+        body = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
+        for example in body["examples"].values():
+            assert sent(client, path, example["value"]).status_code == 200
+
+
+def test_who_sends_too_much_is_told_when_to_come_again(playbook: BulletPlaybook) -> None:
+    limited = ServiceSettings(rate=2, learn=False)
+    with TestClient(create_service(limited, playbook)) as client:
+        codes = [
+            sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": f"rate-{i}"})
+            for i in range(6)
+        ]
+        refused = [response for response in codes if response.status_code == 429]
+        assert refused
+        assert all(int(response.headers["Retry-After"]) >= 1 for response in refused)
+        for i, response in enumerate(codes):
+            if response.status_code == 200:
+                assert playbook.decision(f"rate-{i}")["decision"] == "DECLINE"
+
+
+def test_when_too_many_wait_the_next_is_refused(playbook: BulletPlaybook) -> None:
+    """A writer holds the ledger, so that what comes has to wait."""
+    settings = ServiceSettings(most_waiting=3)
+    with TestClient(create_service(settings, playbook)) as client:
+        sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": "wait-0"})
+        codes: list[int] = []
+
+        def send(number: int) -> None:
+            body = [{"transaction": PAYMENT, "decision_id": f"wait-{number}-{i}"} for i in range(2)]
+            codes.append(sent(client, "/decisions", body).status_code)
+
+        with BulletPlaybook(playbook.url) as other, other.writing():
+            threads = [threading.Thread(target=send, args=[n]) for n in range(4)]
+            for thread in threads:
+                thread.start()
+            while not codes:  # the refused ones come back while the others wait
+                pass
+        for thread in threads:
+            thread.join()
+        assert sorted(codes).count(429) >= 1
+        assert 200 in codes
+
+
+def test_ready_is_red_for_each_fault_and_green_after(
+    playbook: BulletPlaybook, postgres: Server, tmp_path: Any
+) -> None:
+    url = postgres.url()
+    with (
+        BulletPlaybook(url) as book,
+        TestClient(create_service(ServiceSettings(url=url))) as client,
+    ):
+        engine = book.database._engine  # type: ignore[attr-defined]
+        assert client.get("/ready").status_code == 200
+
+        def run(statement: str) -> None:
+            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
+                connection.exec_driver_sql(statement)
+
+        for spoil, repair in (
+            ("UPDATE ace_meta SET value = '99' WHERE key = 'schema'",
+             "UPDATE ace_meta SET value = '3' WHERE key = 'schema'"),
+            ("ALTER TABLE clock RENAME TO away", "ALTER TABLE away RENAME TO clock"),
+        ):  # fmt: skip
+            run(spoil)
+            red = client.get("/ready")
+            assert (red.status_code, red.json()["status"]) == (503, "not ready")
+            run(repair)
+            assert client.get("/ready").status_code == 200
+        assert not verify(book)
+
+
+def test_ready_is_red_without_the_file_and_when_it_is_read_only(tmp_path: Any) -> None:
+    file = tmp_path / "ace.db"
+    with TestClient(create_service(ServiceSettings(url=f"sqlite:///{file}"))) as client:
+        assert client.get("/ready").status_code == 200
+        away = file.rename(tmp_path / "away.db")
+        assert client.get("/ready").status_code == 503
+        assert client.get("/live").status_code == 200
+        away.rename(file)
+        assert client.get("/ready").status_code == 200
+    missing = f"sqlite:///{tmp_path}/no/folder/ace.db"
+    with TestClient(create_service(ServiceSettings(url=missing))) as client:
+        assert client.get("/ready").status_code == 503
+
+
+def test_ready_is_red_where_nothing_can_be_written(playbook: BulletPlaybook) -> None:
+    with TestClient(create_service(ServiceSettings(), playbook)) as client:
+        driver = playbook.database._driver  # type: ignore[attr-defined]
+        driver.execute("PRAGMA query_only = 1")
+        assert client.get("/ready").status_code == 503
+        driver.execute("PRAGMA query_only = 0")
+        assert client.get("/ready").status_code == 200
+
+
+def test_no_secret_is_stored(playbook: BulletPlaybook) -> None:
+    with playbook.database.reading() as connection:
+        rows = connection.execute(sa.text("SELECT value FROM ace_meta")).scalars().all()
+    assert len(rows) > len(ROLES)
+    for token in TOKENS.values():
+        assert not any(token.partition(".")[2] in row for row in rows)

@@ -1,0 +1,249 @@
+"""A payment company in small: clients send decisions and labels to two services on one PostgreSQL,
+while services are killed and the database is stopped.
+
+Labels come late, twice and out of order; whoever got no answer sends the same again. Afterwards
+everything acknowledged must be in the ledger, once, and metrics must equal counts in SQL.
+`python tests/support/service_soak.py DECISIONS KILLS STOPS` is the long form.
+"""
+
+import os
+import random
+import re
+import socket
+import subprocess
+import sys
+import threading
+import time
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+
+import httpx
+import psutil
+from postgres import Server, running_server
+
+from acegraph.state import BulletPlaybook, verify
+
+BATCH = 100
+LATE = 3
+"""Labels come so many batches after their decisions."""
+_PATIENCE = 300
+
+
+def payment(number: int) -> dict[str, object]:
+    """Every third payment is a fraud that the scorecard and the bullet recognise."""
+    if number % 3 == 0:
+        return {"amount": 1000 + number % 50, "hour": 3, "vpn": True, "account_age_days": 2}
+    return {"amount": 10 + number % 50, "hour": 14, "vpn": False, "account_age_days": 900}
+
+
+@dataclass
+class Service:
+    """One service process at a time; each goes on where the one before was killed."""
+
+    url: str
+    options: tuple[str, ...]
+    port: int = 0
+    first_rss: float = 0.0
+    process: subprocess.Popen[bytes] = field(init=False)
+
+    def __post_init__(self) -> None:
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            self.port = free.getsockname()[1]
+        self.start()
+
+    @property
+    def address(self) -> str:
+        return f"http://127.0.0.1:{self.port}"
+
+    def start(self) -> None:
+        """Start a process; it listens after some seconds."""
+        words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--without-users"]
+        words += ["--port", str(self.port), "--playbook", self.url, *self.options]
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self.process = subprocess.Popen(words, **quiet)  # type: ignore[call-overload]
+
+    def kill(self) -> None:
+        """End it on the spot."""
+        self.process.kill()
+        self.process.wait()
+
+    def is_ready(self) -> bool:
+        """Whether it says so."""
+        try:
+            return httpx.get(f"{self.address}/ready", timeout=10).status_code == 200
+        except httpx.HTTPError:
+            return False
+
+    def wait_until_ready(self) -> None:
+        """Until it is ready."""
+        end = time.monotonic() + _PATIENCE
+        while not self.is_ready():
+            if time.monotonic() > end:
+                raise TimeoutError(f"the service was not ready within {_PATIENCE} s")
+            time.sleep(0.2)
+
+    def memory(self) -> float:
+        """Resident memory in megabytes."""
+        return psutil.Process(self.process.pid).memory_info().rss / 1e6
+
+
+class Client(threading.Thread):
+    """Sends its own decisions and their labels, each until it is acknowledged."""
+
+    def __init__(self, name: str, services: list[Service], decisions: int) -> None:
+        super().__init__()
+        self.label, self.services, self.decisions = name, services, decisions
+        self.rng = random.Random(name)
+        self.decided: set[str] = set()
+        self.labelled: set[str] = set()
+        self.seconds: list[float] = []
+        self.faults: list[str] = []
+
+    def run(self) -> None:
+        batches = [
+            range(i, min(i + BATCH, self.decisions)) for i in range(0, self.decisions, BATCH)
+        ]
+        for number in range(len(batches) + LATE):
+            if number < len(batches):
+                self.decide(batches[number])
+            if number >= LATE:
+                self.give_labels(batches[number - LATE])
+
+    def decide(self, numbers: range) -> None:
+        given = [{"transaction": payment(n), "decision_id": f"{self.label}-{n}"} for n in numbers]
+        answers = self.send("/decisions", given)["answers"]
+        for n, answer in zip(numbers, answers, strict=True):
+            expected = "DECLINE" if n % 3 == 0 else "APPROVE"
+            if answer.get("decision") != expected:
+                self.faults.append(f"{self.label}-{n}: {answer}"[:300])
+        self.decided |= {one["decision_id"] for one in given}
+
+    def give_labels(self, numbers: range) -> None:
+        labels = [
+            {"decision_id": f"{self.label}-{n}", "label": "APPROVE" if n % 3 else "DECLINE"}
+            for n in numbers
+            if n % 2
+        ] * 2
+        self.rng.shuffle(labels)
+        if labels and (report := self.send("/labels", labels))["unknown"]:
+            self.faults.append(f"unknown: {report['unknown'][:3]}")
+        self.labelled |= {one["decision_id"] for one in labels}
+
+    def send(self, path: str, body: list[dict[str, object]]) -> dict[str, list[dict[str, str]]]:
+        """The answer of whichever service gives one."""
+        end = time.monotonic() + _PATIENCE
+        while time.monotonic() < end:
+            service, began = self.rng.choice(self.services), time.monotonic()
+            try:
+                response = httpx.post(f"{service.address}{path}", json=body, timeout=60)
+            except httpx.HTTPError:
+                time.sleep(0.1)
+                continue
+            if response.status_code == 200:
+                self.seconds.append(time.monotonic() - began)
+                answer: dict[str, list[dict[str, str]]] = response.json()
+                return answer
+            if response.status_code not in (429, 503):
+                self.faults.append(f"{path}: {response.status_code} {response.text[:200]}")
+            time.sleep(0.1)
+        raise TimeoutError(f"{path} was not answered within {_PATIENCE} s")
+
+
+def soak(
+    server: Server, decisions: int, kills: int, stops: int = 0, *, learns: bool = True
+) -> dict[str, object]:
+    """Run it, and say what was found; `faults` is empty if all is exact."""
+    url, rng = server.url(), random.Random(decisions)
+    with BulletPlaybook(url) as playbook:
+        playbook.add_bullet("DECLINE when amount >= 500", "fraud_detection")
+    options = () if learns else ("--no-learn",)
+    services = [Service(url, options) for _ in range(2)]
+    with ExitStack() as end:
+        for service in services:
+            end.callback(lambda service=service: service.kill())
+        for service in services:
+            service.wait_until_ready()
+        memory = [service.memory() for service in services]
+        clients = [Client(f"c{i}", services, decisions // 2) for i in range(2)]
+        began = time.monotonic()
+        for client in clients:
+            client.start()
+        trouble = [*["kill"] * kills, *["stop"] * stops]
+        rng.shuffle(trouble)
+        for what in trouble:
+            if not any(client.is_alive() for client in clients):
+                break
+            time.sleep(rng.random())  # no synchronisation: it moves the blow about
+            if what == "stop":
+                server.stop_at_once()
+                server.start_again()
+                continue
+            service = rng.choice(services)
+            service.kill()
+            service.start()
+            service.wait_until_ready()
+        for client in clients:
+            client.join()
+        seconds = time.monotonic() - began
+        for service in services:
+            service.wait_until_ready()
+        text = httpx.get(f"{services[0].address}/metrics", timeout=60).text
+        memory += [service.memory() for service in services]
+    times = sorted(one for client in clients for one in client.seconds)
+    return _account(url, clients, text, learns) | {
+        "kills": kills,
+        "stops": stops,
+        "decisions_per_second": round(decisions / seconds),
+        "p99_seconds_of_a_batch": round(times[-1 - len(times) // 100], 2),
+        "memory_mb_first_and_last": [round(one) for one in memory],
+    }
+
+
+def _account(url: str, clients: list[Client], metrics: str, learns: bool) -> dict[str, object]:
+    """Compare what was acknowledged, the ledger and the metrics."""
+    faults = [fault for client in clients for fault in client.faults]
+    decided = {name for client in clients for name in client.decided}
+    labelled = {name for client in clients for name in client.labelled}
+    sent = {f"{c.label}-{n}" for c in clients for n in range(c.decisions)}
+    with BulletPlaybook(url) as playbook:
+        with playbook.database.reading() as connection:
+            stored = connection.exec_driver_sql('SELECT "case" FROM decisions').scalars().all()
+            given = connection.exec_driver_sql('SELECT "case" FROM outcomes').scalars().all()
+            counted = connection.exec_driver_sql(
+                "SELECT decision, count(*) FROM decisions GROUP BY decision"
+            ).all()
+        bullet = playbook.get_bullet("b1")
+        findings = verify(playbook)
+    frauds = {name for name in stored if int(name.partition("-")[2]) % 3 == 0}
+    expected = (len(frauds & labelled), 0, len(frauds)) if learns else (0, 0, 0)
+    counters = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
+    checks = {
+        "every decision is acknowledged": decided == sent,
+        "every acknowledged decision is stored, once": sorted(stored) == sorted(decided),
+        "every acknowledged label is stored, once": sorted(given) == sorted(labelled),
+        f"counters are {expected}": counters == expected,
+        "verify is clean": not findings,
+        "metrics equal SQL": all(
+            re.search(rf'^acegraph_decisions{{verdict="{verdict}"}} {count}$', metrics, re.M)
+            for verdict, count in counted
+        ),
+    }
+    faults += [name for name, holds in checks.items() if not holds]
+    return {"acknowledged": len(decided), "labels": len(labelled), "faults": faults}
+
+
+def main(decisions: int = 200_000, kills: int = 200, stops: int = 3) -> int:
+    """The long form, with its figures: learning, then frozen."""
+    code = 0
+    with running_server() as server:
+        for learns in (True, False):
+            result = soak(server, decisions // 2, kills // 2, stops, learns=learns)
+            sys.stdout.write(f"{'learning' if learns else 'frozen'}: {result}\n")
+            code |= bool(result["faults"])
+    return code
+
+
+if __name__ == "__main__":
+    os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+    sys.exit(main(*(int(word) for word in sys.argv[1:])))
