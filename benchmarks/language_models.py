@@ -236,6 +236,11 @@ def main() -> None:
     server.start()
     url = f"http://127.0.0.1:{here.recv()}/v1"
     os.environ |= {"OPENAI_API_KEY": "benchmark", "OPENAI_BASE_URL": url, "NO_PROXY": "127.0.0.1"}
+    os.environ |= {
+        "ACE_AGENT_MODEL": "gpt-3.5-turbo",
+        "ACE_REFLECTOR_MODEL": "gpt-4o-mini",
+        "ACE_EMBEDDING_MODEL": "text-embedding-3-small",
+    }
     TrainingPipeline().evaluate(examples[:1], "vanilla")  # the first call imports and builds
     bare_loop([(texts[0], True)], 1)
     _counts(url)

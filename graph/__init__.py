@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from acegraph.graph.metrics.intervals import Estimate, estimate
     from acegraph.graph.metrics.paired import PairedTest, mcnemar
     from acegraph.graph.metrics.run import Run
+    from acegraph.graph.operations.agent_tool import create_fraud_tool
     from acegraph.graph.operations.decide import Decider
     from acegraph.graph.operations.feedback import (
         Feedback,
@@ -36,6 +37,7 @@ _HOMES = {
     "graph.metrics.intervals": "Estimate estimate",
     "graph.metrics.paired": "PairedTest mcnemar",
     "graph.metrics.run": "Run",
+    "graph.operations.agent_tool": "create_fraud_tool",
     "graph.operations.decide": "Decider",
     "graph.operations.feedback": "Feedback FeedbackReport feedback feedback_many read_labels",
     "graph.operations.purge": "purge",
@@ -50,6 +52,6 @@ __getattr__ = later(__name__, _HOMES)
 __all__ = [
     "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan",
     "PairedTest", "Replay", "Run", "TrainingPipeline", "TrainingReport", "create_ace_graph",
-    "estimate", "feedback", "feedback_many", "generate_transactions", "load_dataset", "mcnemar",
-    "purge", "read_labels", "reembed", "replay", "strict_serializer",
+    "create_fraud_tool", "estimate", "feedback", "feedback_many", "generate_transactions",
+    "load_dataset", "mcnemar", "purge", "read_labels", "reembed", "replay", "strict_serializer",
 ]  # fmt: skip

@@ -9,7 +9,7 @@ back uncompiled: the host compiles it with its own checkpointer and store.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -28,12 +28,13 @@ from acegraph.nodes.judge.custom import JudgeLike, as_judge
 from acegraph.nodes.judge.judge import SimpleJudge
 from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
+from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
 from acegraph.nodes.reflector.node import ReflectorNode
 from acegraph.nodes.runtime.step import Step
 from acegraph.nodes.selector.factory import Selecting, Selectors
 from acegraph.nodes.selector.node import SelectorNode
-from acegraph.state import AceContext, AceInput, AceOutput, AceState
+from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -51,24 +52,35 @@ def create_ace_graph(
     curator: Curator | None = None,
     embeddings: Embeddings | None = None,
     context: AceContext | None = None,
+    prompts: Prompts | None = None,
     review: bool = False,
+    name: str = "ace",
 ) -> AceGraph:
     """The ACE workflow as a graph to compile or to build on.
 
     Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. A
-    collaborator that is left out is the configured default: a language model where a key is set,
-    else the embedded analyst. `playbook` may also be a database URL. `context` holds the settings
-    that count where a run sets none of its own. With `review` a run stops for a person where the
+    collaborator that is left out is the language model that settings or environment name, else the
+    embedded one. `playbook` may also be a database URL. `context` holds the settings
+    that count where a run sets none of its own. `prompts` replaces the instructions of `agent`,
+    `judge` or `reflector`; facts and fences stay. With `review` a run stops for a person where the
     agent is unsure, and before a bullet becomes active; compile such a graph with a checkpointer.
+    `name` is that of the compiled graph, for traces and supervisors.
     """
     from acegraph.state import BulletPlaybook
 
     book = playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook)
     parts = gather_parts(
-        book, agent, judge, reflector, curator=curator, embeddings=embeddings, context=context
+        book,
+        agent,
+        judge,
+        reflector,
+        curator=curator,
+        embeddings=embeddings,
+        context=context,
+        prompts=prompts,
     )
-    return build_graph(replace(parts, review=review))
+    return build_graph(replace(parts, review=review, name=name))
 
 
 def build_graph(parts: Parts) -> AceGraph:
@@ -82,9 +94,10 @@ def build_graph(parts: Parts) -> AceGraph:
     reflector = ReflectorNode(parts.playbook, parts.reflector)
     curator = CuratorNode(parts.playbook, parts.curator, embedding)
 
-    graph: AceGraph = _Builder(
+    graph = _Builder(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
+    graph.default_name = parts.name
     graph.add_node("selector", Step(selector, "selector"))
     graph.add_node("agent", Step(agent, "agent"))
     graph.add_node("judge", Step(judge, "judge"))
@@ -122,16 +135,18 @@ def add_review(graph: AceGraph, parts: Parts) -> None:
 
 
 class _Builder(StateGraph[AceState, AceContext, AceInput, AceOutput]):
-    """A graph that is called `ace` if it is compiled without a name.
+    """A graph that has a name of its own also if it is compiled without one.
 
     LangGraph would call it `LangGraph`, which supervisors refuse as the name of an agent.
     """
+
+    default_name = "ace"
 
     def compile(
         self, checkpointer: Checkpointer = None, *, name: str | None = None, **options: Any
     ) -> CompiledStateGraph[AceState, AceContext, AceInput, AceOutput]:
         """Compile the graph as every `StateGraph` is compiled."""
-        return super().compile(checkpointer, name=name or "ace", **options)
+        return super().compile(checkpointer, name=name or self.default_name, **options)
 
 
 class LearningFlag(TypedDict):
@@ -166,11 +181,17 @@ class Parts:
     """The settings that count where a run sets none of its own."""
     stores_vectors: bool = True
     """Whether the curator node stores the vector of a new bullet; lookahead stores it itself."""
+    name: str = "ace"
+    """The name of the compiled graph."""
     review: bool = False
     """Whether the graph stops for a person, and new bullets wait for approval."""
     keeps_derived: bool = False
     """Whether the transactions come with derived fields of our own: rows of files, and decisions
     that are repeated. Those of a caller are never believed."""
+
+
+Prompts = Mapping[str, str]
+"""By role (`agent`, `judge`, `reflector`), the instructions of its language model."""
 
 
 class Collaborators(TypedDict, total=False):
@@ -181,6 +202,7 @@ class Collaborators(TypedDict, total=False):
     reflector: ReflectorLike
     curator: Curator | None
     embeddings: Embeddings | None
+    prompts: Prompts | None
 
 
 def gather_parts(
@@ -192,17 +214,32 @@ def gather_parts(
     curator: Curator | None = None,
     embeddings: Embeddings | EmbeddingModel | None = None,
     context: AceContext | None = None,
+    prompts: Prompts | None = None,
 ) -> Parts:
     """The collaborators in the form that the nodes call; a missing one becomes its default."""
-    deciding_agent, selectors = as_agent(agent), Selectors(embeddings)
+    told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
+    deciding_agent, selectors = as_agent(agent, told.get("agent")), Selectors(embeddings)
     return Parts(
         playbook=playbook,
         visible_playbook=lambda: playbook,
         agent=deciding_agent,
-        judge=as_judge(judge),
-        reflector=as_reflector(reflector),
+        judge=as_judge(judge, told.get("judge")),
+        reflector=as_reflector(reflector, told.get("reflector")),
         curator=curator or Curator(),
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
         context=context or AceContext(),
     )
+
+
+def _checked(prompts: Prompts, collaborators: Mapping[str, object]) -> Prompts:
+    """The prompts, if each is for a role that asks a model with the prompt of this package."""
+    for role, prompt in prompts.items():
+        if role not in collaborators:
+            raise InvalidSettings(f"no prompt of {role!r}; there are {', '.join(collaborators)}")
+        if not isinstance(prompt, str) or not prompt.strip():
+            raise InvalidSettings(f"the prompt of {role!r} is a text of instructions")
+        given = collaborators[role]
+        if not (given is None or isinstance(given, str | LanguageModel) or is_chat_model(given)):
+            raise InvalidSettings(f"the {role} that was given has its own prompt; leave one out")
+    return prompts

@@ -12,12 +12,14 @@ import typer
 
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
+    MODEL_HELP,
     AsJson,
     Columns,
     Concurrency,
     Drift,
     PlaybookUrl,
     ShuffleLabels,
+    announce_models,
     lasting,
     print_experiment,
     print_json,
@@ -113,6 +115,7 @@ class ExperimentOptions:
         ),
     ] = None
     drift: Drift = True
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None
     baselines: Annotated[
         str,
         typer.Option(
@@ -214,11 +217,12 @@ def _compare_modes(
     uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
     if columns.time and not uses_time:
         raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
-    agent = chat_model("agent", None)
+    announce_models(options.model)
+    agent = chat_model("agent", options.model)
     drawing.check()
     baselines = check_baselines("none" if options.no_baselines else options.baselines)
     plan = options.plan(columns.time)
-    context = AceContext().with_changes(
+    context = AceContext(agent_model=options.model).with_changes(
         credit=options.credit, costs=options.costs or None, drift=options.drift
     )
     splits = splitting.splits(files, columns)

@@ -56,6 +56,7 @@ def _url_of(place: str) -> str:
     return f"sqlite:///{place}" if re.fullmatch(r"[\w./ -]+\.(db|sqlite3?)", place) else place
 
 
+MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."
 PlaybookUrl = Annotated[
     str,
     typer.Option(
@@ -227,9 +228,10 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class RiskOptions:
-    """Options of several commands: from which risk on a payment is declined."""
+class DecidingOptions:
+    """Options of several commands: who decides, and from which risk on a payment is declined."""
 
+    agent_model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None
     costs: Annotated[
         str | None,
         typer.Option(
@@ -283,6 +285,23 @@ def warn_of_unknown_settings() -> None:
         if name.startswith("ACE_") and name not in SETTINGS:
             close = get_close_matches(name, SETTINGS, 1)
             warn(f"{name} is no setting" + (f"; did you mean {close[0]}?" if close else ""))
+
+
+def announce_models(agent: str | None = None) -> None:
+    """Say first, on standard error, which models are asked and where; a missing key is refused."""
+    from acegraph.nodes.models import providers
+
+    given = {"agent": agent, "judge": None, "reflector": None, "embedding": None}
+    names = {role: providers.model_name(role, name) for role, name in given.items()}
+    servers = [providers.server_for(name) for name in names.values() if name]
+    named = ", ".join(f"{role} {name}" for role, name in names.items() if name)
+    decides = "" if names["agent"] else "the embedded analyst decides; "
+    if servers and not servers[0].replay:
+        asked = f"asked at {servers[0].address}: {named}; transactions are sent there"
+        typer.echo(one_line(f"{decides}{asked}"), err=True)
+    elif not servers and providers.has_key():
+        how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
+        typer.echo(f"{decides}{how}", err=True)
 
 
 def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:

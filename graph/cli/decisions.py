@@ -11,12 +11,13 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
+    DecidingOptions,
     Drift,
     MatureDays,
     PlaybookUrl,
     Rates,
     Redact,
-    RiskOptions,
+    announce_models,
     lasting,
     parse_transaction,
     print_json,
@@ -66,7 +67,7 @@ def decide(
         str,
         typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
     ],
-    risk: RiskOptions,
+    risk: DecidingOptions,
     truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
     decision_id: Annotated[
         str | None, typer.Option("--id", help="Your id for the decision.")
@@ -83,6 +84,7 @@ def decide(
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
+    announce_models(risk.agent_model)
     context = AceContext(mode=_mode(mode)).with_changes(**vars(risk), **live.settings())
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database

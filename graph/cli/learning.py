@@ -13,11 +13,12 @@ from acegraph.graph.cli.console import (
     AsJson,
     Columns,
     Concurrency,
+    DecidingOptions,
     Drift,
     PlaybookUrl,
     Redact,
-    RiskOptions,
     ShuffleLabels,
+    announce_models,
     gathered_warnings,
     lasting,
     print_experiment,
@@ -82,7 +83,7 @@ class LearningOptions:
 def train(
     file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
     columns: Columns,
-    risk: RiskOptions,
+    risk: DecidingOptions,
     calls: CallOptions,
     learning: LearningOptions,
     playbook: PlaybookUrl = DEFAULT_URL,
@@ -93,6 +94,7 @@ def train(
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
 
+    announce_models(risk.agent_model)
     with gathered_warnings() as warnings:
         (dataset,) = columns.load_to_learn(file)
         if risk.costs and not dataset.has_amounts:
@@ -244,13 +246,13 @@ def demo(
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
-    from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model
+    from acegraph.nodes.models.providers import EMBEDDED_NAME
     from acegraph.state import AceContext
 
     if model:
-        chat_model("agent", model)  # reports a missing key before any work is done
+        announce_models(model)
         context = AceContext(agent_model=model)
-    else:  # even if a key is set: a demonstration costs nothing
+    else:  # whatever the environment names: a demonstration costs nothing
         embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
         context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
     check_baselines()

@@ -2,7 +2,6 @@
 
 import os
 import platform
-import re
 from dataclasses import asdict, dataclass
 from importlib import metadata
 from shutil import disk_usage
@@ -24,7 +23,6 @@ from acegraph.state.database.places import shown_url
 
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[providers.Role, "embedding"]
-_OPENAI: Final = "https://api.openai.com/v1"
 _LOW_DISK_SPACE: Final = 1e9
 _PROBES: Final = ("acegraph", "a gift card at night")
 
@@ -72,6 +70,9 @@ def model_findings(
             findings.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
         else:  # a recording does not hold the doctor's questions
             findings.append(_check_model(role, name, why, ask and not server.replay))
+    if server.key and not server.replay and not any(names.values()):
+        text = "nothing is asked: a key is set, but no model is named (ACE_AGENT_MODEL and others)"
+        findings[0] = Finding("server", "ok", text)
     if unpriced := sorted({name for name in names.values() if name} - prices.by_model.keys()):
         text = f"cost is not computed: no price for {', '.join(unpriced)}"
         findings.append(Finding("prices", "ok", text))
@@ -86,18 +87,8 @@ def _check_server(server: providers.Server) -> Finding:
         return Finding("server", "ok", f"none: {recording}")
     if server.key is None:
         return Finding("server", "ok", "none: OPENAI_API_KEY is not set, everything is embedded")
-    where = _without_credentials(server.base_url or _OPENAI)
     recorded = f"; exchanges are recorded to {server.record}" if server.record else ""
-    return Finding("server", "ok", f"{where}, a key is set{recorded}")
-
-
-def _without_credentials(url: str) -> str:
-    """The address of a server without user name, password and query.
-
-    >>> _without_credentials("http://ann:secret@example.org/v1?api-key=secret")
-    'http://example.org/v1'
-    """
-    return re.sub(r"^(\w+://)?.*@", r"\1", url).partition("?")[0]
+    return Finding("server", "ok", f"{server.address}, a key is set{recorded}")
 
 
 def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:

@@ -24,6 +24,8 @@ from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.graph.training.other_columns import under_known_names
+from acegraph.nodes.agent.agent import SimpleFraudAgent
+from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Refinement, refine
 from acegraph.nodes.curator.refinement.whole_playbook import ranks_payments
@@ -31,7 +33,7 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
-from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.reflector.custom import as_reflector
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
@@ -186,14 +188,14 @@ class TrainingPipeline:
         context = self.context.with_changes(
             mode="offline_online", source="offline", learn_as="offline", rates={}
         )
-        cases, is_embedded = self.playbook.cases(self.context.node), self._is_embedded(context)
+        cases, is_refined = self.playbook.cases(self.context.node), self._is_refined(context)
         costs = CostMatrix.parse(context.costs) if context.costs else None
         first = None
-        if is_embedded and len(cases) > known and ranks_payments(cases, costs):
+        if is_refined and len(cases) > known and ranks_payments(cases, costs):
             first = self._refine(context)  # what it explains need not be learned case by case
         report = self._train(items, [case.id for case in past], "learning offline", context)
         is_new = report.repeated < report.cases  # else a rollback would be undone
-        if is_new and not report.stopped and is_embedded:
+        if is_new and not report.stopped and is_refined:
             report = self._refined(report, context, first)
         report = replace(report, bullets_added=len(self.playbook) - bullets)
         return self._with_evidence(report, difference)
@@ -323,15 +325,17 @@ class TrainingPipeline:
         logger.info("%s ended after %.1f s: %s", what, monotonic() - started, report)
         return report
 
-    def _is_embedded(self, context: AceContext) -> bool:
-        """Whether no language model decides or reflects: one that decides sees a few bullets
-        only, and for it a set of many rules would be no set.
+    def _is_refined(self, context: AceContext) -> bool:
+        """Whether what was learned may become a set of many rules: no language model reflects, and
+        the agent counts the rules that are not shown (or is told their sum).
         """
-        reflector = self._collaborators.get("reflector") or Reflector()
-        if self._collaborators.get("agent") is not None or not isinstance(reflector, Reflector):
-            return False
-        is_agent_embedded = resolve_model("agent", None, context.agent_model) is None
-        return is_agent_embedded and reflector.is_embedded(context.reflector_model)
+        agent = as_agent(self._collaborators.get("agent"))
+        reflector = as_reflector(self._collaborators.get("reflector"))
+        return (
+            isinstance(agent, SimpleFraudAgent)
+            and isinstance(reflector, Reflector)
+            and reflector.is_embedded(context.reflector_model)
+        )
 
     def _refine(self, context: AceContext) -> Refinement | None:
         """Replace what was learned case by case by a better set of rules, if one is proved."""
@@ -435,6 +439,7 @@ class TrainingPipeline:
             given.get("reflector"),
             curator=given.get("curator"),
             embeddings=embeddings,
+            prompts=given.get("prompts"),
         )
 
 

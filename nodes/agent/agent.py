@@ -9,13 +9,21 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.agent.prompt import agent_messages
+from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import Bullet, DecisionForm, Transaction, Verdict, clean_text, parse_condition
+from acegraph.state import (
+    Bullet,
+    DecisionForm,
+    Fields,
+    Transaction,
+    Verdict,
+    clean_text,
+    parse_condition,
+)
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -29,12 +37,14 @@ class SimpleFraudAgent:
         bullets: Iterable[str | Bullet] = (),
         *,
         model: "BaseChatModel | LanguageModel | str | None" = None,
+        prompt: str | None = None,
     ) -> None:
+        """`prompt` are the instructions of a language model, if not the usual ones."""
         self.bullets = tuple(
             b if isinstance(b, Bullet) else Bullet(f"b{n}", b, "", condition=parse_condition(b))
             for n, b in enumerate(bullets, start=1)
         )
-        self._model = model
+        self._model, self._prompt = model, prompt or AGENT
 
     def analyze(self, transaction: str | Mapping[str, object]) -> Verdict:
         """The verdict alone."""
@@ -59,15 +69,32 @@ class SimpleFraudAgent:
     ) -> Decision:
         """Decide with these bullets; `name` is a model other than the default one.
 
-        The `scale` of risk is for the embedded analyst.
+        The embedded analyst decides on the `scale` of risk; a model is told what it would decide.
         """
-        shown = tuple(bullets)
+        shown, fields = tuple(bullets), read_fields(transaction)
         model = resolve_model("agent", self._model, name)
         if model is None:
-            return analyse(read_fields(transaction), shown, scale)
+            return analyse(fields, shown, scale)
+        opinion = _opinion(fields, shown, scale)
+        has_playbook = shown or scale.unshown or scale.has_rules
+        known = Known(fields, opinion if has_playbook else None, scale.unshown)
         fence = model.fence("agent", decision_id or transaction.digest())
-        form = await model.fill(DecisionForm, agent_messages(transaction.text, shown, fence), wait)
+        messages = agent_messages(transaction.text, shown, fence, known, self._prompt)
+        form = await model.fill(DecisionForm, messages, wait)
         ids = {b.id for b in shown}
         used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
         reasons = tuple(map(clean_text, form.reasons))
-        return Decision(form.decision, form.risk_score, reasons, used)
+        version = prompt_version(self._prompt)
+        departure = opinion.departure(form.decision, form.risk_score)
+        return Decision(
+            form.decision, form.risk_score, reasons, used, model.name, version, departure
+        )
+
+
+def _opinion(fields: Fields, bullets: tuple[Bullet, ...], scale: RiskScale) -> Opinion:
+    """What the embedded analyst decides."""
+    decided = analyse(fields, bullets, scale)
+    assert decided.risk_score is not None
+    assert decided.bullets_used is not None
+    limit, rules = scale.decline_from(fields), len(decided.bullets_used)
+    return Opinion(decided.decision, decided.risk_score, limit, rules)

@@ -39,14 +39,14 @@ class Agent(Protocol):
         """Decide on a transaction with these bullets."""
 
 
-def as_agent(agent: AgentLike) -> Agent:
+def as_agent(agent: AgentLike, prompt: str | None = None) -> Agent:
     """An agent in the form that the node calls."""
     if isinstance(agent, SimpleFraudAgent):
         if agent.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return agent
     if agent is None or isinstance(agent, str | LanguageModel) or is_chat_model(agent):
-        return SimpleFraudAgent(model=agent)
+        return SimpleFraudAgent(model=agent, prompt=prompt)
     return _CustomAgent(CustomCall(agent, "agent"))
 
 

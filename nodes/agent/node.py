@@ -62,6 +62,10 @@ class AgentNode:
         if scale.costs and scale.costs.has_review and decision.risk_score is not None:
             pays = scale.costs.wants_review(decision.risk_score, scale.amount(case["fields"]))
             settings = {**settings, "review_pays": pays}
+        if decision.model:
+            settings = {**settings, "decided_by": decision.model, "prompt": decision.prompt}
+        if decision.departure:
+            settings = {**settings, "departure": decision.departure}
         if settings["selects"] and settings["challenger"] is not None:
             settings = {**settings, "shadow": await self.challenger.decide(case, settings, wait)}
         return {

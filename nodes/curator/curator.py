@@ -21,7 +21,7 @@ from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Sc
 from acegraph.nodes.evidence.backtest import Backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
-from acegraph.nodes.evidence.scorecard import scorecard_over, weight_of
+from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.weights import fired_over, reason_to_retire, weights_of
 from acegraph.state import (
     Bullet,
@@ -275,7 +275,7 @@ def _refit(
     checkable = [b for b in bullets if b.condition and b.status == "active"]
     if not checkable or not can_prove(table):
         return []
-    fired, start = fired_over(checkable, table), scorecard_over(table)
+    fired, start = fired_over(checkable, table), start_over(table)
     weights = weights_of(checkable, fired, table, start)
     playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
     weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]

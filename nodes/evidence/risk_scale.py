@@ -45,6 +45,8 @@ class RiskScale:
     """The field of the amount, where a file named it."""
     unshown: tuple[Bullet, ...] = ()
     """Rules that hold on the transaction and for which there was no room among those shown."""
+    has_rules: bool = False
+    """Whether the playbook has rules, be it that none of them holds."""
 
     @classmethod
     def of(
@@ -61,9 +63,10 @@ class RiskScale:
         """
         # In steps, so that it is not computed with every case; the same cases give the same scale.
         size, amount = stepped(len(table)), table.form.amount
+        has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
             shift, share = (_log_odds(base_rate), base_rate) if base_rate else (0.0, 0.5)
-            return cls(shift, share, costs, amount)
+            return cls(shift, share, costs, amount, has_rules=has_rules)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -71,12 +74,13 @@ class RiskScale:
         else:
             newest = table.first(size).newest()
             shares = case_shares(newest) * newest.weights
-            shift = best_shift(newest.fraud, log_odds_over(newest, bullets), shares)
+            opinions = log_odds_over(newest, bullets) - newest.departures
+            shift = best_shift(newest.fraud, opinions, shares)
             share = float(np.average(newest.fraud, weights=shares))
             table.shared[_CACHED] = (key, shift, share)
         if base_rate:
-            return cls(shift + _log_odds(base_rate) - _log_odds(share), base_rate, costs, amount)
-        return cls(shift, share, costs, amount)
+            shift, share = shift + _log_odds(base_rate) - _log_odds(share), base_rate
+        return cls(shift, share, costs, amount, has_rules=has_rules)
 
     def risk(self, log_odds: float) -> float:
         """The probability of fraud that belongs to log-odds of scorecard and bullets."""

@@ -120,9 +120,17 @@ def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
     return score
 
 
+def start_over(table: CaseTable) -> NDArray[np.float64]:
+    """The log-odds from which bullets start: the scorecard's, and what the agent made of it.
+
+    A language model may depart from the playbook. What it gets wrong by that, rules must explain.
+    """
+    return scorecard_over(table) + table.departures
+
+
 def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.float64]:
-    """The log-odds that scorecard and bullets together give to every case of a table."""
-    log_odds = scorecard_over(table)
+    """The log-odds that scorecard, agent and bullets together give to every case of a table."""
+    log_odds = start_over(table)
     for bullet in bullets:
         if bullet.condition is not None:
             log_odds += weight_of(bullet) * bullet.condition.holds_over(table)

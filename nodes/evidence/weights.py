@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, counted, marginal_gain, sigmoid
-from acegraph.nodes.evidence.scorecard import scorecard_over, weight_of
+from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
@@ -94,7 +94,7 @@ def fired_over(bullets: Sequence[Bullet], table: CaseTable) -> Mask:
 
 def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float | None]:
     """The weights of checkable bullets that fit the labelled cases best."""
-    return weights_of(bullets, fired_over(bullets, table), table, scorecard_over(table))
+    return weights_of(bullets, fired_over(bullets, table), table, start_over(table))
 
 
 def weights_of(

@@ -14,12 +14,12 @@ from acegraph.state.values.label_sources import JUDGE
 JudgeLike = SimpleJudge | LanguageModel | Custom | str | None
 
 
-def as_judge(judge: JudgeLike) -> SimpleJudge:
+def as_judge(judge: JudgeLike, prompt: str | None = None) -> SimpleJudge:
     """A judge in the form that the node calls."""
     if isinstance(judge, SimpleJudge):
         return judge
     if judge is None or isinstance(judge, str | LanguageModel) or is_chat_model(judge):
-        return LLMJudge(judge, model_is_optional=True)
+        return LLMJudge(judge, model_is_optional=True, prompt=prompt)
     return _CustomJudge(CustomCall(judge, "judge"))
 
 

@@ -7,6 +7,7 @@ or the verdict stays pending. A judge knows the transaction and the decision, no
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from acegraph.nodes.judge.prompt import JUDGE as PROMPT
 from acegraph.nodes.judge.prompt import judge_messages
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
@@ -89,8 +90,10 @@ class LLMJudge(SimpleJudge):
         model: "BaseChatModel | LanguageModel | str | None" = None,
         *,
         model_is_optional: bool = False,
+        prompt: str | None = None,
     ) -> None:
-        self._model = model
+        """`prompt` are the instructions of the model, if not the usual ones."""
+        self._model, self._prompt = model, prompt or PROMPT
         self._optional = model_is_optional
 
     async def _opinion(
@@ -101,11 +104,12 @@ class LLMJudge(SimpleJudge):
             if self._optional:
                 return PENDING
             raise InvalidSettings(
-                "LLMJudge without ground truth needs a model: set OPENAI_API_KEY or pass one"
+                "LLMJudge without ground truth needs a model: pass one or set ACE_JUDGE_MODEL"
             )
         decided = parse_verdict(output)
         fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
-        form = await model.fill(VerdictForm, judge_messages(input_text, output, fence), wait)
+        messages = judge_messages(input_text, output, fence, self._prompt)
+        form = await model.fill(VerdictForm, messages, wait)
         right = decided if form.is_correct else other(decided)
         reasoning = clean_text(form.reasoning)
         return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE)

@@ -6,15 +6,16 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence
 
-JUDGE: Final = f"""\
+JUDGE: Final = """\
 You are an expert judge of fraud decisions. Say whether the decision on the transaction was right.
-Give your reasoning first, then is_correct, then your confidence between 0 and 1.
-{FENCE_NOTICE}"""
+Give your reasoning first, then is_correct, then your confidence between 0 and 1."""
 
 
-def judge_messages(text: str, decision: str, fence: Fence) -> list[BaseMessage]:
+def judge_messages(
+    text: str, decision: str, fence: Fence, instructions: str = JUDGE
+) -> list[BaseMessage]:
     """The judge's prompt: the transaction and what was decided."""
     return [
-        SystemMessage(JUDGE),
+        SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
         HumanMessage(f"Transaction:\n{fence(text)}\n\nDecision: {decision}\nWas it right?"),
     ]

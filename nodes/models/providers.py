@@ -1,4 +1,4 @@
-"""Which model serves which role: the named one, the environment's, OpenAI's or the embedded one.
+"""Which model serves which role: the named one, or the embedded one. A key chooses nothing.
 
 Only this module builds clients, each when it is first needed, and only it reads their settings from
 the environment. (graph/operations/doctor.py looks there for the origin of a model's name; other
@@ -34,14 +34,9 @@ if TYPE_CHECKING:
 Role = Literal["agent", "judge", "reflector"]
 Number = TypeVar("Number", int, float)
 
-DEFAULT_MODELS: Final = {
-    "agent": "gpt-3.5-turbo",
-    "judge": "gpt-4o-mini",
-    "reflector": "gpt-4o-mini",
-    "embedding": "text-embedding-3-small",
-}
 EMBEDDED_NAME: Final = "embedded"
-"""The name that asks for the embedded analyst (or embedder) even if a key is set."""
+"""The name of the embedded analyst (or embedder), also if the environment names another one."""
+_OPENAI: Final = "https://api.openai.com/v1"
 _REPLAYED_KEY: Final = "replayed"
 _LARGEST: Final = 1_000_000
 """Of a number of seconds or attempts: more than eleven days are a mistake."""
@@ -80,6 +75,15 @@ class Server:
             raise InvalidSettings("ACE_RECORD and ACE_REPLAY exclude each other; unset one")
         key = _env("OPENAI_API_KEY") or (_REPLAYED_KEY if replay else None)
         return cls(key, _env("OPENAI_BASE_URL"), method, _retry(), record, replay)  # type: ignore[arg-type]
+
+    @property
+    def address(self) -> str:
+        """Where models are asked, without user name, password and query.
+
+        >>> Server(None, "http://ann:secret@example.org/v1?api-key=secret", None, Retry()).address
+        'http://example.org/v1'
+        """
+        return re.sub(r"^(\w+://)?.*@", r"\1", self.base_url or _OPENAI).partition("?")[0]
 
     def secrets(self) -> list[str]:
         """What a recording may not hold: the key, and what the URL says of a user or asks for."""
@@ -133,11 +137,12 @@ def has_key() -> bool:
 
 
 def model_name(role: str, name: str | None) -> str | None:
-    """The model of a role: `name`, the environment's or the default; None is the embedded one."""
+    """The model of a role: `name`, or the environment's; None is the embedded one.
+
+    A key alone names no model: it may be there for other programs.
+    """
     chosen = name or _env(f"ACE_{role.upper()}_MODEL")
-    if chosen in (EMBEDDED_NAME, EMBEDDED_MODEL) or (chosen is None and not has_key()):
-        return None
-    return chosen or DEFAULT_MODELS[role]
+    return None if chosen in (EMBEDDED_NAME, EMBEDDED_MODEL) else chosen
 
 
 def chat_model(role: Role, name: str | None) -> LanguageModel | None:
@@ -145,14 +150,14 @@ def chat_model(role: Role, name: str | None) -> LanguageModel | None:
     chosen = model_name(role, name)
     if chosen is None:
         return None
-    server = _server_for(chosen)
+    server = server_for(chosen)
     return _chat(chosen, server, _recording_of(server))
 
 
 def resolve_model(
     role: Role, model: "BaseChatModel | LanguageModel | str | None", name: str | None
 ) -> LanguageModel | None:
-    """The model of a role: the one its node was built with, the run's choice, or the default."""
+    """The model of a role: that of its node, the run's choice, or the environment's."""
     if isinstance(model, LanguageModel):
         return model
     if is_chat_model(model):
@@ -162,11 +167,11 @@ def resolve_model(
 
 
 def embedding_model(name: str | None) -> EmbeddingModel:
-    """The embedder: `name`, the environment's, or the default, which depends on the key."""
+    """The embedder: `name`, the environment's, or the embedded one."""
     chosen = model_name("embedding", name)
     if chosen is None:
         return EMBEDDED
-    server = _server_for(chosen)
+    server = server_for(chosen)
     return _embeddings(chosen, server, _recording_of(server))
 
 
@@ -175,12 +180,13 @@ def prices() -> Prices:
     return Prices.of(_env("ACE_PRICES"))
 
 
-def _server_for(model: str) -> Server:
+def server_for(model: str) -> Server:
+    """The server that is asked for this model; a missing key is refused."""
     server = Server.configured()
     if server.key is None:
         raise InvalidSettings(
             f"model {model!r} needs OPENAI_API_KEY (and OPENAI_BASE_URL for another server); "
-            "leave the model out to use the embedded default"
+            "name no model to use the embedded default"
         )
     return server
 

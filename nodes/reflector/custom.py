@@ -25,12 +25,12 @@ class Reflecting(Protocol):
         """One heuristic from a judged decision, or None."""
 
 
-def as_reflector(reflector: ReflectorLike) -> Reflecting:
+def as_reflector(reflector: ReflectorLike, prompt: str | None = None) -> Reflecting:
     """A reflector in the form that the node calls."""
     if isinstance(reflector, Reflector):
         return reflector
     if reflector is None or isinstance(reflector, str | LanguageModel) or is_chat_model(reflector):
-        return Reflector(reflector)
+        return Reflector(reflector, prompt=prompt)
     return _CustomReflector(CustomCall(reflector, "reflector"))
 
 

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
+from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of
+from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.nodes.reflector.custom import Reflecting
 from acegraph.nodes.reflector.reflector import Judged
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import AceState, ModelError
+from acegraph.state import DECLINE, AceState, Bullet, CaseTable, ModelError
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
@@ -52,13 +55,28 @@ async def reflect_on(
         return None
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
     redaction = Redaction.of(read_fields(lesson.transaction), lesson.settings.get("redact") or ())
+    active = [b for b in bullets if b.status == "active" and source in (None, b.source)]
+    if row is not None and lesson.settings.get("decided_by"):
+        scale = RiskScale.of(table, active, *costs_of(lesson.settings))
+        if await wait.work(_is_settled, lesson, table, row, active, scale):
+            return None
     judged = Judged(
         redaction.transaction(lesson.transaction),
         lesson.decision,
         lesson.correct,
         redaction.text("\n".join(lesson.reasons)),
         since_change(table, bullets, drift=lesson.settings.get("drift", True)),
-        [b for b in bullets if b.status == "active" and source in (None, b.source)],
+        active,
         lesson.decision_id,
     )
     return await reflector.reflect_with(judged, wait, lesson.settings["reflector_model"])
+
+
+def _is_settled(
+    lesson: Lesson, table: CaseTable, row: int, active: Sequence[Bullet], scale: RiskScale
+) -> bool:
+    """Whether the weights already settle a mistake of a model: with what it made of the case, the
+    rules give the right answer now, and nothing is left to explain.
+    """
+    limit = scale.limit(read_fields(lesson.transaction))
+    return bool(log_odds_over(table, active)[row] > limit) == (lesson.correct == DECLINE)

@@ -10,20 +10,17 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.state import Case
 
-REFLECTOR: Final = f"""\
+REFLECTOR: Final = """\
 You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
 It must be actionable, with thresholds, specific and about the kind of transaction, never about a person, \
 card, account or merchant by name. Past cases with their correct answers are given where there are some: \
 the rule should tell those of one answer from those of the other. If the rule can be stated over the \
 transaction's fields, also give it as a condition of at most three comparisons and the verdict that \
 follows; it is checked on past cases before it is believed. If there is nothing to learn, leave new_bullet \
-empty.
-{FENCE_NOTICE}"""
+empty."""
 
 _LONGEST_CASE: Final = 1_000
 """Characters of a past case: it serves for comparison, not for a decision."""
-VERSION: Final = blake2b(REFLECTOR.encode(), digest_size=4).hexdigest()
-"""The version of the reflector's prompt; it is stored with every bullet that a model wrote."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +37,14 @@ class Mistake:
     """Labelled past cases of both outcomes that resemble the transaction."""
 
 
-def reflector_messages(mistake: Mistake, fence: Fence) -> list[BaseMessage]:
+def prompt_version(instructions: str = REFLECTOR) -> str:
+    """The version of the reflector's prompt; it is stored with every bullet that a model wrote."""
+    return blake2b(instructions.encode(), digest_size=4).hexdigest()
+
+
+def reflector_messages(
+    mistake: Mistake, fence: Fence, instructions: str = REFLECTOR
+) -> list[BaseMessage]:
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
     outcome = "right" if mistake.predicted == mistake.correct else "wrong"
     fields = ", ".join(one_line(name) for name in mistake.field_names) or "(none)"
@@ -48,7 +52,7 @@ def reflector_messages(mistake: Mistake, fence: Fence) -> list[BaseMessage]:
         f"Correct answer {c.label}:\n{fence(c.text[:_LONGEST_CASE])}" for c in mistake.similar
     )
     return [
-        SystemMessage(REFLECTOR),
+        SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
         HumanMessage(
             f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(mistake.text)}\n\n"
             f"Decision: {mistake.predicted}, which was {outcome}. Correct answer: {mistake.correct}\n"

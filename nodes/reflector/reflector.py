@@ -19,7 +19,7 @@ from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.induction import induce
-from acegraph.nodes.reflector.prompt import VERSION, Mistake, reflector_messages
+from acegraph.nodes.reflector.prompt import REFLECTOR, Mistake, prompt_version, reflector_messages
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import read_fields
@@ -72,7 +72,8 @@ class Judged:
 class Reflector:
     """Writes heuristics. Used outside the graph it remembers the cases that it was called with.
 
-    `gate` is the level of proof that the embedded reflector needs (evidence/proof_levels.py).
+    `gate` is the level of proof that the embedded reflector needs (evidence/proof_levels.py),
+    `prompt` are the instructions of a language model, if not the usual ones.
     """
 
     def __init__(
@@ -80,8 +81,9 @@ class Reflector:
         model: "BaseChatModel | LanguageModel | str | None" = None,
         *,
         gate: GateLevel = "standard",
+        prompt: str | None = None,
     ) -> None:
-        self._model = model
+        self._model, self._prompt = model, prompt or REFLECTOR
         self._gate = gate_of(gate)
         self._memory: dict[str, CaseTable] = {}
         self._proposed: dict[str, list[Condition]] = {}
@@ -138,7 +140,8 @@ class Reflector:
             similar_cases(fields, judged.transaction.text, judged.table),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
-        form = await model.fill(ReflectionForm, reflector_messages(mistake, fence), wait)
+        messages = reflector_messages(mistake, fence, self._prompt)
+        form = await model.fill(ReflectionForm, messages, wait)
         if not form.new_bullet.strip():
             return None
         return Reflection(
@@ -147,7 +150,7 @@ class Reflector:
             confidence=form.confidence,
             condition=_checked_condition(form, fields, judged.correct),
             author=model.name,
-            prompt=VERSION,
+            prompt=prompt_version(self._prompt),
         )
 
 

@@ -33,6 +33,7 @@ def ask(
             )
         check(answer)
 
+    question = {**question, "response_schema": form.model_json_schema()}
     answer = interrupt(question)
     while True:
         try:

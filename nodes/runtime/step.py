@@ -4,10 +4,14 @@ LangGraph runs a plain function in a thread under `ainvoke` and refuses a corout
 A step has neither limitation (see sync_async.py).
 """
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterator
+from contextlib import contextmanager
 
 from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import merge_configs, var_child_runnable_config
+from langgraph.errors import GraphInterrupt
 
+from acegraph.nodes.runtime.events import events_of, tell, trace_metadata, waiting_event
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
@@ -27,17 +31,37 @@ class Step(Runnable[AceState, Update]):
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body in this thread, which waits with it."""
-        return finish(self._run(input, BLOCKING))
+        with self._traced(input, config):
+            return finish(self._run(input, BLOCKING))
 
     async def ainvoke(
         self, input: AceState, config: RunnableConfig | None = None, **kwargs: object
     ) -> Update:
         """Run the body without blocking the event loop."""
-        return await self._run(input, AWAITING)
+        with self._traced(input, config):
+            return await self._run(input, AWAITING)
+
+    @contextmanager
+    def _traced(self, state: AceState, config: RunnableConfig | None) -> Iterator[None]:
+        """Let the traces of the models that are asked inside name the decision and the playbook."""
+        if self.step == "selector":  # the run before may have left its state on the thread
+            yield
+            return
+        merged = merge_configs(config, {"metadata": trace_metadata(state)})
+        token = var_child_runnable_config.set(merged)
+        try:
+            yield
+        finally:
+            var_child_runnable_config.reset(token)
 
     async def _run(self, state: AceState, wait: Wait) -> Update:
         with metered(Meter()) as meter:
-            update = await self._body(state, wait)
+            try:
+                update = await self._body(state, wait)
+            except GraphInterrupt:
+                tell(waiting_event(state, self.step))
+                raise
+        tell(events_of(state, update))
         if meter.by_model:
             usage = update["usage"] if "usage" in update else state["usage"]
             update["usage"] = {**usage, self.step: meter.to_json()}

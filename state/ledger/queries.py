@@ -15,6 +15,7 @@ from acegraph.state.database.tables import (
 )
 from acegraph.state.database.writer import Statement
 from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.values.decision import DEPARTURE
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.verdict import DECLINE
 
@@ -106,9 +107,11 @@ _evidence = (
     sa.select(
         *(cases.c[name] for name in ("id", "node", "fields", "text", "digest")),
         *(_newest.c[name] for name in ("label", "revision", "source", "known_at")),
+        sa.case((decisions.c.settings.contains(DEPARTURE), decisions.c.settings)).label("departed"),
     )
     .select_from(cases)
     .join(_newest, _is_label_of_case)
+    .outerjoin(decisions, decisions.c.case == cases.c.id)
     .where(cases.c.evidence == 1)
 )
 _is_evidence = sa.and_(

@@ -36,6 +36,8 @@ class EvidenceRow(Protocol):
     text: str
     digest: str
     known_at: str
+    departed: str | None
+    """The settings of its decision, if a model departed from the playbook."""
 
 
 def to_row(bullet: Bullet) -> dict[str, Any]:
@@ -109,7 +111,9 @@ def case_row(
 
 def read_case(row: EvidenceRow) -> Case:
     """The labelled case that a row holds."""
-    return Case(row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)
+    departure = json.loads(row.departed)["departure"] if row.departed else 0.0
+    content = (row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)
+    return Case(*content, departure=departure)
 
 
 def decision_row(record: DecisionRecord, at: str, settings: str = "") -> dict[str, object]:

@@ -346,6 +346,9 @@ class BulletPlaybook(PlaybookCache):
         return results
 
     def _note_label(self, record: DecisionRecord, label: Label | None, recorded: Recorded) -> None:
+        is_known = recorded.is_new_decision and not recorded.new_case
+        if is_known and "departure" in record.settings:
+            self._cases.pop(record.node, None)  # the table has the case without it
         if label and recorded.label_changed and label.source != JUDGE:
             if not recorded.new_case:  # the case may be of another node
                 self._cases.clear()
@@ -360,7 +363,8 @@ class BulletPlaybook(PlaybookCache):
             self._cases.pop(record.node)
         elif table is not None:
             content = (record.id, record.fields, label.value, record.text, record.digest)
-            table.take(Case(*content, known_at))
+            departure = float(record.settings.get("departure", 0.0))
+            table.take(Case(*content, known_at, departure=departure))
 
     @retried
     def label(

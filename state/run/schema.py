@@ -87,6 +87,12 @@ class RunSettings(TypedDict):
     let_through: NotRequired[bool]
     """Whether this decline was let through for review (explored)."""
     shadow: NotRequired[ChallengerDecision]
+    decided_by: NotRequired[str]
+    """The language model that decided, if one did."""
+    prompt: NotRequired[str]
+    """The version of the prompt by which it decided."""
+    departure: NotRequired[float]
+    """By how much it departed from the playbook's opinion, in log-odds, if it did."""
 
 
 class DoubtData(TypedDict):

@@ -49,6 +49,8 @@ class Case:
     """What later payments see of it, where fields are derived from earlier payments."""
     given_text: str = field(default="", compare=False)
     """The text before amounts were converted, where they were: redaction makes the digest of it."""
+    departure: float = field(default=0.0, compare=False)
+    """By how much a language model that decided it departed from the playbook, in log-odds."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +211,7 @@ class CaseTable:
         """How many cases have each field."""
         self._fraud = np.zeros(_START, dtype=bool)
         self._weights = np.ones(_START)
+        self._departures = np.zeros(_START)
         self._start = self._size = 0
         self._newest_copy: CaseTable | None = None
         self.form = FileForm()
@@ -239,6 +242,7 @@ class CaseTable:
         if size > len(self._fraud):
             self._fraud = _grown(self._fraud, 2 * size, False)
             self._weights = _grown(self._weights, 2 * size, 1.0)
+            self._departures = _grown(self._departures, 2 * size, 0.0)
         for array in self._arrays:
             array.reserve(size)
         for name, value in case.fields.items():
@@ -251,6 +255,7 @@ class CaseTable:
                 self._filled[name] = self._filled.get(name, 0) + 1
         self._fraud[row] = case.label == DECLINE
         self._weights[row] = case.weight
+        self._departures[row] = case.departure
         self._cases.append(case)
         self._size = size
 
@@ -276,7 +281,7 @@ class CaseTable:
     def _copy(self) -> "CaseTable":
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
-        copy._weights = self._weights
+        copy._weights, copy._departures = self._weights, self._departures
         copy._start, copy._columns = self._start, dict(self._columns)
         copy._filled = dict(self._filled)
         copy.form, copy.shared = self.form, self.shared
@@ -305,6 +310,11 @@ class CaseTable:
     def weights(self) -> NDArray[np.float64]:
         """How many cases each case stands for."""
         return self._weights[self._start : self._size]
+
+    @property
+    def departures(self) -> NDArray[np.float64]:
+        """By how much the agent departed from the playbook on each case; 0 for the analyst."""
+        return self._departures[self._start : self._size]
 
     def newest(self) -> "CaseTable":
         """The newest cases, enough of them to tell the rate of fraud: it may have changed."""

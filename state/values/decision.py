@@ -10,6 +10,8 @@ from acegraph.state.values.verdict import Verdict
 
 LET_THROUGH: Final = '"let_through":true'
 """The text by which stored settings say that a decline was let through for review."""
+DEPARTURE: Final = '"departure":'
+"""The text by which stored settings say that a language model departed from the playbook."""
 CounterDeltas = Mapping[int, tuple[int, int, int]]
 """By bullet number, what is added to the counters: helpful, harmful, selected."""
 PURGED: Final = "purged: "

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_samples import AGREEMENT, APPROVAL, LESSON
+from model_samples import AGREEMENT, APPROVAL, LESSON, MODELS
 from openai_server import OpenAIServer, filled
 
 from acegraph.graph import generate_transactions
@@ -34,6 +34,8 @@ def model_server(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Open
         monkeypatch.setenv("OPENAI_API_KEY", "no-key-of-anybody")
         monkeypatch.setenv("OPENAI_BASE_URL", server.url)
         monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+        for role, name in MODELS.items():
+            monkeypatch.setenv(f"ACE_{role}_MODEL", name)
         server.on("DecisionForm", filled(**APPROVAL))
         server.on("VerdictForm", filled(**AGREEMENT))
         server.on("ReflectionForm", filled(**LESSON))

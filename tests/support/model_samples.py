@@ -9,6 +9,13 @@ from acegraph.state import AceContext, BulletPlaybook
 CANARY = "test-key-canary"
 NODE = "fraud_detection"
 FUNCTIONS, SCHEMAS = "gpt-3.5-turbo", "gpt-4o-mini"
+MODELS = {
+    "AGENT": FUNCTIONS,
+    "JUDGE": SCHEMAS,
+    "REFLECTOR": SCHEMAS,
+    "EMBEDDING": "text-embedding-3-small",
+}
+"""The models that the tests name in the environment, by role."""
 SUSPICIOUS = {"amount": 2500, "account_age_days": 2, "merchant_category": "electronics"}
 RULE = "DECLINE when amount >= 1000 and account_age_days < 30"
 PROSE = "Look twice at electronics bought late at night"

@@ -29,7 +29,7 @@ from acegraph.nodes.curator.refinement.shortening import (
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
 from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import scorecard_over
+from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.runtime.blas import one_blas_thread
@@ -255,7 +255,7 @@ def _searched(
     return _Rows(
         Tests(tests.comparisons, tests.masks[:, chosen]),
         fraud[chosen],
-        scorecard_over(table)[chosen],
+        start_over(table)[chosen],
         shares[chosen],
         stood,
         stood[: len(pool)],

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from model_samples import APPROVAL, DENIAL, SUSPICIOUS
+from model_samples import APPROVAL, DENIAL, MODELS, SUSPICIOUS
 from openai_server import OpenAIServer, Reply, failed, filled, hung_up, sent
 from typer.testing import CliRunner
 
@@ -20,6 +20,8 @@ CASES = [{"query": {**SUSPICIOUS, "amount": n}, "answer": "DECLINE"} for n in ra
 def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     monkeypatch.setenv("OPENAI_API_KEY", "test-key-canary")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for role, name in MODELS.items():
+        monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     monkeypatch.setenv("ACE_ATTEMPTS", "1")
     with OpenAIServer() as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)

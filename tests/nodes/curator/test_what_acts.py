@@ -209,7 +209,7 @@ def test_a_value_or_name_that_could_speak_stands_as_data_in_the_prompt() -> None
         Bullet("b3", "t", NODE, condition=Condition.parse(f'DECLINE when "{said}" is known')),
     ]
     prompt = str(agent_messages("amount: 5", shown, Fence("d", "key"))[1].content)
-    assert f"[b1] {lie} (it tests: APPROVE when amount >= 0)" in prompt
+    assert f"[b1] {lie} (it tests: APPROVE when amount >= 0) (" in prompt
     for line, before in zip(prompt.split("\n")[1:], prompt.split("\n"), strict=False):
         if said in line:
             assert before.startswith("DATA ")

@@ -4,7 +4,7 @@ import os
 from collections.abc import Iterator
 
 import pytest
-from model_samples import CANARY, Run, arun_once, run_once
+from model_samples import CANARY, MODELS, Run, arun_once, run_once
 from openai_server import OpenAIServer
 
 from acegraph.state import BulletPlaybook
@@ -30,6 +30,8 @@ def server(one_server: OpenAIServer, no_key: None, monkeypatch: pytest.MonkeyPat
     monkeypatch.setenv("OPENAI_API_KEY", CANARY)
     monkeypatch.setenv("OPENAI_BASE_URL", one_server.url)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
+    for role, name in MODELS.items():
+        monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     return one_server
 
 

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from command_line import run
 from lies import EMBEDDINGS
-from model_samples import CANARY, FUNCTIONS, NODE, PROSE, SCHEMAS
+from model_samples import CANARY, FUNCTIONS, MODELS, NODE, PROSE, SCHEMAS
 from openai_server import OpenAIServer, embedded, failed, filled
 from typer.testing import CliRunner
 
@@ -36,12 +36,23 @@ def test_it_says_which_models_answer_and_why_they_were_chosen(
     server.on_all(HELLO)
     found = _by_name(model_findings(AceContext(reflector_model="embedded")))
     assert found["server"].text.startswith(server.url)
-    assert found["agent"].text.startswith(f"{FUNCTIONS} (default) by function_calling, answered in")
+    by = f"{FUNCTIONS} (ACE_AGENT_MODEL) by function_calling"
+    assert found["agent"].text.startswith(f"{by}, answered in")
     assert found["judge"].text.startswith("judge-9 (ACE_JUDGE_MODEL) by json_schema")
     assert found["reflector"].text == "embedded, needs no server (context)"
     assert "1536 dimensions, threshold 0.5" in found["embedding"].text
     assert {f.level for f in found.values()} == {"ok"}
     assert CANARY not in str(found)
+
+
+def test_a_key_without_a_name_asks_nothing_and_it_is_said(
+    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for role in MODELS:
+        monkeypatch.delenv(f"ACE_{role}_MODEL")
+    found = model_findings()
+    assert found[0].text.startswith("nothing is asked: a key is set, but no model is named")
+    assert server.requests == []
 
 
 def test_what_is_secret_in_the_address_of_a_server_is_not_told(
@@ -58,6 +69,8 @@ def test_a_replay_is_told_and_not_asked(
 ) -> None:
     Recorder(tmp_path / "run.jsonl")
     monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "run.jsonl"))
+    for role, name in MODELS.items():
+        monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     found = _by_name(model_findings())
     assert found["server"].text.endswith("run.jsonl, nothing is asked now")
     for name in ("agent", "judge", "reflector", "embedding"):
@@ -68,6 +81,8 @@ def test_a_replay_without_a_recording_is_a_problem(
     no_key: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("ACE_REPLAY", str(tmp_path / "none.jsonl"))
+    for role, name in MODELS.items():
+        monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     found = _by_name(model_findings())
     assert found["agent"].level == found["embedding"].level == "problem"
     assert "no recording at" in found["agent"].text
@@ -81,7 +96,8 @@ def test_it_says_what_is_wrong(server: OpenAIServer, monkeypatch: pytest.MonkeyP
     assert found["agent"] == Finding(
         "agent",
         "problem",
-        f"{FUNCTIONS} (default) by function_calling: {FUNCTIONS}: the server refused the key (401)",
+        f"{FUNCTIONS} (ACE_AGENT_MODEL) by function_calling: "
+        f"{FUNCTIONS}: the server refused the key (401)",
     )
     assert found["embedding"].level == "warning"
     assert "no threshold is known for it: 0.5 is assumed" in found["embedding"].text

@@ -194,7 +194,7 @@ def test_a_switch_on_the_command_line_is_one_line_and_exit_code_two(
     with pytest.raises(SystemExit) as left:
         main()
     assert left.value.code == 2
-    [line] = capsys.readouterr().err.splitlines()
+    _, line = capsys.readouterr().err.splitlines()  # the first says who is asked
     assert "acegraph reembed --model text-embedding-3-small --playbook" in line
 
 

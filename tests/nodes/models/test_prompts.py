@@ -125,7 +125,8 @@ def test_braces_and_newlines_reach_the_model_as_they_are(server: OpenAIServer) -
 
 
 def test_an_empty_playbook_is_said_to_be_empty() -> None:
-    assert "Heuristics:\n(none yet)\n" in _text(agent_messages("x", [], Fence("d1")))
+    text = _text(agent_messages("x", [], Fence("d1")))
+    assert "Rules: none\nPlaybook: none\n" in text
 
 
 def test_a_bullet_is_one_line_whatever_it_says() -> None:

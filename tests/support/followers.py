@@ -1,0 +1,102 @@
+"""Stand-ins for a language model as the agent: functions of the prompt's text, and of nothing else.
+
+`Follower` does what the prompt says. Where the prompt says nothing, it knows as much of fraud as
+the embedded scorecard; with `world` it knows the world too, and is right about a share of what the
+prompt leaves open. `BlindSpot` has a habit that no rule talks it out of.
+"""
+
+import json
+import re
+import zlib
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field
+
+from acegraph.nodes import SimpleFraudAgent, read_fields
+from acegraph.state import Transaction
+
+_FENCED = re.compile(r"Transaction:\nDATA ([0-9a-f]{16})\n(.*?)\nDATA \1", re.DOTALL)
+_RULE = re.compile(r"^\[(\S+)\] .*?\b(APPROVE|DECLINE) when ", re.MULTILINE)
+_OPINION = re.compile(r"^Playbook: (APPROVE|DECLINE), risk ([\d.]+)(.*)$", re.MULTILINE)
+_EMBEDDED = SimpleFraudAgent(model="embedded")
+
+
+class Follower(BaseChatModel):
+    """Decides as it is told; counts its calls, and keeps its prompts with five rules."""
+
+    world: Mapping[str, str] = {}
+    """The right answers by text, for a follower that knows the world."""
+    knows: float = 0.85
+    """The share of `world` that it knows."""
+    contradicted: Literal["majority", "first"] = "majority"
+    """What it does with rules that contradict each other, where the prompt has no opinion."""
+    seen: dict[str, Any] = Field(default_factory=dict)
+
+    @property
+    def _llm_type(self) -> str:
+        return "follower"
+
+    def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
+        prompt = "\n".join(str(message.content) for message in messages[:2])
+        self.seen |= {"calls": self.seen.get("calls", 0) + 1, "prompt": prompt}
+        if len(_RULE.findall(prompt)) == 5:
+            self.seen.setdefault("with_five_rules", []).append(prompt)
+        verdict, risk = self.decide(prompt, transaction_of(prompt))
+        answer = {
+            "reasons": ["as told"],
+            "bullets_used": [number for number, said in _RULE.findall(prompt) if said == verdict],
+            "risk_score": risk,
+            "decision": verdict,
+        }
+        return ChatResult(generations=[ChatGeneration(message=AIMessage(json.dumps(answer)))])
+
+    def decide(self, prompt: str, text: str) -> tuple[str, float]:
+        """The verdict and the risk."""
+        if told := _OPINION.search(prompt):
+            if "; open" in told[3] and text in self.world:
+                reading = self._own_reading(text)
+                return reading, 0.9 if reading == "DECLINE" else 0.1
+            return told[1], float(told[2])
+        said = [verdict for _, verdict in _RULE.findall(prompt)]
+        if said and self.contradicted == "first":
+            return said[0], 0.5
+        ahead = said.count("DECLINE") - said.count("APPROVE")
+        if ahead:
+            return ("DECLINE", 0.8) if ahead > 0 else ("APPROVE", 0.2)
+        return own_opinion(text)
+
+    def _own_reading(self, text: str) -> str:
+        """The right answer, as often as `knows` says; else the other one."""
+        right = self.world[text]
+        is_known = zlib.crc32(text.encode()) < self.knows * 2**32
+        return right if is_known else {"APPROVE": "DECLINE", "DECLINE": "APPROVE"}[right]
+
+
+class BlindSpot(Follower):
+    """Follows the prompt by day, and approves whatever comes at night."""
+
+    def decide(self, prompt: str, text: str) -> tuple[str, float]:
+        """The verdict and the risk."""
+        return ("APPROVE", 0.05) if is_night(text) else super().decide(prompt, text)
+
+
+def is_night(text: str) -> bool:
+    """Whether the transaction was made between eight in the evening and eight in the morning."""
+    hour = read_fields(Transaction.of(text)).get("hour")
+    return isinstance(hour, int | float) and not 8 <= hour < 20
+
+
+def own_opinion(text: str) -> tuple[str, float]:
+    """What the embedded scorecard says of a text: as much as anybody knows of fraud."""
+    decided = _EMBEDDED.decide(text)
+    return decided.decision, decided.risk_score or 0.5
+
+
+def transaction_of(prompt: str) -> str:
+    """The transaction's text in a prompt."""
+    found = _FENCED.search(prompt)
+    return found[2] if found else ""
