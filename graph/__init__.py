@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import Replay, replay
     from acegraph.graph.server.checkpoints import strict_serializer
+    from acegraph.graph.tables.ruleset import Ruleset
+    from acegraph.graph.tables.score import ScoreReport, score, score_files
     from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
     from acegraph.state.run.modes import MODES, ModePlan
 
@@ -44,6 +46,8 @@ _HOMES = {
     "graph.operations.reembed": "reembed",
     "graph.operations.replay": "Replay replay",
     "graph.server.checkpoints": "strict_serializer",
+    "graph.tables.ruleset": "Ruleset",
+    "graph.tables.score": "ScoreReport score score_files",
     "graph.training.pipeline": "TrainingPipeline TrainingReport",
     "state.run.modes": "MODES ModePlan",
 }
@@ -51,7 +55,8 @@ __getattr__ = later(__name__, _HOMES)
 
 __all__ = [
     "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan",
-    "PairedTest", "Replay", "Run", "TrainingPipeline", "TrainingReport", "create_ace_graph",
-    "create_fraud_tool", "estimate", "feedback", "feedback_many", "generate_transactions",
-    "load_dataset", "mcnemar", "purge", "read_labels", "reembed", "replay", "strict_serializer",
+    "PairedTest", "Replay", "Ruleset", "Run", "ScoreReport", "TrainingPipeline", "TrainingReport",
+    "create_ace_graph", "create_fraud_tool", "estimate", "feedback", "feedback_many",
+    "generate_transactions", "load_dataset", "mcnemar", "purge", "read_labels", "reembed",
+    "replay", "score", "score_files", "strict_serializer",
 ]  # fmt: skip

@@ -228,10 +228,9 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class DecidingOptions:
-    """Options of several commands: who decides, and from which risk on a payment is declined."""
+class RiskOptions:
+    """Options of several commands: from which risk on a payment is declined."""
 
-    agent_model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None
     costs: Annotated[
         str | None,
         typer.Option(
@@ -244,6 +243,13 @@ class DecidingOptions:
         float | None,
         typer.Option(help="The share of fraud among your payments, if the labels have another."),
     ] = None
+
+
+@dataclass(frozen=True)
+class DecidingOptions(RiskOptions):
+    """Options of several commands: who decides, and from which risk on a payment is declined."""
+
+    agent_model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None
 
 
 def _names(given: Sequence[str] | None) -> list[str]:

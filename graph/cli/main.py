@@ -7,7 +7,15 @@ from typing import Annotated, Any, Final
 
 import typer
 
-from acegraph.graph.cli import comparison, decisions, inspection, learning, ledger, playbook
+from acegraph.graph.cli import (
+    comparison,
+    decisions,
+    inspection,
+    learning,
+    ledger,
+    playbook,
+    scoring,
+)
 from acegraph.graph.cli.console import (
     err,
     one_line,
@@ -27,13 +35,20 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
-    "Decide": (decisions.decide, decisions.feedback, decisions.labels, review.review),
+    "Decide": (
+        decisions.decide,
+        scoring.score,
+        decisions.feedback,
+        decisions.labels,
+        review.review,
+    ),
     "Learn and measure": (
         learning.demo,
         learning.generate,
         learning.train,
         comparison.compare,
         comparison.challenge,
+        scoring.backtest,
     ),
     "Look": (
         inspection.read,

@@ -29,6 +29,7 @@ from acegraph.state import Bullet, Difference, clean_text
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.operations.schema import ExpectedField
+    from acegraph.graph.tables.backtest import BacktestReport
 
 _MODES: Final = {
     "vanilla": ("vanilla", "65-70"),
@@ -420,3 +421,32 @@ def difference_table(differences: Sequence[Difference], title: str) -> Table:
         content = _heuristic(bullet) if bullet else ""
         table.add_row(difference.bullet_id, difference.change, content)
     return table
+
+
+def backtest_table(report: "BacktestReport") -> Table:
+    """What rules or playbooks do on a table of past payments."""
+    table = _table(
+        "Backtest",
+        "adds: frauds / good payments on which the playbook without the rule says something else",
+    )
+    _add(table, "text", "what", ratio=1)
+    _add(table, "figure", "fires", "frauds", "good", "precision, 95 %", "recall")
+    _add(table, "figure", "money of frauds", "of good", "adds")
+    for one in report.backtests:
+        fired, added, (precision, low, high) = one.fired, one.added, one.precision
+        table.add_row(
+            _cell(one.name),
+            f"{fired.fires:,}",
+            f"{fired.frauds:,}",
+            f"{fired.honest:,}",
+            f"{_share(precision)} [{_share(low)}, {_share(high)}]".replace("[", r"\["),
+            _share(one.recall),
+            _amount(fired.fraud_amount),
+            _amount(fired.honest_amount),
+            f"{added.frauds:,} / {added.honest:,}" if added else "-",
+        )
+    return table
+
+
+def _amount(x: float) -> str:
+    return f"{x:,.0f}" if abs(x) < 1e12 else f"{x:.3g}"

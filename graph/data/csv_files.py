@@ -5,6 +5,7 @@ skipped. A row with too many cells is refused, and so are two columns of one nam
 up in the wrong column. The caller knows what the cells mean.
 """
 
+import codecs
 import csv
 import gzip
 import io
@@ -50,17 +51,27 @@ def read_encoded(file: Path) -> tuple[str, str]:
         raise InvalidDataset(f"{file}: a damaged gzip file; pack it again") from None
     except OSError as error:
         raise InvalidDataset(f"{file}: cannot be read: {error.strerror}") from None
+    return decode(data, file)
+
+
+def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]:
+    """The text of a file, or of its beginning, and the encoding that it was taken for."""
     for opening, what in _BINARY.items():
         if data.startswith(opening):
             raise InvalidDataset(f"{file}: {what}")
     for encoding in _encodings(data):
         try:
-            text = data.decode(encoding)
+            text = codecs.getincrementaldecoder(encoding)().decode(data, is_whole)
         except UnicodeDecodeError:
             continue
         if encoding == "utf-8-sig" or not _CONTROLS.search(text):
             return text, encoding
     raise InvalidDataset(f"{file}: not text of a known encoding; save it as UTF-8")
+
+
+def says_separator(text: str) -> bool:
+    """Whether the first line only says what separates the columns, as Excel writes it."""
+    return _SEPARATOR.match(text) is not None
 
 
 def _encodings(data: bytes) -> list[str]:

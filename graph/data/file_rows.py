@@ -45,7 +45,7 @@ def read_rows(
     name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
     if name.suffix.lower() in (".csv", ".tsv"):
         columns, lines = read_sheet(file, text)
-        read_as: dict[str, Callable[[str], Scalar]] = {answer: _label_cell}
+        read_as: dict[str, Callable[[str], Scalar]] = {answer: label_cell}
         for column in Exchange(amount=amount).amount_names(columns):
             read_as.setdefault(column, _money_cell)
         rows = [
@@ -112,7 +112,8 @@ def read_cell(text: str) -> Scalar:
     return number if digits.startswith("00") else int(word)
 
 
-def _label_cell(text: str) -> Scalar:
+def label_cell(text: str) -> Scalar:
+    """The value of a cell for a label."""
     return "-" if text.strip() == "-" else read_cell(text)  # labels may be + and -
 
 

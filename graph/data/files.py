@@ -265,9 +265,9 @@ def _items(
     for number, row in enumerate(ticking(rows, "checking", len(rows), progress), start=1):
         where = f"{file}: row {number}"
         word = row.get(answer)
-        if _is_empty(word) or (word == "-" and layout.positive is None):
+        label = read_label(word, layout.positive, answer, where)
+        if label is None:
             continue
-        label = _label(word, layout.positive, answer, where)
         labels[str(word)] = (label, labels.get(str(word), (label, 0))[1] + 1)
         fields = {name: value for name, value in row.items() if name not in hidden}
         given = fields if query is None else _need(row, query, where)
@@ -463,6 +463,13 @@ def _need(row: Mapping[str, object], name: str, where: str) -> object:
         f"{where}: field {name!r} is missing; it has {', '.join(row)}; "
         "say which one to take (--label, --text)"
     )
+
+
+def read_label(value: object, positive: object, name: str, where: str) -> Verdict | None:
+    """The right answer that the column `name` states; None where it states none."""
+    if _is_empty(value) or (value == "-" and positive is None):
+        return None
+    return _label(value, positive, name, where)
 
 
 def _label(value: object, positive: object, name: str, where: str) -> Verdict:

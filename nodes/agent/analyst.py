@@ -12,6 +12,8 @@ from acegraph.nodes.evidence.scorecard import (
     NO_LANGUAGE_MODEL,
     SCORECARD,
     START,
+    UNIT,
+    points_of,
     resolved,
     weight_of,
 )
@@ -36,11 +38,11 @@ def analyse(
     fired = [b for b in bullets if b.condition and b.condition.holds(fields)]
     lines = [line for line in SCORECARD if resolved(line.test, fields).holds(fields)]
     score = START + sum(line.points for line in lines)
-    log_odds = score + sum(weight_of(b) for b in fired)
-    declines = log_odds > scale.limit(fields)
+    points = score + sum(map(points_of, fired))
+    declines = points > scale.limit(fields)
     reasons = [_bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=declines)]
     tests = ", ".join(resolved(line.test, fields).render() for line in lines)
-    reasons.append(f"scorecard {score:+.1f}: {tests or 'no risk signal'}")
+    reasons.append(f"scorecard {score / UNIT:+.1f}: {tests or 'no risk signal'}")
     if not fields:
         reasons.append(NOTHING_READ)
     prose = sum(b.condition is None for b in bullets)
@@ -51,7 +53,7 @@ def analyse(
     reasons.append(NO_LANGUAGE_MODEL)
     return Decision(
         decision=DECLINE if declines else APPROVE,
-        risk_score=round(scale.risk(log_odds), 4),
+        risk_score=round(scale.risk(points), 4),
         reasons=tuple(reasons),
         bullets_used=tuple(b.id for b in fired),
     )

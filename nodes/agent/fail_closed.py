@@ -9,7 +9,7 @@ from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, resolved, weight_of
+from acegraph.nodes.evidence.scorecard import SCORECARD, START, points_of, resolved, weight_of
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
@@ -17,7 +17,6 @@ from acegraph.state.run.schema import CaseData, DoubtData
 
 _NAMED: Final = 8
 """So many doubts and rules are named in a reason."""
-_ROUNDING: Final = 1e-9
 
 
 def unasked_rules(
@@ -55,19 +54,18 @@ def reason_not_to_approve(
         return ""
     if any(doubt["field"] == "transaction" for doubt in doubts):
         return describe(doubts, [])
-    # Sums of floats: a tie at the limit may have been a decline.
-    is_safe = _worst_log_odds(fields, doubts, rules) < _lowest_limit(fields, doubts, scale)
+    is_safe = _most_points(fields, doubts, rules) <= _lowest_limit(fields, doubts, scale)
     return "" if is_safe else describe(doubts, unasked)
 
 
 def _lowest_limit(
     fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], scale: RiskScale
-) -> float:
-    """The lowest log-odds above which the payment could be declined."""
+) -> int:
+    """The fewest points above which the payment could be declined."""
     limits = [scale.limit(fields)]
     if scale.costs and amount_fields(tuple(doubt["field"] for doubt in doubts), scale.amount_name):
         limits += [scale.limit({"amount": amount}) for amount in (1.0, 1e9)]
-    return min(limits) - _ROUNDING
+    return min(limits)
 
 
 def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:
@@ -82,27 +80,27 @@ def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:
     return f"not understood: {whole}" + (f" (could not be tested: {names})" if names else "")
 
 
-def _worst_log_odds(
+def _most_points(
     fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], rules: Sequence[Bullet]
-) -> float:
-    """The highest log-odds of fraud that values for the fields in doubt could give.
+) -> int:
+    """The most points that values for the fields in doubt could give.
 
     Bullets that lower risk do not count: which of them are shown depends on all fields.
     """
     in_doubt = {doubt["field"] for doubt in doubts}
     certain = {name: value for name, value in fields.items() if name not in in_doubt}
-    log_odds = START
+    points = START
     for line in SCORECARD:
         test = resolved(line.test, dict.fromkeys([*certain, *in_doubt]))
         if test.field in in_doubt:
-            log_odds += max(line.points, 0.0)
+            points += max(line.points, 0)
         elif test.holds(certain):
-            log_odds += line.points
+            points += line.points
     for bullet in rules:
         condition = bullet.condition
         if condition and (condition.holds(certain) or _may_hold(condition, certain, in_doubt)):
-            log_odds += max(weight_of(bullet), 0.0)
-    return log_odds
+            points += max(points_of(bullet), 0)
+    return points
 
 
 def _may_hold(condition: Condition, certain: Mapping[str, Scalar], in_doubt: set[str]) -> bool:

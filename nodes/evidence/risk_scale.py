@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import best_shift
-from acegraph.nodes.evidence.scorecard import amount_of, log_odds_over
+from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over
 from acegraph.state import Bullet, CaseTable, Scalar
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
@@ -82,9 +83,9 @@ class RiskScale:
             shift, share = shift + _log_odds(base_rate) - _log_odds(share), base_rate
         return cls(shift, share, costs, amount, has_rules=has_rules)
 
-    def risk(self, log_odds: float) -> float:
-        """The probability of fraud that belongs to log-odds of scorecard and bullets."""
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds + self.shift))))
+    def risk(self, points: int) -> float:
+        """The probability of fraud that belongs to points of scorecard and bullets."""
+        return 1 / (1 + math.exp(-max(-30.0, min(30.0, points / UNIT + self.shift))))
 
     def amount(self, fields: Mapping[str, Scalar]) -> float | None:
         """The amount that the costs are a share of."""
@@ -102,10 +103,18 @@ class RiskScale:
         why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
         return f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
 
-    def limit(self, fields: Mapping[str, Scalar]) -> float:
-        """The log-odds of scorecard and bullets above which a payment is declined."""
+    def limit(self, fields: Mapping[str, Scalar]) -> int:
+        """The points of scorecard and bullets above which a payment is declined."""
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
-        return _log_odds(self.decline_from(fields)) - self.shift + _TIE
+        return math.floor((_log_odds(self.decline_from(fields)) - self.shift + _TIE) * UNIT)
+
+    def limits(self, amounts: NDArray[np.float64]) -> NDArray[np.int64]:
+        """The limits of payments with these amounts; NaN stands for none."""
+        if self.costs is None:
+            return np.full(len(amounts), self.limit({}))
+        shares = np.clip(self.costs.break_even_over(amounts), 1e-9, 1 - 1e-9)
+        limits = (np.log(shares / (1 - shares)) - self.shift + _TIE) * UNIT
+        return np.asarray(np.floor(limits).astype(np.int64))
 
 
 def _log_odds(share: float) -> float:

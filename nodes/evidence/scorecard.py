@@ -19,16 +19,19 @@ NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, n
 UNFITTED_WEIGHT: Final = 2.0
 """The log-odds of a bullet without a fitted weight and without a record: enough to change the
 decision on an ordinary case."""
-START: Final = -0.8
-"""The log-odds of a payment of which nothing else is known."""
+UNIT: Final = 10_000
+"""Points that make 1 of log-odds. Points are whole numbers: their sum is the same in any order and
+on any engine, ties included."""
+START: Final = -8000
+"""The points of a payment of which nothing else is known."""
 
 
 @dataclass(frozen=True)
 class ScorecardLine:
-    """One line of the scorecard: a test, and what it adds to the log-odds of fraud if it holds."""
+    """One line of the scorecard: a test, and the points that it adds if it holds."""
 
     test: Comparison
-    points: float
+    points: int
 
 
 _ALIASES: Final[dict[str, tuple[str, ...]]] = {
@@ -39,36 +42,39 @@ _ALIASES: Final[dict[str, tuple[str, ...]]] = {
 }
 """Other names under which the scorecard finds its fields."""
 SCORECARD: Final = (
-    ScorecardLine(Comparison("amount", ">=", 500), 0.5),
-    ScorecardLine(Comparison("amount", ">=", 2000), 0.4),
-    ScorecardLine(Comparison("amount_ratio", ">=", 4), 0.4),
-    ScorecardLine(Comparison("hour", "<", 6), 0.4),
-    ScorecardLine(Comparison("account_age_days", "<", 30), 0.8),
-    ScorecardLine(Comparison("new_account", "is", True), 0.6),
-    ScorecardLine(Comparison("vpn", "is", True), 0.6),
-    ScorecardLine(Comparison("new_device", "is", True), 0.6),
-    ScorecardLine(Comparison("country_changed", "is", True), 0.7),
-    ScorecardLine(Comparison("address_mismatch", "is", True), 0.4),
-    ScorecardLine(Comparison("failed_check", "is", True), 0.8),
-    ScorecardLine(Comparison("disposable_email", "is", True), 0.7),
-    ScorecardLine(Comparison("tx_last_hour", ">=", 6), 0.6),
-    ScorecardLine(Comparison("failed_attempts", ">=", 3), 0.6),
-    ScorecardLine(Comparison("past_disputes", ">=", 1), 0.6),
-    ScorecardLine(Comparison("merchant_rating", "<", 2.5), 0.6),
-    ScorecardLine(Comparison("distance_km", ">=", 1000), 0.3),
-    ScorecardLine(Comparison("merchant_category", "is", "crypto"), 0.4),
-    ScorecardLine(Comparison("merchant_category", "is", "gift_cards"), 0.4),
-    ScorecardLine(Comparison("merchant_category", "is", "money_transfer"), 0.4),
-    ScorecardLine(Comparison("verified", "is", True), -0.5),
-    ScorecardLine(Comparison("travel_notice", "is", True), -0.4),
-    ScorecardLine(Comparison("recurring", "is", True), -0.5),
-    ScorecardLine(Comparison("account_age_days", ">=", 1000), -0.3),
+    ScorecardLine(Comparison("amount", ">=", 500), 5000),
+    ScorecardLine(Comparison("amount", ">=", 2000), 4000),
+    ScorecardLine(Comparison("amount_ratio", ">=", 4), 4000),
+    ScorecardLine(Comparison("hour", "<", 6), 4000),
+    ScorecardLine(Comparison("account_age_days", "<", 30), 8000),
+    ScorecardLine(Comparison("new_account", "is", True), 6000),
+    ScorecardLine(Comparison("vpn", "is", True), 6000),
+    ScorecardLine(Comparison("new_device", "is", True), 6000),
+    ScorecardLine(Comparison("country_changed", "is", True), 7000),
+    ScorecardLine(Comparison("address_mismatch", "is", True), 4000),
+    ScorecardLine(Comparison("failed_check", "is", True), 8000),
+    ScorecardLine(Comparison("disposable_email", "is", True), 7000),
+    ScorecardLine(Comparison("tx_last_hour", ">=", 6), 6000),
+    ScorecardLine(Comparison("failed_attempts", ">=", 3), 6000),
+    ScorecardLine(Comparison("past_disputes", ">=", 1), 6000),
+    ScorecardLine(Comparison("merchant_rating", "<", 2.5), 6000),
+    ScorecardLine(Comparison("distance_km", ">=", 1000), 3000),
+    ScorecardLine(Comparison("merchant_category", "is", "crypto"), 4000),
+    ScorecardLine(Comparison("merchant_category", "is", "gift_cards"), 4000),
+    ScorecardLine(Comparison("merchant_category", "is", "money_transfer"), 4000),
+    ScorecardLine(Comparison("verified", "is", True), -5000),
+    ScorecardLine(Comparison("travel_notice", "is", True), -4000),
+    ScorecardLine(Comparison("recurring", "is", True), -5000),
+    ScorecardLine(Comparison("account_age_days", ">=", 1000), -3000),
 )
 
 
-SCORECARD_FIELDS: Final = frozenset(
-    name for line in SCORECARD for name in (line.test.field, *_ALIASES.get(line.test.field, ()))
-)
+def names_of(test: Comparison) -> tuple[str, ...]:
+    """The names under which a test of the scorecard looks for its field, in their order."""
+    return (test.field, *_ALIASES.get(test.field, ()))
+
+
+SCORECARD_FIELDS: Final = frozenset(name for line in SCORECARD for name in names_of(line.test))
 """Every name under which the scorecard finds a field."""
 
 
@@ -86,14 +92,19 @@ def unreadable(fields: Mapping[str, Scalar]) -> dict[str, str]:
     doubts = {}
     for line in SCORECARD:
         name = resolved(line.test, fields).field
-        value = fields.get(name)
-        if value is None:
-            continue
-        if line.test.op in ("<", ">=") and read_number(value) is None:
-            doubts[name] = "is not a number"
-        elif isinstance(line.test.value, bool) and read_flag(value) is None:
-            doubts[name] = "is neither yes nor no"
+        if why := why_unreadable(line.test, fields.get(name)):
+            doubts[name] = why
     return doubts
+
+
+def why_unreadable(test: Comparison, value: Scalar) -> str:
+    """Why a value is not of the kind that a test of the scorecard needs; empty where it is."""
+    if value is None:
+        return ""
+    if test.op in ("<", ">=") and read_number(value) is None:
+        return "is not a number"
+    is_flag = isinstance(test.value, bool)
+    return "is neither yes nor no" if is_flag and read_flag(value) is None else ""
 
 
 def weight_of(bullet: Bullet) -> float:
@@ -111,13 +122,14 @@ def weight_of(bullet: Bullet) -> float:
     return sign * max(strength, 0.0)
 
 
+def points_of(bullet: Bullet) -> int:
+    """The weight of a bullet in points."""
+    return round(weight_of(bullet) * UNIT)
+
+
 def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
     """The log-odds that the scorecard gives to every case of a table."""
-    score = np.full(len(table), START)
-    names = dict.fromkeys(table.field_names)
-    for line in SCORECARD:
-        score += line.points * resolved(line.test, names).holds_over(table)
-    return score
+    return _scorecard_points(table) / UNIT
 
 
 def start_over(table: CaseTable) -> NDArray[np.float64]:
@@ -130,16 +142,22 @@ def start_over(table: CaseTable) -> NDArray[np.float64]:
 
 def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.float64]:
     """The log-odds that scorecard, agent and bullets together give to every case of a table."""
-    log_odds = start_over(table)
+    points = _scorecard_points(table)
     for bullet in bullets:
         if bullet.condition is not None:
-            log_odds += weight_of(bullet) * bullet.condition.holds_over(table)
-    return log_odds
+            points += points_of(bullet) * bullet.condition.holds_over(table)
+    return np.asarray(points / UNIT + table.departures)
+
+
+def _scorecard_points(table: CaseTable) -> NDArray[np.int64]:
+    points = np.full(len(table), START)
+    names = dict.fromkeys(table.field_names)
+    for line in SCORECARD:
+        points += line.points * resolved(line.test, names).holds_over(table)
+    return points
 
 
 def resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
     """The test, with the alias under which its field is present."""
-    if test.field in fields:
-        return test
-    alias = next((name for name in _ALIASES.get(test.field, ()) if name in fields), None)
-    return Comparison(alias, test.op, test.value) if alias else test
+    name = next((name for name in names_of(test) if name in fields), test.field)
+    return test if name == test.field else Comparison(name, test.op, test.value)

@@ -7,6 +7,7 @@ derived already, and decisions that are repeated, keep theirs.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
@@ -46,6 +47,20 @@ def with_derived(
     if sighting is not None and understood.transaction.fields and not keeps_given:
         past = playbook.past(node, sighting, case_id)
         understood = _with_fields(understood, derived_fields(sighting, past))
+    return doubts_of_derived(understood, contract, columns, tested)
+
+
+def doubts_of_derived(
+    understood: Understood,
+    contract: FieldContract,
+    columns: Mapping[str, str],
+    tested: frozenset[str],
+) -> Understood:
+    """The transaction, with what is in doubt of its derived fields.
+
+    `columns` are the fields that they come from, by what they hold; rules test the `tested` ones.
+    """
+    columns = columns or columns_of(understood.fields)
     usual = {field.name for field in contract.fields.values() if field.is_usual}
     unsure = _unsure_sources(understood, contract, columns)
     doubts = [d for d in understood.doubts if not _is_absent(d, understood.fields)]
@@ -85,7 +100,7 @@ def _is_absent(doubt: Doubt, fields: Fields) -> bool:
 
 
 def _unsure_sources(
-    understood: Understood, contract: FieldContract, columns: dict[str, str]
+    understood: Understood, contract: FieldContract, columns: Mapping[str, str]
 ) -> set[str]:
     """Of what derived fields are computed from, what is in doubt, cannot be read, or is missing
     though the labelled payments do not lack it.

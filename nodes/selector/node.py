@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -139,21 +139,34 @@ def understand(
     """The transaction in the words and the currency of the playbook, and what is in doubt."""
     node = settings["node"]
     contract = FieldContract.of(playbook.cases(node))
-    transaction, unconverted = in_base_currency(transaction, settings.get("rates"), contract)
+    understood = understand_given(transaction, contract, settings.get("rates"))
+    understood = with_derived(
+        understood, contract, playbook, node, case_id, keeps_given=keeps_derived
+    )
+    return unless_unknown(understood, contract, playbook.get_bullets_for_node(node))
+
+
+def understand_given(
+    transaction: Transaction, contract: FieldContract, rates: Mapping[str, float] | None
+) -> Understood:
+    """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
+    transaction, unconverted = in_base_currency(transaction, rates, contract)
     understood = contract.understand(transaction)
     doubts = {doubt.field: doubt.why for doubt in understood.doubts}
     if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
         doubts = unreadable(transaction.fields)
     doubts |= unconverted
-    understood = replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
-    understood = with_derived(
-        understood, contract, playbook, node, case_id, keeps_given=keeps_derived
-    )
+    return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
+
+
+def unless_unknown(
+    understood: Understood, contract: FieldContract, bullets: Iterable[Bullet]
+) -> Understood:
+    """The transaction; as a whole it is in doubt if nobody knows any of its fields."""
     names = {name for name, value in understood.fields.items() if value is not None}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood
-    rules = (b.condition for b in playbook.get_bullets_for_node(node) if b.condition)
-    if any(names.intersection(rule.fields) for rule in rules):
+    if any(names.intersection(b.condition.fields) for b in bullets if b.condition):
         return understood
     of_currency = (doubt for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS)
     return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *of_currency))

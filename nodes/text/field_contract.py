@@ -79,6 +79,10 @@ class KnownField:
         """Whether nearly every payment has it."""
         return self.share >= _USUAL
 
+    def why_absent(self, date: object) -> str:
+        """Why a payment without it is in doubt; `date` is the field that it is a part of."""
+        return _ABSENT.format(self.share) if date is None else _NO_DATE
+
 
 @dataclass(frozen=True)
 class Doubt:
@@ -153,9 +157,7 @@ class FieldContract:
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
         for name, value in self._known_names(given).items():
-            known = self.fields.get(name)
-            value = self._date_in_iso(name, value)
-            fields[name], why = (value, "") if known is None else _understood_value(known, value)
+            fields[name], why = self.understand_value(name, value)
             if why:
                 doubts[name] = Doubt(name, why)
         if fields != given:
@@ -164,6 +166,11 @@ class FieldContract:
         read = read_fields(transaction)
         doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
         return Understood(transaction, read, tuple(doubts.values()))
+
+    def understand_value(self, name: str, value: Scalar) -> tuple[Scalar, str]:
+        """The value of a field as the labelled cases write it, and why it is in doubt."""
+        known, value = self.fields.get(name), self._date_in_iso(name, value)
+        return (value, "") if known is None else _understood_value(known, value)
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
         """The value; a date in the form of the files becomes one in ISO 8601."""
@@ -180,9 +187,7 @@ class FieldContract:
         for known in self.fields.values():
             if not known.is_usual or fields.get(known.name) is not None:
                 continue
-            parent, _, part = known.name.rpartition(".")
-            is_unread = part in DATE_PARTS and fields.get(parent) is not None
-            yield Doubt(known.name, _NO_DATE if is_unread else _ABSENT.format(known.share))
+            yield Doubt(known.name, known.why_absent(fields.get(date_of_part(known.name))))
 
     def known_name(self, name: str) -> str | None:
         """The known field that a name means, however it is written; None for a new field."""
@@ -206,6 +211,16 @@ class FieldContract:
                     f"{name!r} and {meant!r} are one field with two values; send one of them"
                 )
         return named
+
+
+def date_of_part(name: str) -> str:
+    """The field of the date that a field is the hour, weekday or month of; else empty.
+
+    >>> date_of_part("paid_at.hour"), date_of_part("amount")
+    ('paid_at', '')
+    """
+    date, _, part = name.rpartition(".")
+    return date if part in DATE_PARTS else ""
 
 
 NEW_WORD: Final = "has a value that no labelled payment has"

@@ -18,7 +18,7 @@ from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, written_number
 
-_WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ANSWERS: Final = {
     **dict.fromkeys(("yes", "true", "1", "1.0"), True),
     **dict.fromkeys(("no", "false", "0", "0.0"), False),
@@ -152,13 +152,24 @@ def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
     """The fields with typed values, and the weekday, month and hour of each date."""
     typed: Fields = {}
     for name, value in fields.items():
-        typed[name] = _typed(name, value)
-        date = _date(value)
-        if date is not None:
-            typed[f"{name}.weekday"] = _WEEKDAYS[date.weekday()]
-            typed[f"{name}.month"] = date.month
-            if len(str(value)) > 10:
-                typed[f"{name}.hour"] = date.hour
+        typed |= read_value(name, value)
+    return typed
+
+
+def read_value(name: str, value: Scalar) -> Fields:
+    """One field with its typed value, and the weekday, month and hour of a date.
+
+    >>> read_value("paid_at", "2026-01-31 13:00")
+    {'paid_at': '2026-01-31 13:00', 'paid_at.weekday': 'Saturday', 'paid_at.month': 1, \
+'paid_at.hour': 13}
+    """
+    typed = {name: _typed(name, value)}
+    date = _date(value)
+    if date is not None:
+        typed[f"{name}.weekday"] = WEEKDAYS[date.weekday()]
+        typed[f"{name}.month"] = date.month
+        if len(str(value)) > 10:
+            typed[f"{name}.hour"] = date.hour
     return typed
 
 
@@ -175,7 +186,7 @@ def _typed(name: str, value: Scalar) -> Scalar:
     if name in FLAGS:
         return _ANSWERS.get(str(value).lower(), value)
     if not isinstance(value, str):
-        return value if value is None or not _is_code(name) else _code(name, float(value))
+        return value if value is None or not is_code(name) else _code(name, float(value))
     if value.lower() in ("true", "false"):
         return value.lower() == "true"
     if name in field_patterns.MEASURED or _QUANTITY.search(value):
@@ -185,7 +196,8 @@ def _typed(name: str, value: Scalar) -> Scalar:
 
 
 @lru_cache(maxsize=4096)
-def _is_code(name: str) -> bool:
+def is_code(name: str) -> bool:
+    """Whether the numbers of a field are codes of kinds, as those of merchant categories."""
     return _CODE.fullmatch(name) is not None
 
 

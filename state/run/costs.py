@@ -97,6 +97,18 @@ class CostMatrix:
             return 1.0 - _NEAREST if of_fraud <= 0 else _NEAREST
         return min(max(of_honest / (of_honest + of_fraud), _NEAREST), 1 - _NEAREST)
 
+    def break_even_over(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The break-even risks of amounts; NaN stands for none."""
+        import numpy as np
+
+        stakes = np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))
+        of_fraud = (self.missed_fraud - self.caught_fraud) * stakes + self.missed_fee
+        of_honest = (self.false_decline - self.approved_honest) * stakes + self.decline_fee
+        with np.errstate(divide="ignore", invalid="ignore"):
+            shares = np.clip(of_honest / (of_honest + of_fraud), _NEAREST, 1 - _NEAREST)
+        shares = np.where(of_honest < 0, _NEAREST, shares)
+        return np.where(of_fraud <= 0, 1.0 - _NEAREST, shares)
+
     def wants_review(self, risk: float, amount: float | None) -> bool:
         """Whether asking a person costs less than the mistake to be expected."""
         of_fraud, of_honest = self._of_mistakes(amount)

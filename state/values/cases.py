@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import Final, TypeVar
+from typing import Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -92,6 +92,16 @@ class Column:
                     return np.asarray(self.codes == code)
             return np.zeros(len(self.codes), dtype=bool)
         return np.asarray(self.numbers == float("nan" if value is None else value))
+
+
+class Columns(Protocol):
+    """What a condition is tested on: rows whose fields are columns."""
+
+    def __len__(self) -> int: ...
+
+    def column(self, name: str) -> Column | None:
+        """One field over all rows, or None if no row has it."""
+        ...
 
 
 class _GrowingColumn:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
-from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.cases import Columns
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
@@ -99,7 +99,7 @@ class Comparison:
             return False
         return bool(_ORDER[self.op](float(value), float(self.value)))
 
-    def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
+    def holds_over(self, table: Columns) -> NDArray[np.bool_]:
         """For each case of a table, whether the test holds; False if the case lacks the field."""
         column = table.column(self.field)
         if column is None:
@@ -148,7 +148,7 @@ class Condition:
             return False
         return None if None in answers else True
 
-    def holds_over(self, table: CaseTable) -> NDArray[np.bool_]:
+    def holds_over(self, table: Columns) -> NDArray[np.bool_]:
         """For each case of a table, whether the condition fires."""
         fired = self.comparisons[0].holds_over(table)
         for comparison in self.comparisons[1:]:

@@ -188,7 +188,7 @@ def _flatten(
                 f"a field name has {len(name):,} characters; {MAX_NAME} at most"
             )
         if type(value) in _PLAIN:  # nearly all are, and the other questions are slow
-            yield name, _scalar(name, value)
+            yield name, plain_value(name, value)
         elif isinstance(value, Mapping):
             yield from _flatten(value, name + ".", depth + 1)
         elif isinstance(value, list | tuple | set | frozenset):
@@ -197,9 +197,9 @@ def _flatten(
             if value and all(isinstance(item, str) for item in value):
                 yield name, clean_text(", ".join(sorted(value)))
             elif len(value) == 1 and not isinstance(next(iter(value)), Mapping | list | tuple):
-                yield name, _scalar(name, next(iter(value)))
+                yield name, plain_value(name, next(iter(value)))
         else:
-            yield name, _scalar(name, value)
+            yield name, plain_value(name, value)
 
 
 def _check_storable(name: str, value: object, depth: int = 1) -> None:
@@ -217,7 +217,8 @@ def _check_storable(name: str, value: object, depth: int = 1) -> None:
             _check_storable(name, item, depth + 1)
 
 
-def _scalar(name: str, value: object) -> Scalar:
+def plain_value(name: str, value: object) -> Scalar:
+    """The value of a field as it is stored: cleaned text, a finite number, a flag, or None."""
     if isinstance(value, str):
         return clean_text(value) or None
     if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number

@@ -1,0 +1,152 @@
+"""`acegraph score` and `backtest`: decide whole tables, and try rules on them."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    PlaybookUrl,
+    RiskOptions,
+    lasting,
+    print_json,
+    print_table,
+    progress_bar,
+    say,
+    takes_groups,
+)
+from acegraph.state import AceContext, InvalidSettings
+
+TableName = Annotated[
+    str,
+    typer.Argument(
+        help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
+        "quotes, as 'days/*.parquet'."
+    ),
+]
+AllowMissing = Annotated[
+    bool,
+    typer.Option(
+        help="Decide without columns that bullets test; rows that depend on them stay undecided."
+    ),
+]
+
+
+def need_tables() -> None:
+    """Refuse a command whose packages are not installed."""
+    try:
+        import pyarrow  # noqa: F401
+    except ModuleNotFoundError:
+        raise InvalidSettings(
+            "whole tables want more packages: pip install 'acegraph[tables]'"
+        ) from None
+
+
+@takes_groups
+def score(
+    table: TableName,
+    risk: RiskOptions,
+    out: Annotated[
+        Path | None,
+        typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
+    ] = None,
+    ids: Annotated[
+        str | None, typer.Option("--id", help="The column of row ids; else rows are numbered.")
+    ] = None,
+    *,
+    record: Annotated[
+        bool, typer.Option(help="Keep the decisions in the ledger, once per id; wants --id.")
+    ] = False,
+    allow_missing: AllowMissing = False,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Decide every row of a table, with all bullets that hold.
+
+    Example: acegraph score payments.parquet --out decisions.parquet
+    """
+    need_tables()
+    from acegraph.graph.tables.score import score_files
+
+    context = AceContext().with_changes(**vars(risk))
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+        report = score_files(
+            book,
+            table,
+            out,
+            context=context,
+            ids=ids,
+            allow_missing=allow_missing,
+            record=record,
+            progress=progress(None),
+        )
+    if as_json:
+        print_json(report.to_json())
+        return
+    counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
+    say(f"{report.rows:,} rows by version {report.version}: {counts}")
+    if report.recorded is not None:
+        say(f"{report.recorded:,} decision(s) recorded that the ledger did not know")
+    if out is not None:
+        say(f"written to {out}")
+
+
+def backtest(
+    what: Annotated[
+        str,
+        typer.Argument(
+            help="A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), a file with a "
+            "rule on each line, playbook, a version (v12) or two versions (v12..v15)."
+        ),
+    ],
+    table: TableName,
+    label: Annotated[
+        str | None, typer.Option(help="The column of the right answer; else only fires count.")
+    ] = None,
+    positive: Annotated[
+        str | None, typer.Option(help="The label that means fraud, if it is no usual word.")
+    ] = None,
+    amount: Annotated[
+        str | None, typer.Option(help="The column of the amount; else a usual name is found.")
+    ] = None,
+    rows: Annotated[
+        Path | None, typer.Option(help="A file for the rows on which it fires: .parquet, .csv ...")
+    ] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Try a rule, a bullet, or a version of the playbook on past payments.
+
+    Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv --label is_fraud
+    """
+    need_tables()
+    from acegraph.graph.cli.tables import backtest_table
+    from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+        report = backtest_files(
+            subjects_of(book, what),
+            table,
+            Labels(label, positive, amount),
+            rows=rows,
+            progress=progress(None),
+        )
+    if as_json:
+        print_json(report.to_json())
+        return
+    first = report.backtests[0]
+    print_table(backtest_table(report))
+    say(f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments")
+    if any(one.added is None and one.name[0] in "ADb" for one in report.backtests):
+        say("what a rule adds to the playbook is not known: the table lacks columns of its bullets")
+    if report.changed and report.changed_back:
+        for counts, which in ((report.changed, "second"), (report.changed_back, "first")):
+            money = f"{counts.fraud_amount:,.0f} and {counts.honest_amount:,.0f} in money"
+            say(
+                f"only the {which} declines {counts.fires:,} rows: {counts.frauds:,} frauds, "
+                f"{counts.honest:,} good payments ({money})"
+            )
+    if rows is not None:
+        say(f"the rows are in {rows}")

@@ -1,0 +1,331 @@
+"""Tables in files, batch by batch: CSV, JSON lines and Parquet; an output appears whole or not."""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import IO, BinaryIO, Final, Protocol
+
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.json
+import pyarrow.parquet as pq
+
+from acegraph.graph.data.csv_files import decode, find_delimiter, says_separator
+from acegraph.state import InvalidDataset, InvalidSettings
+
+BATCH: Final = 131_072
+_PEEK: Final = 1 << 16
+_BLOCK: Final = 1 << 24
+_FORMATS: Final = {
+    ".parquet": "parquet",
+    ".pq": "parquet",
+    ".csv": "csv",
+    ".tsv": "csv",
+    ".jsonl": "json",
+    ".ndjson": "json",
+    ".json": "json",
+}
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """One table in one or several files of a form."""
+
+    files: tuple[Path, ...]
+    form: str
+    """csv, json or parquet."""
+    schema: pa.Schema
+
+    @classmethod
+    def open(cls, pattern: str | Path) -> TableFiles:
+        """The file of a name, or the files of a pattern, whose columns must be the same."""
+        files = _matching(str(pattern))
+        form = _form(files[0])
+        schemas = [_schema(file, form) for file in files]
+        for file, schema in zip(files[1:], schemas[1:], strict=True):
+            _check_same(files[0], schemas[0], file, schema)
+        return cls(files, form, schemas[0])
+
+    @cached_property
+    def flat_schema(self) -> pa.Schema:
+        """The columns as `batches` gives them."""
+        return flat(self.schema.empty_table()).schema
+
+    @property
+    def is_cells(self) -> bool:
+        """Whether all values are the text of cells."""
+        return self.form == "csv"
+
+    @property
+    def rows(self) -> int | None:
+        """How many rows there are, where that is known before they are read."""
+        if self.form != "parquet":
+            return None
+        return sum(int(pq.read_metadata(file).num_rows) for file in self.files)
+
+    def batches(self, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
+        """The rows in batches, with these columns or with all; columns inside others are flat."""
+        for file in self.files:
+            with _readable(file):
+                for batch in self._batches(file, columns):
+                    yield from flat(pa.Table.from_batches([batch])).to_batches()
+
+    def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
+        if self.form == "parquet":
+            wanted = None if columns is None else list(columns)
+            texts = [one.name for one in self.schema if _is_text(one.type)]
+            with pq.ParquetFile(file, read_dictionary=texts) as table:
+                yield from table.iter_batches(BATCH, columns=wanted)
+        elif self.form == "json":
+            yield from _json_batches(file, self.schema)
+        else:
+            names = list(self.schema.names if columns is None else columns)
+            yield from _open_csv(file, self.schema.names, names)
+
+
+def _matching(pattern: str) -> tuple[Path, ...]:
+    if Path(pattern).exists():
+        return (Path(pattern),)
+    files = tuple(Path(name) for name in sorted(glob.glob(pattern)))
+    if not files:
+        raise InvalidDataset(f"{pattern}: no such file")
+    if len({_form(file) for file in files}) > 1:
+        raise InvalidDataset(f"{pattern}: files of one form wanted; found several forms")
+    return files
+
+
+def _form(file: Path) -> str:
+    name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+    form = _FORMATS.get(name.suffix.lower())
+    if form is None:
+        raise InvalidDataset(
+            f"{file}: a name that ends in .csv, .tsv, .jsonl or .parquet wanted (.gz may follow)"
+        )
+    return form
+
+
+@contextmanager
+def _readable(file: Path) -> Iterator[None]:
+    """Turn what is wrong with a file into one line."""
+    try:
+        yield
+    except (pa.ArrowException, EOFError, gzip.BadGzipFile, UnicodeDecodeError) as error:
+        said = str(error).splitlines()[0].rstrip(".")[:160]
+        raise InvalidDataset(f"{file}: cannot be read as a table: {_plainly(said)}") from None
+    except OSError as error:
+        if error.strerror:
+            raise
+        said = str(error).splitlines()[0].rstrip(".")[:160]
+        raise InvalidDataset(f"{file}: cannot be read as a table: {_plainly(said)}") from None
+
+
+def _plainly(said: str) -> str:
+    """What Arrow says, without the values that it quotes."""
+    return said.split(":", 1)[0] if "'" in said or '"' in said else said
+
+
+def _schema(file: Path, form: str) -> pa.Schema:
+    with _readable(file):
+        if not file.stat().st_size:
+            raise InvalidDataset(f"{file}: the file is empty")
+        if form == "parquet":
+            return pq.read_schema(file)
+        if form == "csv":
+            names = _header(file)
+            return pa.schema([(name, pa.string()) for name in names])
+        return _json_schema(file)
+
+
+def _check_same(first: Path, wanted: pa.Schema, file: Path, found: pa.Schema) -> None:
+    if set(wanted.names) != set(found.names):
+        other = sorted(set(wanted.names) ^ set(found.names))[:3]
+        raise InvalidDataset(f"{file}: not the columns of {first.name}: {', '.join(other)}")
+    for name in wanted.names:
+        kinds = _kind(wanted.field(name).type), _kind(found.field(name).type)
+        if len({*kinds} - {"nothing"}) > 1:
+            raise InvalidDataset(
+                f"{file}: column {name!r} holds {kinds[1]}, and {kinds[0]} in {first.name}; "
+                "give it one type in all files"
+            )
+
+
+def _kind(kind: pa.DataType) -> str:
+    """What a column holds, in words."""
+    is_number = pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind)
+    if is_number:
+        return "numbers"
+    if pa.types.is_temporal(kind):
+        return "dates"
+    if pa.types.is_null(kind):
+        return "nothing"
+    return "yes or no" if pa.types.is_boolean(kind) else f"{kind}s"
+
+
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
+
+
+def flat(table: pa.Table) -> pa.Table:
+    """The table in plain types; columns inside of others stand beside them, as card.country."""
+    while any(pa.types.is_struct(one.type) for one in table.schema):
+        table = table.flatten()
+    for i, one in enumerate(table.schema):
+        if pa.types.is_large_string(one.type) or pa.types.is_string_view(one.type):
+            table = table.set_column(i, one.name, table.column(i).cast(pa.string()))
+    return table
+
+
+def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
+    return gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb")
+
+
+def _dialect(file: Path) -> tuple[str, str, int]:
+    """The encoding of a CSV, what separates its columns, and how many lines come before them."""
+    with _opened(file) as opened:
+        data = opened.read(_PEEK)
+    text, encoding = decode(data, file, is_whole=False)
+    return encoding, find_delimiter(text), int(says_separator(text))
+
+
+def _header(file: Path) -> list[str]:
+    encoding, delimiter, skipped = _dialect(file)
+    reader = _csv_reader(file, encoding, delimiter, skipped, None, None)
+    names = [name.strip() for name in reader.schema.names]
+    if len(set(names)) < len(names):
+        raise InvalidDataset(f"{file}: two columns have one name")
+    return names
+
+
+def _open_csv(file: Path, names: Sequence[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
+    encoding, delimiter, skipped = _dialect(file)
+    yield from _csv_reader(file, encoding, delimiter, skipped + 1, list(names), wanted)
+
+
+def _csv_reader(
+    file: Path,
+    encoding: str,
+    delimiter: str,
+    skipped: int,
+    names: list[str] | None,
+    wanted: list[str] | None,
+) -> pa.csv.CSVStreamingReader:
+    return pa.csv.open_csv(
+        pa.input_stream(str(file), compression="gzip" if file.suffix.lower() == ".gz" else None),
+        pa.csv.ReadOptions(
+            encoding=encoding, skip_rows=skipped, column_names=names, block_size=_BLOCK
+        ),
+        pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        pa.csv.ConvertOptions(
+            column_types=dict.fromkeys(names or (), pa.string()),
+            include_columns=wanted,
+            strings_can_be_null=True,
+            null_values=[""],
+        ),
+    )
+
+
+def _json_schema(file: Path) -> pa.Schema:
+    """The types of the first rows; dates stay text, as in a single payment."""
+    with _opened(file) as opened:
+        if opened.read(_PEEK).lstrip().startswith(b"["):
+            raise InvalidDataset(f"{file}: one JSON object a line wanted; found a list")
+    with pa.input_stream(str(file), compression=_compression(file)) as stream:
+        inferred = pa.json.open_json(stream, pa.json.ReadOptions(block_size=_BLOCK)).schema
+    return pa.schema([(one.name, _without_dates(one.type)) for one in inferred])
+
+
+def _without_dates(kind: pa.DataType) -> pa.DataType:
+    if pa.types.is_struct(kind):
+        return pa.struct([(one.name, _without_dates(one.type)) for one in kind])
+    return pa.string() if pa.types.is_temporal(kind) else kind
+
+
+def _json_batches(file: Path, schema: pa.Schema) -> Iterator[pa.RecordBatch]:
+    options = pa.json.ParseOptions(explicit_schema=schema, unexpected_field_behavior="error")
+    with pa.input_stream(str(file), compression=_compression(file)) as stream:
+        yield from pa.json.open_json(stream, pa.json.ReadOptions(block_size=_BLOCK), options)
+
+
+def _compression(file: Path) -> str | None:
+    return "gzip" if file.suffix.lower() == ".gz" else None
+
+
+class TableWriter(Protocol):
+    """Takes the batches of an output."""
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        """Append a batch."""
+        ...
+
+
+@contextmanager
+def whole_file(file: Path) -> Iterator[Path]:
+    """A place to write to; what was written becomes the file when all of it is there."""
+    if not file.parent.is_dir():
+        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@contextmanager
+def writing(part: Path, file: Path, schema: pa.Schema) -> Iterator[TableWriter]:
+    """A writer of the form that the name of the file tells."""
+    form = _form(file)
+    if form == "parquet":
+        texts = [one.name for one in schema if one.name != "row"]
+        encoding = {name: "DELTA_BINARY_PACKED" for name in schema.names if name == "row"}
+        with pq.ParquetWriter(
+            part, schema, use_dictionary=texts, column_encoding=encoding
+        ) as writer:
+            yield writer
+    elif form == "csv":
+        with pa.output_stream(str(part), compression=_compression(file)) as stream:
+            plain = pa.schema(
+                [(one.name, getattr(one.type, "value_type", one.type)) for one in schema]
+            )
+            with pa.csv.CSVWriter(stream, plain) as writer:
+                yield _Cells(writer, plain)
+    else:
+        with gzip.open(part, "wt") if _compression(file) else part.open("w") as stream:
+            yield _Lines(stream)
+
+
+def check_output(file: Path) -> None:
+    """Refuse the name of an output that cannot be written."""
+    _form(file)
+    if not file.parent.is_dir():
+        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
+
+
+@dataclass(frozen=True)
+class _Cells:
+    """Writes CSV."""
+
+    writer: pa.csv.CSVWriter
+    schema: pa.Schema
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        self.writer.write_batch(batch.cast(self.schema))
+
+
+@dataclass(frozen=True)
+class _Lines:
+    """Writes JSON lines."""
+
+    stream: IO[str]
+
+    def write_batch(self, batch: pa.RecordBatch) -> None:
+        for row in batch.to_pylist():
+            self.stream.write(json.dumps(row, ensure_ascii=False, default=str) + "\n")

@@ -1,0 +1,408 @@
+"""The columns of a table as the fields that a playbook knows: values, and what is in doubt.
+
+Every value is read by the functions that read a single payment. They see each different value once;
+plain numbers and plain dates go over whole columns.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from acegraph.graph.data.file_rows import read_cell
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.nodes.evidence.scorecard import (
+    SCORECARD,
+    SCORECARD_FIELDS,
+    resolved,
+    why_unreadable,
+)
+from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_of_part
+from acegraph.nodes.text.lexicon import FLAGS
+from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
+from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
+from acegraph.state.values.cases import Column
+from acegraph.state.values.transaction import plain_value
+
+Codes = NDArray[np.int32]
+Mask = NDArray[np.bool_]
+_KEPT_VALUES: Final = 100_000
+"""So many different values of a column are remembered."""
+_EXACT: Final = 2**53
+_MISSING: Final = -1
+_LONG_DIGITS: Final = r"^\s*[+-]?[0-9]{16,}\s*$"
+_A_DATE: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
+_A_DATE_WORD: Final = "a date"
+"""Stands for the text of each date in a column whose text no rule compares."""
+
+
+@dataclass(frozen=True)
+class FieldRows:
+    """One field over the rows of a batch."""
+
+    column: Column
+    whys: Codes | None = None
+    """By row, the number of the reason why the value is in doubt; 0: it is not."""
+
+    def taken(self, rows: Codes) -> FieldRows:
+        """The field over these of the rows."""
+        column = self.column
+        taken = Column(column.numbers[rows], column.codes[rows], column.values)
+        return FieldRows(taken, None if self.whys is None else self.whys[rows])
+
+
+@dataclass
+class Reasons:
+    """The reasons of doubts, numbered."""
+
+    texts: list[str] = field(default_factory=lambda: [""])
+
+    def number(self, text: str) -> int:
+        """The number of a reason; 0 for none."""
+        if text not in self.texts:
+            self.texts.append(text)
+        return self.texts.index(text)
+
+
+class _KnownValues:
+    """What each value of a column that was seen means: it is read once, and looked up after."""
+
+    def __init__(self, read: Callable[[object], tuple[Mapping[str, Scalar], int]]) -> None:
+        self._read = read
+        self._clear()
+
+    def _clear(self) -> None:
+        self._numbers: dict[Hashable, int] = {}
+        self._read_values: list[tuple[Mapping[str, Scalar], int]] = []
+
+    def look_up(self, values: Sequence[object], codes: Codes, part_names: Sequence[str]) -> Parts:
+        """The fields of some values, each of them over the rows that have these codes."""
+        if len(self._numbers) > _KEPT_VALUES:
+            self._clear()
+        rows = [self._number(value) for value in values]
+        read = [self._read_values[row] for row in rows]
+        whys = np.array([why for _, why in read], dtype=np.int32)
+        return {
+            name: FieldRows(
+                _column([fields.get(name) for fields, _ in read], codes),
+                whys[codes] if not i and whys.any() else None,
+            )
+            for i, name in enumerate(part_names)
+            if not i or any(name in fields for fields, _ in read)
+        }
+
+    def _number(self, value: object) -> int:
+        key: Hashable = (type(value), value)  # 1, 1.0 and true are equal, and are not the same
+        if (number := self._numbers.get(key)) is None:
+            number = self._numbers[key] = len(self._read_values)
+            self._read_values.append(self._read(value))
+        return number
+
+
+Parts = dict[str, FieldRows]
+"""The field of a column and, of a date, its weekday, month and hour."""
+
+
+def _column(values: Sequence[Scalar], codes: Codes) -> Column:
+    """The column in which each row has the value of its code."""
+    numbers, words = np.full(len(values), np.nan), np.full(len(values), _MISSING, dtype=np.int32)
+    by_word: dict[tuple[bool, str | bool], int] = {}
+    for row, value in enumerate(values):
+        if isinstance(value, bool | str):
+            words[row] = by_word.setdefault((isinstance(value, bool), value), len(by_word))
+        elif value is not None:
+            numbers[row] = float(value)
+    return Column(numbers[codes], words[codes], tuple(word for _, word in by_word))
+
+
+class FieldReader:
+    """Reads a column of a table as a field of the playbook."""
+
+    def __init__(
+        self,
+        name: str,
+        contract: FieldContract,
+        tests: Sequence[Comparison],
+        compared_with: Sequence[Comparison],
+        reasons: Reasons,
+        *,
+        is_cells: bool,
+    ) -> None:
+        """`tests` are those that the scorecard makes of the field, `compared_with` all tests of
+        rules; cells are the text of a CSV.
+        """
+        self.name, self._contract, self._is_cells = name, contract, is_cells
+        self._reasons = reasons
+        self._tests = () if self._contract.fields else tests
+        self._part_names = (name, *(f"{name}.{part}" for part in ("weekday", "month", "hour")))
+        known = self._contract.fields.get(name)
+        is_plain = known is None or known.kind in ("number", "mixed")
+        has_form = name in self._contract.form.dates
+        self._takes_numbers = is_plain and not (name in FLAGS or is_code(name) or has_form)
+        self._is_number = known is not None and known.kind == "number"
+        self._least = 0.0 if known and self._is_number and (known.lowest or 0.0) >= 0 else -np.inf
+        compared = {test.field for test in compared_with if test.value is not None}
+        is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
+        self._takes_dates = is_word and not (has_form or name in compared)
+        self._known = _KnownValues(self._read_one)
+
+    def read(self, array: pa.Array) -> Parts:
+        """The field over the rows of a batch, with the parts of a date."""
+        if pa.types.is_dictionary(array.type):
+            values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
+            codes = _codes_of(array, len(array.dictionary))
+            return {name: rows.taken(codes) for name, rows in self.read(values).items()}
+        for read in (self._read_numbers, self._read_dates):
+            if (parts := read(array)) is not None:
+                return parts
+        return self._read_encoded(array)
+
+    def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
+        """What one value means, and the number of the reason why it is in doubt."""
+        if self._is_cells and isinstance(value, str):
+            value = read_cell(value)
+        plain = plain_value(self.name, value)
+        understood, why = self._contract.understand_value(self.name, plain)
+        for test in self._tests:
+            why = why_unreadable(test, plain) or why
+        return read_value(self.name, understood), self._reasons.number(why)
+
+    def _read_encoded(self, array: pa.Array) -> Parts:
+        if pa.types.is_boolean(array.type):
+            flags = array.cast(pa.int8()).fill_null(2).to_numpy(zero_copy_only=False)
+            return self._known.look_up([False, True, None], flags, self._part_names)
+        encoded = array.dictionary_encode()
+        values = [*encoded.dictionary.to_pylist(), None]
+        codes = _codes_of(encoded, len(values) - 1)
+        return self._known.look_up(values, codes, self._part_names)
+
+    def _read_numbers(self, array: pa.Array) -> Parts | None:
+        """The parts of a column of plain numbers; None for any other column."""
+        if not self._takes_numbers:
+            return None
+        if self._is_cells and pa.types.is_string(array.type):
+            try:
+                array = array.cast(pa.float64()) if _has_no_names(array) else array
+            except pa.ArrowInvalid:
+                return None
+        kind = array.type
+        if pa.types.is_integer(kind):
+            least, most = pc.min_max(array).as_py().values()
+            if least is not None and max(abs(least), abs(most)) > _EXACT:
+                return None
+        elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
+            return None
+        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        finite = np.isfinite(numbers)
+        if not finite.all():
+            numbers = np.where(finite, numbers, np.nan)
+        whys = None
+        if (is_negative := numbers < self._least).any():
+            lowest = float(numbers[is_negative][0])
+            _, why = self._contract.understand_value(self.name, lowest)
+            whys = is_negative * np.int32(self._reasons.number(why))
+        no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
+        return {self.name: FieldRows(Column(numbers, no_words, ()), whys)}
+
+    def _read_dates(self, array: pa.Array) -> Parts | None:
+        """The parts of a column of plain dates; None for any other column."""
+        if not self._takes_dates or not len(array):
+            return None
+        has_hour = True
+        if pa.types.is_date(array.type):
+            has_hour = False
+            array = array.cast(pa.timestamp("s"))
+        elif pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            lengths = pc.min_max(pc.binary_length(array)).as_py().values()
+            is_one_form = not {10, *lengths} - {10} or (min(filter(None, lengths), default=0) > 10)
+            if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_DATE)).as_py():
+                return None
+            has_hour = max(filter(None, lengths)) > 10
+            try:
+                array = array.cast(pa.timestamp("us"))
+            except pa.ArrowInvalid:  # such as the thirtieth of February
+                return None
+        if not pa.types.is_timestamp(array.type):
+            return None
+        return self._parts_of(array, has_hour)
+
+    def _parts_of(self, dates: pa.Array, has_hour: bool) -> Parts:
+        absent = dates.is_null().to_numpy(zero_copy_only=False)
+        word = np.where(absent, np.int32(_MISSING), np.int32(0))
+        days = pc.day_of_week(dates).fill_null(_MISSING).to_numpy(zero_copy_only=False)
+        nothing, no_word = np.full(len(absent), np.nan), np.full(len(absent), np.int32(_MISSING))
+        parts = {
+            self.name: FieldRows(Column(nothing, word, (_A_DATE_WORD,))),
+            f"{self.name}.weekday": FieldRows(Column(nothing, days.astype(np.int32), WEEKDAYS)),
+        }
+        for part, values in (("month", pc.month), ("hour", pc.hour)):
+            if part == "month" or has_hour:
+                numbers = values(dates).cast(pa.float64()).to_numpy(zero_copy_only=False)
+                parts[f"{self.name}.{part}"] = FieldRows(Column(numbers, no_word, ()))
+        return parts
+
+
+def _codes_of(encoded: pa.DictionaryArray, missing: int) -> Codes:
+    """The codes of the rows; rows without a value have the code `missing`."""
+    codes = encoded.indices.fill_null(missing) if encoded.null_count else encoded.indices
+    return np.asarray(codes.to_numpy(zero_copy_only=False))
+
+
+def _has_no_names(cells: pa.Array) -> bool:
+    """Whether no cell is a row of so many digits that it is a name, not a number."""
+    longest = pc.max(pc.binary_length(cells)).as_py() or 0
+    return longest <= 15 or not pc.any(pc.match_substring_regex(cells, _LONG_DIGITS)).as_py()
+
+
+class Rows:
+    """The rows of a batch as the fields of the playbook."""
+
+    def __init__(self, size: int, given: frozenset[str], reasons: Reasons) -> None:
+        self.size, self.given, self.reasons = size, given, reasons
+        self.fields: dict[str, FieldRows] = {}
+        self.doubts: dict[str, Codes] = {}
+        """By field that is in doubt somewhere, the number of the reason by row; 0: no doubt."""
+        self._tested: dict[tuple[str, str, bool, Scalar], Mask] = {}
+
+    def __len__(self) -> int:
+        return self.size
+
+    def column(self, name: str) -> Column | None:
+        """One field over all rows, or None if no row has it."""
+        rows = self.fields.get(name)
+        return None if rows is None else rows.column
+
+    def known(self, name: str) -> Mask:
+        """Where a field has a value."""
+        column = self.column(name)
+        return np.zeros(self.size, dtype=bool) if column is None else column.known()
+
+    def holds(self, test: Comparison) -> Mask:
+        """Where a test holds."""
+        key = (test.field, test.op, isinstance(test.value, bool), test.value)
+        if key not in self._tested:
+            self._tested[key] = test.holds_over(self)
+        return self._tested[key]
+
+    def doubt(self, name: str, why: str, where: Mask) -> None:
+        """Put a field in doubt on some rows."""
+        if where.any():
+            codes = self.doubts.setdefault(name, np.zeros(self.size, dtype=np.int32))
+            codes[where] = self.reasons.number(why)
+
+    def in_doubt(self, name: str) -> Mask:
+        """Where a field is in doubt."""
+        codes = self.doubts.get(name)
+        return np.zeros(self.size, dtype=bool) if codes is None else codes > 0
+
+    def any_doubt(self) -> Mask:
+        """Where any field is in doubt."""
+        doubted = np.zeros(self.size, dtype=bool)
+        for codes in self.doubts.values():
+            doubted |= codes > 0
+        return doubted
+
+
+class TableReader:
+    """Reads the batches of one table: which column is which field, and what its values mean."""
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        names: Sequence[str],
+        *,
+        is_cells: bool = False,
+        conditions: Sequence[Condition] = (),
+    ) -> None:
+        """`names` are those of the columns; with `is_cells` all values are the text of a CSV.
+
+        `conditions` are tested besides those of the ruleset.
+        """
+        self._contract, self._reasons = ruleset.contract, Reasons()
+        self.fields = dict(_fields_of_columns(ruleset, names, conditions))
+        """By column that is read, the field that it is."""
+        given = dict.fromkeys(self.fields.values())
+        tests: dict[str, list[Comparison]] = {}
+        for line in SCORECARD:
+            tests.setdefault(resolved(line.test, given).field, []).append(line.test)
+        rules = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
+        compared = [test for condition in rules for test in condition.comparisons]
+        self._readers = {
+            column: FieldReader(
+                name,
+                self._contract,
+                tests.get(name, ()),
+                compared,
+                self._reasons,
+                is_cells=is_cells,
+            )
+            for column, name in self.fields.items()
+        }
+        self._is_checked = False
+
+    def read(self, batch: pa.RecordBatch) -> Rows:
+        """The rows of a batch."""
+        rows = Rows(batch.num_rows, frozenset(self.fields.values()), self._reasons)
+        for column, reader in self._readers.items():
+            rows.fields |= reader.read(batch.column(column))
+        rows.doubts = {n: one.whys for n, one in rows.fields.items() if one.whys is not None}
+        if not self._is_checked and len(rows):
+            self._check_kinds(rows)
+        for known in self._contract.fields.values():
+            if known.is_usual:
+                self._doubt_absent(rows, known)
+        return rows
+
+    def _doubt_absent(self, rows: Rows, known: KnownField) -> None:
+        """Put a field in doubt where a row lacks it, though nearly every labelled case has it."""
+        absent = ~(rows.known(known.name) | rows.in_doubt(known.name))
+        if absent.any():
+            date = date_of_part(known.name)
+            has_date = rows.known(date) if date else np.zeros(len(rows), dtype=bool)
+            rows.doubt(known.name, known.why_absent(None), absent & ~has_date)
+            rows.doubt(known.name, known.why_absent(date), absent & has_date)
+
+    def _check_kinds(self, rows: Rows) -> None:
+        """Refuse a column in which no value of the first batch is of the kind that is known."""
+        self._is_checked = True
+        for column, name in self.fields.items():
+            known, read = self._contract.fields.get(name), rows.fields[name].column
+            if known is None or known.kind not in ("number", "flag"):
+                continue
+            is_kind = ~np.isnan(read.numbers)
+            if known.kind == "flag":
+                is_kind |= read.equals(True) | read.equals(False)
+            if read.known().any() and not is_kind.any():
+                wanted = {"number": "numbers", "flag": "yes or no"}[known.kind]
+                raise InvalidDataset(
+                    f"column {column!r}: {wanted} wanted, as the playbook knows it; no value of "
+                    "the first rows is one; correct the column, or leave it out"
+                )
+
+
+def _fields_of_columns(
+    ruleset: Ruleset, names: Sequence[str], conditions: Sequence[Condition]
+) -> Iterator[tuple[str, str]]:
+    """The columns that a decision may depend on, and the field that each one is."""
+    contract = ruleset.contract
+    conditions = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
+    tested = {name for condition in conditions for name in condition.fields}
+    wanted = {*tested, *filter(None, map(date_of_part, tested)), *contract.fields}
+    wanted |= {*SCORECARD_FIELDS, *filter(None, map(date_of_part, SCORECARD_FIELDS))}
+    for column in names:
+        name = field_of_column(ruleset, column)
+        if name in wanted or amount_fields((name,), ruleset.scale.amount_name):
+            yield column, name
+
+
+def field_of_column(ruleset: Ruleset, column: str) -> str:
+    """The field that a column is: the known one that its name means, else one of its name."""
+    name = clean_text(column) or "unnamed"
+    return (ruleset.contract.known_name(name) if ruleset.contract.fields else None) or name

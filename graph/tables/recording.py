@@ -1,0 +1,78 @@
+"""Keep the decisions on a table in the ledger: in batches, and once per id of a row."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import pyarrow as pa
+
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.scorer import Scorer
+from acegraph.nodes.evidence.sightings.columns import sighting_of
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    DecisionRecord,
+    Shown,
+    Transaction,
+    parse_verdict,
+)
+from acegraph.state.errors import PlaybookError
+from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.bullet import number_of
+from acegraph.state.values.verdict import UNDECIDED
+
+_AT_ONCE: Final = 500
+"""So many decisions share a database transaction."""
+
+
+class Recorder:
+    """Records decisions, as the graph does; rows without a decision are left out."""
+
+    def __init__(
+        self, playbook: BulletPlaybook, context: AceContext, scorer: Scorer, ids: str
+    ) -> None:
+        self._playbook, self._scorer, self._ids = playbook, scorer, ids
+        self._settings = settle_settings(context)
+        self._clock = playbook.clock
+        self.new_decisions = 0
+        """How many decisions the ledger did not know before."""
+
+    def record(self, batch: pa.RecordBatch, scored: pa.RecordBatch) -> None:
+        """Record the decisions on a batch; what the ledger knows already stays as it is."""
+        records: list[DecisionRecord] = []
+        names = batch.column(self._ids).to_pylist()
+        ruleset = self._scorer.ruleset
+        for row, (name, decision) in enumerate(
+            zip(names, scored.column("decision").to_pylist(), strict=True)
+        ):
+            if decision != UNDECIDED:
+                records.append(self._record(ruleset, str(name), self._scorer.row(batch, row)))
+        for first in range(0, len(records), _AT_ONCE):
+            some = [(record, None) for record in records[first : first + _AT_ONCE]]
+            for one in self._playbook.record_many(some):
+                if isinstance(one, PlaybookError):
+                    raise one
+                self.new_decisions += one.is_new_decision
+
+    def _record(self, ruleset: Ruleset, name: str, row: dict[str, object]) -> DecisionRecord:
+        given = Transaction.of(row)
+        understood, one = ruleset.understand(given), ruleset.decide(row)
+        columns = ruleset.sighting_columns
+        verdicts = {b.id: b.verdict for b in ruleset.rules}
+        return DecisionRecord(
+            id=name,
+            node=self._settings["node"],
+            text=understood.transaction.text,
+            fields=understood.fields,
+            digest=given.digest(),
+            decision=parse_verdict(one.decision),
+            risk_score=one.risk,
+            reasons=("decided in a table, by all rules that hold",),
+            settings=self._settings,
+            playbook_version=ruleset.version,
+            seen=self._clock.position,
+            shown=tuple(Shown(number_of(b), True, verdicts[b]) for b in one.bullets),
+            counted=self._settings["learn"],
+            sighting=sighting_of(understood.fields, columns) if columns else None,
+        )

@@ -1,0 +1,168 @@
+"""Score a whole table: a decision, its risk, the bullets that fired and the reasons for every row.
+
+The graph decides the same (docs/tables.md). Nothing is recorded here: see recording.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+
+from acegraph.graph.tables.deciding import DECISIONS
+from acegraph.graph.tables.files import (
+    BATCH,
+    TableFiles,
+    TableWriter,
+    check_output,
+    flat,
+    whole_file,
+    writing,
+)
+from acegraph.graph.tables.recording import Recorder
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.scorer import Scorer
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
+
+if TYPE_CHECKING:
+    import pandas as pd
+    import polars as pl
+
+    from acegraph.graph.data.file_rows import Progress
+
+
+@dataclass(frozen=True)
+class ScoreReport:
+    """What was decided on a table."""
+
+    rows: int
+    decisions: dict[str, int]
+    """How many rows have each decision."""
+    version: int
+    """The version of the playbook."""
+    recorded: int | None = None
+    """How many decisions were new to the ledger, if they were recorded."""
+
+    def to_json(self) -> dict[str, object]:
+        """The report for machines."""
+        return vars(self)
+
+
+def score(
+    playbook: BulletPlaybook | Ruleset,
+    table: pa.Table | pd.DataFrame | pl.DataFrame,
+    *,
+    context: AceContext | None = None,
+    ids: str | None = None,
+    allow_missing: bool = False,
+) -> pa.Table | pd.DataFrame | pl.DataFrame:
+    """The decision on every row of a table, as a table of the same kind.
+
+    A table is one of Arrow, pandas or polars, or anything that gives its columns as Arrow does. The
+    result has a row for each row: `decision`, `risk`, `bullets` (the ids of those that fired),
+    `reasons`, `undecided` (why there is no decision), and the column `ids`, or `row`, from 1 on.
+    Nothing is recorded.
+    """
+    given = as_arrow(table)
+    scorer = Scorer(
+        as_ruleset(playbook, context), given.schema, ids=ids, allow_missing=allow_missing
+    )
+    batches = [scorer.score(batch) for batch in given.combine_chunks().to_batches(BATCH)]
+    scored = pa.Table.from_batches(batches, scorer.schema).unify_dictionaries()
+    kind = type(table).__module__.split(".")[0]
+    if kind == "pandas":
+        return scored.to_pandas().set_index(table.index)  # type: ignore[union-attr]
+    if kind == "polars":
+        import polars as pl
+
+        return pl.from_arrow(scored)
+    return scored
+
+
+def as_ruleset(playbook: BulletPlaybook | Ruleset, context: AceContext | None) -> Ruleset:
+    """A playbook as data; a ruleset is that already, and has its settings."""
+    return playbook if isinstance(playbook, Ruleset) else Ruleset.of(playbook, context)
+
+
+def as_arrow(table: object) -> pa.Table:
+    """A table of pandas, polars or Arrow as one of Arrow, in plain types."""
+    try:
+        if isinstance(table, pa.Table):
+            return flat(table)
+        if type(table).__module__.split(".")[0] == "pandas":
+            return flat(pa.Table.from_pandas(table, preserve_index=False))
+        return flat(pa.table(table))
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
+        raise InvalidDataset(
+            f"one type for each column wanted: {str(error).splitlines()[-1][:160]}"
+        ) from None
+    except TypeError:
+        raise InvalidDataset(
+            f"a table of Arrow, pandas or polars wanted; found {type(table).__name__}"
+        ) from None
+
+
+def score_files(
+    playbook: BulletPlaybook | Ruleset,
+    source: str | Path,
+    out: str | Path | None = None,
+    *,
+    context: AceContext | None = None,
+    ids: str | None = None,
+    allow_missing: bool = False,
+    record: bool = False,
+    progress: Progress | None = None,
+) -> ScoreReport:
+    """Decide the rows of a file, or of the files of a pattern, and write the decisions to `out`.
+
+    The rows go through memory in batches. The output appears when it is whole. With `record` the
+    ledger keeps every decision, once per id of a row.
+    """
+    if out is not None:
+        check_output(Path(out))
+    ruleset, table = as_ruleset(playbook, context), TableFiles.open(source)
+    scorer = Scorer(
+        ruleset,
+        table.flat_schema,
+        is_cells=table.is_cells,
+        ids=ids,
+        allow_missing=allow_missing,
+    )
+    recorder = None
+    if record:
+        if ids is None or isinstance(playbook, Ruleset):
+            raise InvalidSettings(
+                "recording wants a playbook and the column of the ids (--id NAME)"
+            )
+        recorder = Recorder(playbook, context or AceContext(), scorer, ids)
+    counts: Counter[str] = Counter()
+    total = table.rows
+    with ExitStack() as stack:
+        writer: TableWriter | None = None
+        if out is not None:
+            part = stack.enter_context(whole_file(Path(out)))
+            writer = stack.enter_context(writing(part, Path(out), scorer.schema))
+        for batch in table.batches(None if record else scorer.read_columns):
+            scored = scorer.score(batch)
+            counts.update(_counts(scored))
+            if recorder is not None:
+                recorder.record(batch, scored)
+            if writer is not None:
+                writer.write_batch(scored)
+            if progress:
+                progress("rows", counts.total(), total or counts.total())
+        if not counts:
+            raise InvalidDataset(f"{source}: no rows")
+    recorded = None if recorder is None else recorder.new_decisions
+    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded)
+
+
+def _counts(batch: pa.RecordBatch) -> dict[str, int]:
+    codes = batch.column("decision").indices.to_numpy()
+    numbers = np.bincount(codes, minlength=len(DECISIONS)).tolist()
+    return {name: count for name, count in zip(DECISIONS, numbers, strict=True) if count}

@@ -1,0 +1,225 @@
+"""Decide the batches of one table, and write the decisions as batches of the output."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from acegraph.graph.data.file_rows import read_cell
+from acegraph.graph.tables.deciding import DECISIONS, Decider, Decisions
+from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
+from acegraph.graph.tables.ruleset import RowDecision, Ruleset
+from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
+from acegraph.nodes.text.field_contract import date_of_part, read_number
+from acegraph.state import Condition, InvalidDataset
+from acegraph.state.values.transaction import is_derived
+
+_NAMED: Final = 6
+_KEPT: Final = 200_000
+"""So many different texts of a column are remembered."""
+_BITS: Final = 40
+"""So many rules and lines are packed into a number at a time."""
+_TEXT: Final = pa.dictionary(pa.int32(), pa.string())
+
+
+class Scorer:
+    """Decides the batches of one table by a ruleset."""
+
+    def __init__(
+        self,
+        ruleset: Ruleset,
+        schema: pa.Schema,
+        *,
+        is_cells: bool = False,
+        ids: str | None = None,
+        allow_missing: bool = False,
+        conditions: Sequence[Condition] = (),
+    ) -> None:
+        """`conditions` are tested besides the rules, by `holds`."""
+        names = list(schema.names)
+        if ids is not None and ids not in schema.names:
+            raise InvalidDataset(f"no column {ids!r} for the ids; found {_listed(schema.names)}")
+        if not allow_missing:
+            check_columns(ruleset, names)
+        self.ruleset, self._is_cells, self._ids = ruleset, is_cells, ids
+        self._by_row = _needs_rows(ruleset, schema, names)
+        reader = TableReader(ruleset, names, is_cells=is_cells, conditions=conditions)
+        self._reader, self._decider = reader, Decider(ruleset)
+        self.columns = names if self._by_row else list(reader.fields)
+        """The columns that a decision may depend on."""
+        self.read_columns = list(dict.fromkeys([*self.columns, *([ids] if ids else [])]))
+        """Those to read: also that of the ids."""
+        self._last: tuple[pa.RecordBatch, Rows] | None = None
+        self._rows_done = 0
+        id_field = pa.field(ids, schema.field(ids).type) if ids else pa.field("row", pa.int64())
+        self.schema = pa.schema(
+            [
+                id_field,
+                pa.field("decision", _TEXT),
+                pa.field("risk", pa.float64()),
+                pa.field("bullets", _TEXT),
+                pa.field("scorecard", _TEXT),
+                pa.field("undecided", _TEXT),
+            ]
+        )
+        rules = [f"{b.id} {points_of(b) / UNIT:+.2f}" for b in ruleset.rules]
+        lines = [f"{line.test.render()} {line.points / UNIT:+.1f}" for line in SCORECARD]
+        self._bullets, self._scorecard = _Texts(rules), _Texts(lines)
+
+    def decide(self, batch: pa.RecordBatch) -> Decisions:
+        """The decisions on a batch."""
+
+        def decide_row(row: int) -> RowDecision:
+            return self.ruleset.decide(self.row(batch, row))
+
+        if self._by_row:
+            return Decisions.of_rows(
+                [decide_row(row) for row in range(batch.num_rows)], self.ruleset
+            )
+        return self._decider.decide(self._read(batch), decide_row)
+
+    def holds(self, batch: pa.RecordBatch, condition: Condition) -> Mask:
+        """Where a condition holds."""
+        if not self._by_row:
+            return condition.holds_over(self._read(batch))
+        rows = (self.row(batch, row) for row in range(batch.num_rows))
+        return np.array([bool(condition.holds(self.ruleset.fields(row))) for row in rows])
+
+    def numbers(self, batch: pa.RecordBatch, name: str | None) -> NDArray[np.float64]:
+        """The numbers of a field; NaN where there is none."""
+        if name is None:
+            return np.full(batch.num_rows, np.nan)
+        if not self._by_row:
+            column = self._read(batch).column(name)
+            return np.full(batch.num_rows, np.nan) if column is None else column.numbers
+        rows = (self.row(batch, row) for row in range(batch.num_rows))
+        values = (read_number(self.ruleset.fields(row).get(name)) for row in rows)
+        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+
+    def _read(self, batch: pa.RecordBatch) -> Rows:
+        if self._last is None or self._last[0] is not batch:
+            self._last = batch, self._reader.read(batch)
+        return self._last[1]
+
+    def score(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """The decisions on a batch, as a batch of the output."""
+        found = self.decide(batch)
+        first = self._rows_done + 1
+        self._rows_done += batch.num_rows
+        names = pa.array(np.arange(first, first + batch.num_rows))
+        why, codes = _numbered(found.undecided)
+        undecided = np.full(batch.num_rows, -1)
+        undecided[list(found.undecided)] = codes
+        return pa.RecordBatch.from_arrays(
+            [
+                names if self._ids is None else batch.column(self._ids),
+                _encoded(found.decisions, pa.array(DECISIONS)),
+                pa.array(found.risks, mask=np.isnan(found.risks)),
+                self._bullets.of(found.fired),
+                self._scorecard.of(found.lines),
+                _encoded(undecided, pa.array(why, pa.string())),
+            ],
+            schema=self.schema,
+        )
+
+    def row(self, batch: pa.RecordBatch, row: int) -> dict[str, object]:
+        """One row as a transaction."""
+        values = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
+        if self._is_cells:
+            return {name: None if v is None else read_cell(v) for name, v in values.items()}
+        return values
+
+
+def check_columns(ruleset: Ruleset, names: Sequence[str]) -> None:
+    """Refuse a table without a column that a rule tests: each of its rows would be in doubt."""
+    check_tested(ruleset, names, {b.id: b.condition for b in ruleset.active if b.condition})
+
+
+def check_tested(
+    ruleset: Ruleset, names: Sequence[str], conditions: Mapping[str, Condition]
+) -> None:
+    """Refuse a table without a column that one of these conditions tests."""
+    fields = {field_of_column(ruleset, name) for name in names}
+    lacking: dict[str, list[str]] = {}
+    for who, condition in conditions.items():
+        for name in condition.fields:
+            if name not in fields and date_of_part(name) not in fields:
+                lacking.setdefault(name, []).append(who)
+    if lacking:
+        some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in lacking.items())
+        is_derived_field = any(map(is_derived, lacking))
+        hint = "a table must bring the fields that are derived from earlier payments"
+        raise InvalidDataset(
+            f"columns that bullets test are missing: {some}; found {_listed(names)}; "
+            + (hint if is_derived_field else "'acegraph score --allow-missing' does without them")
+        )
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
+
+
+def _needs_rows(ruleset: Ruleset, schema: pa.Schema, names: Sequence[str]) -> bool:
+    """Whether each row must be read for itself: what it means depends on several columns."""
+    fields = [field_of_column(ruleset, name) for name in names]
+    nested = (pa.types.is_nested(schema.field(name).type) for name in names)
+    rates = ruleset.contract.form.rates_instead(ruleset.rates)
+    derived = any(map(is_derived, fields)) or ruleset.tested_derived or ruleset.contract.has_derived
+    return bool(rates or derived or len(set(fields)) < len(fields) or any(nested))
+
+
+def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:
+    """A column of texts; -1 stands for none."""
+    return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32), mask=codes < 0), texts)
+
+
+class _Texts:
+    """Writes what holds on a row as a text; rows on which the same holds share it."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = names
+        self._known: dict[int, str] = {}
+
+    def of(self, holds: NDArray[np.bool_]) -> pa.DictionaryArray:
+        """The texts of all rows; `holds` has a row for each name."""
+        if len(self._known) > _KEPT:
+            self._known.clear()
+        keys, codes = _patterns(holds)
+        texts = [self._known.get(key) or self._text(key) for key in keys]
+        return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
+
+    def _text(self, key: int) -> str:
+        names = (name for place, name in enumerate(self._names) if key >> place & 1)
+        text = self._known[key] = ", ".join(names)
+        return text
+
+
+def _patterns(holds: NDArray[np.bool_]) -> tuple[list[int], pa.Array]:
+    """The different columns of bits as numbers, and the place of each column among them."""
+    keys, codes = [0] * min(holds.shape[1], 1), pa.array(np.zeros(holds.shape[1], dtype=np.int32))
+    for first in range(0, len(holds), _BITS):
+        some = holds[first : first + _BITS]
+        number = np.zeros(holds.shape[1], dtype=np.int64)
+        for place, byte in enumerate(np.packbits(some, axis=0, bitorder="little")):
+            number |= byte.astype(np.int64) << (8 * place)
+        joint = number if first == 0 else (codes.to_numpy().astype(np.int64) << _BITS) | number
+        encoded = pa.array(joint).dictionary_encode()
+        distinct, mask = encoded.dictionary.to_pylist(), (1 << _BITS) - 1
+        keys = (
+            distinct
+            if first == 0
+            else [keys[one >> _BITS] | (one & mask) << first for one in distinct]
+        )
+        codes = encoded.indices
+    return keys, codes
+
+
+def _numbered(texts: Mapping[int, str]) -> tuple[list[str], list[int]]:
+    numbers: dict[str, int] = {}
+    codes = [numbers.setdefault(text, len(numbers)) for text in texts.values()]
+    return list(numbers), codes

@@ -1,0 +1,114 @@
+"""Rules, bullets and versions tried on a table: the figures are those of counting row by row."""
+
+import json
+import random
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from command_line import run
+from odd_tables import NODE, payments, playbook_of, table_of
+
+from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.state import BulletPlaybook, Condition, InvalidDataset, InvalidSettings
+
+RULE = "DECLINE when amount >= 100 and hour < 12"
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Path:
+    _, rows = payments(random.Random(7))
+    rng = random.Random(8)
+    labelled = [{**row, "fraud": rng.choice([1, 0, None])} for row in rows[:300]]
+    pq.write_table(table_of(labelled), tmp_path / "t.parquet", row_group_size=70)
+    return tmp_path / "t.parquet"
+
+
+def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
+    book, _ = payments(random.Random(7))
+    rules, condition = Ruleset.of(book), Condition.parse(RULE)
+    (found,) = backtest_files(subjects_of(book, RULE), table, Labels("fraud")).backtests
+    rows = pq.read_table(table).to_pylist()
+    payment = [{k: v for k, v in row.items() if k != "fraud"} for row in rows]
+    fired = [
+        (row, rules.decide(one).decision)
+        for row, one in zip(rows, payment, strict=True)
+        if condition.holds(rules.fields(one))
+    ]
+    frauds = [row for row, _ in fired if row["fraud"] == 1]
+    honest = [row for row, _ in fired if row["fraud"] == 0]
+    assert (found.fired.fires, found.fired.frauds) == (len(fired), len(frauds))
+    assert found.fired.honest == len(honest)
+    assert found.fired.fraud_amount == pytest.approx(sum(row["amount"] for row in frauds))
+    assert found.precision[1:] == wilson_interval(len(frauds), len(frauds) + len(honest))
+    assert found.recall == len(frauds) / sum(row["fraud"] == 1 for row in rows)
+    assert found.added is not None
+    assert found.added.fires == sum(decision != "DECLINE" for _, decision in fired)
+    assert 0 < found.added.fires < found.fired.fires
+
+
+def test_a_bullet_is_compared_with_the_playbook_without_it(table: Path) -> None:
+    book = playbook_of([], RULE)
+    (alone,) = backtest_files(subjects_of(book, "b1"), table, Labels("fraud")).backtests
+    book.add_bullet(RULE + " and vpn is known", NODE, condition=Condition.parse(RULE))
+    (again,) = backtest_files(subjects_of(book, "b1"), table, Labels("fraud")).backtests
+    assert alone.fired == again.fired
+    assert alone.added is not None
+    assert again.added is not None
+    assert alone.added.fires > again.added.fires == 0
+
+
+def test_versions_are_compared_by_the_rows_that_only_one_declines(table: Path) -> None:
+    book = playbook_of([], RULE)
+    before = book.version
+    rule = "DECLINE when merchant_rating < 3"
+    book.add_bullet(rule, NODE, condition=Condition.parse(rule))
+    subjects = subjects_of(book, f"v{before}..v{book.version}")
+    report = backtest_files(subjects, table, Labels("fraud"))
+    first, second = report.backtests
+    assert report.changed is not None
+    assert report.changed_back is not None
+    assert report.changed.fires == second.fired.fires - first.fired.fires > 0
+    assert report.changed_back.fires == 0
+
+
+def test_a_rule_may_be_tried_on_a_table_that_lacks_what_the_playbook_tests(tmp_path: Path) -> None:
+    book = playbook_of([], "DECLINE when shoe_size > 44")
+    pq.write_table(table_of([{"amount": 150.0, "hour": 3}]), tmp_path / "t.parquet")
+    (found,) = backtest_files(subjects_of(book, RULE), tmp_path / "t.parquet").backtests
+    assert found.fired.fires == 1
+    assert found.added is None
+    with pytest.raises(InvalidDataset, match="shoe_size"):
+        backtest_files(subjects_of(book, "playbook"), tmp_path / "t.parquet")
+    with pytest.raises(InvalidDataset, match=r"shoe_size \(the rule\)"):
+        backtest_files(subjects_of(book, "b1"), tmp_path / "t.parquet")
+
+
+def test_what_is_no_subject_is_refused() -> None:
+    book = BulletPlaybook()
+    book.add_bullet("Beware of gifts", NODE)
+    for word, said in (("nonsense", "wanted; found"), ("b1", "is prose")):
+        with pytest.raises(InvalidSettings, match=said):
+            subjects_of(book, word)
+
+
+def test_the_command_prints_the_figures_and_writes_the_rows(table: Path) -> None:
+    folder = table.parent
+    with BulletPlaybook(f"sqlite:///{folder}/ace.db") as book:
+        book.add_bullet(RULE, NODE, condition=Condition.parse(RULE))
+    (folder / "rules.txt").write_text(f"# mine\n{RULE}\n\nAPPROVE when amount < 30\n")
+    words = ("t.parquet", "--label", "fraud", "--playbook", "ace.db")
+    report = json.loads(run(folder, "backtest", "rules.txt", *words, "--json").stdout)
+    first, second = report["backtests"]
+    assert (first["name"], second["verdict"]) == (RULE, "APPROVE")
+    done = run(folder, "backtest", RULE, *words, "--rows", "fired.jsonl")
+    assert "fires" in done.stdout
+    rows = [json.loads(line) for line in (folder / "fired.jsonl").read_text().splitlines()]
+    assert len(rows) == first["fired"]["fires"]
+    assert all(row["amount"] >= 100 and row["fired"] == RULE for row in rows)
+    done = run(
+        folder, "backtest", RULE, "t.parquet", "--label", "is_it", "--playbook", "ace.db", code=2
+    )
+    assert "no column 'is_it'" in done.stderr

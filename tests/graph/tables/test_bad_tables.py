@@ -1,0 +1,147 @@
+"""Tables that cannot be decided: one line, exit code 2, and nothing half written."""
+
+import gzip
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from command_line import run
+from odd_tables import NODE
+
+from acegraph.state import BulletPlaybook, Case, Condition
+
+GOOD = pa.table({"amount": [10.0, 2000.0], "hour": [12, 3], "country": ["DE", "NG"]})
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:
+        fields = [{"amount": 9.0 * i, "hour": i % 24, "country": "DE"} for i in range(40)]
+        labels = ["DECLINE" if i > 30 else "APPROVE" for i in range(40)]
+        cases = zip(fields, labels, strict=True)
+        book.remember([Case(f"c{i}", f, label) for i, (f, label) in enumerate(cases)], NODE)
+        rule = "DECLINE when amount >= 300 and hour < 6"
+        book.add_bullet(rule, NODE, condition=Condition.parse(rule))
+    return tmp_path
+
+
+def truncated(folder: Path) -> str:
+    pq.write_table(GOOD, folder / "t.parquet")
+    data = (folder / "t.parquet").read_bytes()
+    (folder / "t.parquet").write_bytes(data[: len(data) // 2])
+    return "t.parquet"
+
+
+def without_a_column(folder: Path) -> str:
+    pq.write_table(GOOD.drop(["hour"]), folder / "t.parquet")
+    return "t.parquet"
+
+
+def of_another_type(folder: Path) -> str:
+    table = GOOD.set_column(0, "amount", pa.array(["cheap", "dear"]))
+    pq.write_table(table, folder / "t.parquet")
+    return "t.parquet"
+
+
+def empty(folder: Path) -> str:
+    (folder / "t.csv").write_text("")
+    return "t.csv"
+
+
+def without_rows(folder: Path) -> str:
+    pq.write_table(GOOD.slice(0, 0), folder / "t.parquet")
+    return "t.parquet"
+
+
+def of_changing_types(folder: Path) -> str:
+    pq.write_table(GOOD, folder / "a.parquet")
+    pq.write_table(GOOD.set_column(1, "hour", pa.array(["x", "y"])), folder / "b.parquet")
+    return "[ab].parquet"
+
+
+def of_changing_columns(folder: Path) -> str:
+    pq.write_table(GOOD, folder / "a.parquet")
+    pq.write_table(GOOD.drop(["country"]), folder / "b.parquet")
+    return "[ab].parquet"
+
+
+def broken_late(folder: Path) -> str:
+    lines = "12.5,3,DE\n" * 900_000
+    (folder / "t.csv").write_text(f"amount,hour,country\n{lines}1,2,3,4,5\n")
+    return "t.csv"
+
+
+def broken_gzip(folder: Path) -> str:
+    data = gzip.compress(b"amount,hour,country\n" + b"12.5,3,DE\n" * 5000)
+    (folder / "t.csv.gz").write_bytes(data[: len(data) // 2])
+    return "t.csv.gz"
+
+
+def of_changing_json(folder: Path) -> str:
+    (folder / "t.jsonl").write_text(
+        '{"amount": 5, "hour": 3, "country": "DE"}\n{"amount": {"a": 1}, "hour": 2}\n'
+    )
+    return "t.jsonl"
+
+
+def of_no_known_form(folder: Path) -> str:
+    (folder / "t.xlsx").write_bytes(b"PK\x03\x04")
+    return "t.xlsx"
+
+
+def two_names(folder: Path) -> str:
+    (folder / "t.csv").write_text("amount,hour,amount\n1,2,3\n")
+    return "t.csv"
+
+
+@pytest.mark.parametrize(
+    ("make", "said"),
+    [
+        (truncated, "t.parquet: cannot be read as a table"),
+        (without_a_column, r"columns that bullets test are missing: hour \(b1\)"),
+        (of_another_type, "column 'amount': numbers wanted"),
+        (empty, "t.csv: the file is empty"),
+        (without_rows, "t.parquet: no rows"),
+        (of_changing_types, "b.parquet: column 'hour' holds strings, and numbers in a.parquet"),
+        (of_changing_columns, "b.parquet: not the columns of a.parquet: country"),
+        (broken_late, "t.csv: cannot be read as a table"),
+        (broken_gzip, "t.csv.gz: cannot be read as a table"),
+        (of_changing_json, "t.jsonl: cannot be read as a table"),
+        (of_no_known_form, "a name that ends in .csv"),
+        (two_names, "two columns have one name"),
+        (lambda _: "nothing.csv", "nothing.csv: no such file"),
+    ],
+)
+def test_a_bad_table_is_refused_in_one_line(
+    make: Callable[[Path], str], said: str, folder: Path
+) -> None:
+    name = make(folder)
+    before = sorted(p.name for p in folder.iterdir())
+    for out in ("out.parquet", "out.csv", "out.jsonl.gz"):
+        done = run(folder, "score", name, "--out", out, "--playbook", "ace.db", code=2)
+        assert done.stdout == ""
+        assert len(done.stderr.strip().splitlines()) == 1
+        assert re.search(said, done.stderr), done.stderr
+    assert sorted(p.name for p in folder.iterdir()) == before
+
+
+def test_an_output_that_was_there_stays_when_a_table_is_bad(folder: Path) -> None:
+    (folder / "out.csv").write_text("kept")
+    run(folder, "score", truncated(folder), "--out", "out.csv", "--playbook", "ace.db", code=2)
+    assert (folder / "out.csv").read_text() == "kept"
+
+
+def test_a_bad_place_for_the_output_is_refused_before_anything_is_read(folder: Path) -> None:
+    pq.write_table(GOOD, folder / "t.parquet")
+    for out, said in (("no/d.csv", "no folder no"), ("d.xml", "a name that ends in")):
+        done = run(folder, "score", "t.parquet", "--out", out, "--playbook", "ace.db", code=2)
+        assert said in done.stderr
+
+
+def test_columns_may_be_missing_where_that_is_allowed(folder: Path) -> None:
+    name = without_a_column(folder)
+    done = run(folder, "score", name, "--allow-missing", "--playbook", "ace.db")
+    assert "UNDECIDED" in done.stdout

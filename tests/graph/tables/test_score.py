@@ -1,0 +1,226 @@
+"""Whole tables are decided as the graph decides, in any form, and recorded once if asked."""
+
+import json
+import random
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from command_line import run
+from odd_tables import NODE, Rows, codes, few_words, payments, playbook_of, table_of
+
+from acegraph.graph import Ruleset, create_ace_graph, score, score_files
+from acegraph.graph.build import build_graph, gather_parts
+from acegraph.nodes.agent.analyst import analyse
+from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, log_odds_over
+from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidSettings
+
+MAKERS = [payments, codes, few_words]
+CONTEXTS = [
+    AceContext(),
+    AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5"),
+    AceContext(base_rate=0.01),
+    AceContext(mode="vanilla"),
+]
+Maker = Callable[[random.Random], tuple[BulletPlaybook, Rows]]
+
+
+def is_empty(row: dict[str, Any]) -> bool:
+    return all(value in (None, "") for value in row.values())
+
+
+def ids_in(text: str) -> list[str]:
+    return [part.split()[0] for part in text.split(", ")] if text else []
+
+
+@pytest.mark.parametrize("make", MAKERS)
+@pytest.mark.parametrize("context", CONTEXTS)
+def test_a_table_is_decided_as_its_rows_are(make: Maker, context: AceContext) -> None:
+    book, rows = make(random.Random(1))
+    rules, table = Ruleset.of(book, context), table_of(rows)
+    seen = set()
+    for row, scored in zip(table.to_pylist(), score(rules, table).to_pylist(), strict=True):
+        one = rules.decide(row)
+        found = (scored["decision"], scored["risk"], ids_in(scored["bullets"]), scored["undecided"])
+        assert found == (one.decision, one.risk, list(one.bullets), one.undecided), row
+        seen.add(one.decision)
+    assert len(seen) > 1
+
+
+@pytest.mark.parametrize("make", MAKERS)
+def test_a_table_is_decided_as_the_graph_decides(make: Maker) -> None:
+    book, rows = make(random.Random(2))
+    graph = create_ace_graph(playbook=book).compile()
+    context = AceContext(learn=False, costs="false_decline=0.3")
+    table = table_of(rows[:60])
+    for row, scored in zip(
+        table.to_pylist(), score(book, table, context=context).to_pylist(), strict=True
+    ):
+        if is_empty(row):  # the graph refuses it
+            assert scored["decision"] == "UNDECIDED"
+            continue
+        result = graph.invoke({"transaction": row}, context=context)
+        assert scored["decision"] == result["decision"], row
+        assert scored["risk"] == result["risk_score"]
+        assert sorted(ids_in(scored["bullets"])) == sorted(result["bullets_used"])
+        assert scored["undecided"] == result["undecided"]
+
+
+def test_derived_fields_that_a_table_brings_are_kept() -> None:
+    rule = "DECLINE when customer.payments_last_hour >= 3"
+    at = "2026-01-05 10:00:00"
+    cases = [
+        (
+            {"customer": f"C{i}", "time": at, "amount": 5.0, "customer.payments_last_hour": i % 5},
+            "DECLINE" if i % 5 >= 3 else "APPROVE",
+        )
+        for i in range(60)
+    ]
+    book = playbook_of(cases, rule)
+    book.set_sighting_columns(NODE, {"customer": "customer", "time": "time", "amount": "amount"})
+    rows = [
+        {"customer": c, "time": t, "amount": a, "customer.payments_last_hour": n}
+        for c in ("C1", None)
+        for t in (at, None, "x")
+        for a in (9000.0, None)
+        for n in (4, 0, None)
+    ]
+    graph = build_graph(replace(gather_parts(book), keeps_derived=True)).compile()
+    table = table_of([row for row in rows if not is_empty(row)])
+    for row, scored in zip(table.to_pylist(), score(book, table).to_pylist(), strict=True):
+        result = graph.invoke({"transaction": row}, context=AceContext(learn=False))
+        assert (scored["decision"], scored["undecided"]) == (
+            result["decision"],
+            result["undecided"],
+        ), row
+
+
+def test_a_tie_is_decided_alike_for_one_payment_and_over_columns() -> None:
+    fields = {"hour": 3, "account_age_days": 10, "travel_notice": True}
+    assert log_odds_over(CaseTable([Case("a", fields, "APPROVE")]), ())[0] == 0.0
+    assert analyse(fields).decision == "APPROVE"
+    assert score(BulletPlaybook(), table_of([fields]))["decision"].to_pylist() == ["APPROVE"]
+
+
+def test_the_points_of_a_ruleset_are_whole_and_make_the_decision() -> None:
+    book, _ = few_words(random.Random(3))
+    rules = Ruleset.of(book)
+    data = json.loads(json.dumps(rules.to_json()))
+    row = {"channel": "web", "new": True, "amount": 85.0}
+    points = START + sum(one["points"] for one in data["rules"][:2])
+    assert all(isinstance(one["points"], int) for one in (*data["rules"], *data["scorecard"]))
+    assert rules.decide(row).risk == round(rules.scale.risk(points), 4)
+    assert (rules.decide(row).decision == "DECLINE") == (points > data["limit"])
+    assert len(data["scorecard"]) == len(SCORECARD)
+    assert data["points_per_log_odds"] == UNIT
+
+
+def test_a_rule_with_a_bad_record_is_held_back_as_in_the_graph() -> None:
+    book = playbook_of([], "DECLINE when amount >= 100", "DECLINE when hour < 24")
+    for _ in range(30):
+        book.update_stats("b1", False)
+        book.update_stats("b2", True)
+    scored = score(book, table_of([{"amount": 150.0, "hour": 3}]))
+    assert ids_in(scored["bullets"][0].as_py()) == ["b2"]
+
+
+def test_pandas_polars_and_arrow_give_their_own_kind() -> None:
+    book, rows = payments(random.Random(4))
+    arrow = table_of(rows)
+    wanted = score(book, arrow)["decision"].to_pylist()
+    frame = arrow.to_pandas()
+    frame.index = pd.Index([f"r{i}" for i in range(len(frame))])
+    scored = score(book, frame)
+    assert isinstance(scored, pd.DataFrame)
+    assert list(scored.index) == list(frame.index)
+    assert list(scored["decision"]) == wanted
+    polars = score(book, pl.from_arrow(arrow))
+    assert isinstance(polars, pl.DataFrame)
+    assert polars["decision"].to_list() == wanted
+
+
+@pytest.mark.parametrize("name", ["t.parquet", "t.csv", "t.csv.gz", "t.jsonl", "t.jsonl.gz"])
+def test_every_form_of_file_gives_the_same_decisions(name: str, tmp_path: Path) -> None:
+    book, rows = payments(random.Random(5))
+    rows = [{**row, "amount": 20.5 if row["amount"] is None else row["amount"]} for row in rows]
+    for row in rows:  # a cell has no infinity, and no word that is like a number or a flag
+        for field, value in row.items():
+            is_odd = isinstance(value, float) and not abs(value) < 1e15
+            row[field] = None if is_odd or value in ("true", "12.50", "", " ", "n/a") else value
+    table = table_of(rows)
+    wanted = score(book, table)["decision"].to_pylist()
+    write(table, tmp_path / name)
+    out = tmp_path / f"out_{name}"
+    report = score_files(book, tmp_path / name, out)
+    assert report.rows == len(rows)
+    assert decisions_in(out) == wanted
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted([name, out.name])
+
+
+def write(table: pa.Table, file: Path) -> None:
+    if file.suffix == ".parquet":
+        pq.write_table(table, file)
+        return
+    compression = "gzip" if file.suffix == ".gz" else None
+    with pa.output_stream(str(file), compression=compression) as stream:
+        if ".csv" in file.name:
+            pa.csv.write_csv(table, stream)
+        else:
+            lines = (json.dumps(row) + "\n" for row in table.to_pylist())
+            stream.write("".join(lines).encode())
+
+
+def decisions_in(file: Path) -> list[Any]:
+    if file.suffix == ".parquet":
+        return pq.read_table(file)["decision"].to_pylist()
+    with pa.input_stream(str(file), compression="gzip" if file.suffix == ".gz" else None) as stream:
+        data = stream.read()
+    if ".csv" in file.name:
+        return pa.csv.read_csv(pa.py_buffer(data))["decision"].to_pylist()
+    return [json.loads(line)["decision"] for line in data.decode().splitlines()]
+
+
+def test_several_files_are_one_table_and_batches_do_not_matter(tmp_path: Path) -> None:
+    book, rows = payments(random.Random(6))
+    table = table_of(rows)
+    for i in range(3):
+        pq.write_table(table.slice(i * 100, 100), tmp_path / f"{i}.parquet", row_group_size=37)
+    report = score_files(book, tmp_path / "*.parquet", tmp_path / "all.csv")
+    assert report.rows == len(rows)
+    scored = pa.csv.read_csv(tmp_path / "all.csv")
+    assert scored["decision"].to_pylist() == score(book, table)["decision"].to_pylist()
+    assert scored["row"].to_pylist() == list(range(1, len(rows) + 1))
+
+
+def test_decisions_are_recorded_once_by_their_ids(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ace.db"
+    rows = [{"id": f"r{i}", "amount": 10.0 * i, "hour": i % 24} for i in range(40)]
+    pq.write_table(table_of(rows), tmp_path / "t.parquet")
+    with BulletPlaybook(url) as book:
+        rule = "DECLINE when amount >= 200"
+        book.add_bullet(rule, NODE, condition=Condition.parse(rule))
+        with pytest.raises(InvalidSettings, match="--id"):
+            score_files(book, tmp_path / "t.parquet", record=True)
+        assert score_files(book, tmp_path / "t.parquet").recorded is None
+        reports = [
+            score_files(book, tmp_path / "t.parquet", ids="id", record=True) for _ in range(2)
+        ]
+        assert [report.recorded for report in reports] == [40, 0]
+        assert book.get_bullet("b1").times_selected == 20
+        stored = book.decision("r39")
+        assert (stored["decision"], stored["bullets_used"]) == ("DECLINE", ["b1"])
+        result = (
+            create_ace_graph(playbook=book)
+            .compile()
+            .invoke({"transaction": rows[39], "decision_id": "r39"})
+        )
+        assert result["decision"] == "DECLINE"
+        assert book.get_bullet("b1").times_selected == 20
+    assert "clean" in run(tmp_path, "verify", "--playbook", url).stdout
