@@ -95,7 +95,7 @@ class Learned:
 
     def decide(self, table: CaseTable) -> Run:
         """What the embedded analyst decides, for a whole table at once."""
-        return run_of(table.fraud, log_odds_over(table, self.acting) > self.scale.limit({}))
+        return run_of(table.fraud, self.scale.declines(log_odds_over(table, self.acting), {}))
 
 
 def check(pipeline: TrainingPipeline, test: Sequence[Item], run: Run, rows: int = 20) -> None:

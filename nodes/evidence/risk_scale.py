@@ -108,6 +108,12 @@ class RiskScale:
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
         return math.floor((_log_odds(self.decline_from(fields)) - self.shift + _TIE) * UNIT)
 
+    def declines(
+        self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]
+    ) -> NDArray[np.bool_]:
+        """Whether payments like these, with these log-odds, are declined."""
+        return np.asarray(np.rint(log_odds * UNIT) > self.limit(fields))
+
     def limits(self, amounts: NDArray[np.float64]) -> NDArray[np.int64]:
         """The limits of payments with these amounts; NaN stands for none."""
         if self.costs is None:

@@ -78,5 +78,5 @@ def _is_settled(
     """Whether the weights already settle a mistake of a model: with what it made of the case, the
     rules give the right answer now, and nothing is left to explain.
     """
-    limit = scale.limit(read_fields(lesson.transaction))
-    return bool(log_odds_over(table, active)[row] > limit) == (lesson.correct == DECLINE)
+    declines = scale.declines(log_odds_over(table, active), read_fields(lesson.transaction))
+    return bool(declines[row]) == (lesson.correct == DECLINE)

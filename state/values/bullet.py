@@ -62,6 +62,12 @@ class Bullet:
         return self.condition.verdict if self.condition else None
 
     @property
+    def revision(self) -> int:
+        """How often its cuts were moved, plus 1; the id of the one before it is in `origin`."""
+        given = self.origin.get("revision")
+        return given if isinstance(given, int) else 1
+
+    @property
     def number(self) -> int:
         """The place in the order of creation; of two equal bullets the smaller number wins."""
         return int(self.id.lstrip("b") or 0) if self.id[1:].isdigit() else 0

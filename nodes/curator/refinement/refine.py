@@ -95,18 +95,23 @@ class _Adoption:
     origin: Mapping[str, object]
 
     def adopt(self, rule_set: RuleSet, own: Sequence[Bullet]) -> Refinement:
-        """Add the new rules, retire the bullets whose rules are not in the set, fit the weights."""
+        """Add the new rules, retire the bullets whose rules are not in the set, fit the weights.
+
+        A rule that differs from a retired one by its cuts alone is a revision of that bullet.
+        """
         why, wanted = _in_words(rule_set), set(rule_set.conditions)
         retired = [b for b in own if b.condition not in wanted]
+        known = {b.condition for b in self.playbook.get_bullets_for_node(self.node)}
+        new = [condition for condition in rule_set.conditions if condition not in known]
+        revised = _revised(retired, new)
         for bullet in retired:
-            self.playbook.set_status(bullet.id, "retired", f"replaced; {why}", "curator")
+            how = "revised" if bullet in revised.values() else "replaced"
+            self.playbook.set_status(bullet.id, "retired", f"{how}; {why}", "curator")
         standing = self.playbook.get_bullets_for_node(self.node)
-        known = {b.condition for b in standing}
         added = [
             bullet_id
-            for condition in rule_set.conditions
-            if condition not in known
-            and (bullet_id := self._add(condition, standing, why)) is not None
+            for condition in new
+            if (bullet_id := self._add(condition, revised.get(condition), standing, why))
         ]
         gone = {b.id for b in retired}
         while useless := self.curator.tend(self.node, self.playbook):  # fits the weights
@@ -115,10 +120,15 @@ class _Adoption:
         kept = tuple(b for b in added if b not in gone)
         return Refinement(kept, tuple(sorted(gone)), active, rule_set)
 
-    def _add(self, condition: Condition, standing: Sequence[Bullet], why: str) -> str | None:
+    def _add(
+        self, condition: Condition, before: Bullet | None, standing: Sequence[Bullet], why: str
+    ) -> str | None:
         """Add a rule, unless it fails the screening that every proposal goes through."""
-        draft = Bullet("", condition.render(), self.node, self.source)
-        draft = replace(draft, condition=condition, origin=dict(self.origin))
+        draft, origin = Bullet("", condition.render(), self.node, self.source), dict(self.origin)
+        if before:
+            origin |= {"revises": before.id, "revision": before.revision + 1}
+            why = f"revision {before.revision + 1} of {before.id}; {why}"
+        draft = replace(draft, condition=condition, origin=origin)
         if self.curator.screen and self.curator.screen(proposal_of(draft, self.playbook)):
             return None
         tested = backtest(condition, self.table, log_odds_over(self.table, standing))
@@ -131,7 +141,25 @@ class _Adoption:
             proof="proven",
             evidence={**tested.to_json()},
             origin=draft.origin,
+            related=(before.id,) if before else (),
         )
+
+
+def _revised(retired: Sequence[Bullet], new: Sequence[Condition]) -> dict[Condition, Bullet]:
+    """For each new rule the retired bullet that compares the same fields in the same way."""
+    before = {_without_cuts(b.condition): b for b in retired if b.condition}
+    found: dict[Condition, Bullet] = {}
+    for condition in new:
+        if bullet := before.pop(_without_cuts(condition), None):  # each is revised once
+            found[condition] = bullet
+    return found
+
+
+def _without_cuts(condition: Condition) -> tuple[object, ...]:
+    """What a rule compares, whatever the numbers at which it cuts."""
+    is_cut = ("<", ">=")
+    tests = {(t.field, t.op, None if t.op in is_cut else t.value) for t in condition.comparisons}
+    return (condition.verdict, frozenset(tests))
 
 
 def _replaceable(active: Sequence[Bullet], playbook: BulletPlaybook) -> list[Bullet]:

@@ -44,9 +44,8 @@ def shorter_and_shorter(
     rules, found = unlike(ranked, fired, _LONGEST), []
     fitted = np.append(weights[rules], weights[-1])
     while rules:
-        fitted, information = _fitted(fired[rules], fraud, start, shares, fitted)
+        fitted, missed = fitted_weights(fired[rules], fraud, start, shares, fitted)
         found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
-        missed = fitted**2 / np.diag(np.linalg.inv(information))  # by log-likelihood, about
         least = int(np.argmin(missed[:-1]))
         rules, fitted = rules[:least] + rules[least + 1 :], np.delete(fitted, least)
     return found
@@ -67,10 +66,12 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
     return chosen
 
 
-def _fitted(
+def fitted_weights(
     fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, begin: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Weights and shift by ridge logistic regression, and how sharply the cases determine them."""
+    """Weights and shift by ridge logistic regression, and how much each is missed: about by so much
+    the log-likelihood falls without it.
+    """
     rows = np.vstack([fired, np.ones(len(fraud))]).astype(np.float64)
     ridge = np.append(np.full(len(fired), _RIDGE), 1e-6)
 
@@ -93,4 +94,4 @@ def _fitted(
             length /= 2
             now, log_odds = loss(w + length * step)
         w, least = w + length * step, now
-    return w, information
+    return w, w**2 / (2 * np.diag(np.linalg.inv(information)))

@@ -14,6 +14,7 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.nodes.curator.refinement.polishing import polished
 from acegraph.nodes.curator.refinement.rule_ensemble import (
     Conjunction,
     Tests,
@@ -186,8 +187,12 @@ def best_rules(
         return None
     rules = rows.new_rules(shape.depth, seed=0, is_short=is_short)
     fitted = rows.fits(rules, shape.depth, is_short=is_short)[shape]
+    found = _conditions(rows, pool, rules, fitted)
+    if is_short:
+        found = polished(found, table, frozenset(standing[:staying]))
+    fired = np.array([rule.holds_over(table) for rule in found])
     return RuleSet(
-        _conditions(rows, pool, rules, fitted, most),
+        tuple(found[i] for i in unlike(range(len(found)), fired, most)),
         float(better.mean()),
         sureness,
         _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
@@ -197,24 +202,17 @@ def best_rules(
 
 
 def _conditions(
-    rows: _Rows,
-    standing: Sequence[Condition],
-    rules: Sequence[Conjunction],
-    fitted: FittedRules,
-    most: int,
-) -> tuple[Condition, ...]:
-    """The rules of a set as conditions, without those that contradict a standing verdict."""
-    fired, weights = rows.fired(rules), np.zeros(len(standing) + len(rules))
+    rows: _Rows, pool: Sequence[Condition], rules: Sequence[Conjunction], fitted: FittedRules
+) -> list[Condition]:
+    """The rules of a set as conditions, best first, without those that contradict a verdict."""
+    fired, weights = rows.fired(rules), np.zeros(len(pool) + len(rules))
     weights[list(fitted.rules)] = fitted.weights
-    conditions = [
-        *standing,
-        *conditions_of(rows.tests.comparisons, rules, weights[len(standing) :]),
-    ]
+    conditions = [*pool, *conditions_of(rows.tests.comparisons, rules, weights[len(pool) :])]
     worth = np.abs(weights) * fired.std(axis=1)
-    worth[: len(standing)] *= _STANDS
+    worth[: len(pool)] *= _STANDS
     agrees = np.array([(rule.verdict == DECLINE) for rule in conditions]) == (weights > 0)
-    ranked = [i for i in np.argsort(-worth).tolist() if abs(weights[i]) > _MIN_WEIGHT and agrees[i]]
-    return tuple(conditions[i] for i in sorted(unlike(ranked, fired, most)))
+    ranked = np.argsort(-worth)
+    return [conditions[i] for i in ranked if abs(weights[i]) > _MIN_WEIGHT and agrees[i]]
 
 
 def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
@@ -223,7 +221,7 @@ def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
 
 def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
     share = float(np.average(rows.fraud, weights=rows.shares))
-    declined = log_odds > RiskScale(0.0, share).limit({})
+    declined = RiskScale(0.0, share).declines(log_odds, {})
     honest = rows.shares * ~rows.fraud
     return {
         "frauds": int(rows.fraud.sum()),

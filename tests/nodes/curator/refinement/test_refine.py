@@ -1,5 +1,7 @@
 """Refinement: a better set of rules takes over; noise and what a person wrote stay as they are."""
 
+from itertools import combinations
+
 import numpy as np
 import pytest
 
@@ -80,3 +82,58 @@ def test_a_refined_playbook_can_be_purged_as_if_the_labels_had_never_come() -> N
     assert purge(poisoned, "partner feed").note == ""
     wanted = {(b.content, b.weight) for b in clean.get_bullets_for_node(NODE)}
     assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted
+
+
+def balanced(n: int, seed: int, cut: int = 600) -> list[Case]:
+    """Half of the payments are fraud; a large one is, and so is a new customer on the web."""
+    rng = np.random.default_rng(seed)
+    cases = []
+    for i in range(n):
+        fields = {"size": float(rng.integers(1, 1000)), "age": float(rng.integers(1, 100))}
+        fields |= {f"noise{j}": round(float(rng.normal()), 3) for j in range(6)}
+        is_fraud = (fields["size"] >= cut or fields["age"] < 20) ^ (rng.random() < 0.08)
+        cases.append(Case(f"c{seed}-{i}", fields, "DECLINE" if is_fraud else "APPROVE"))
+    return cases
+
+
+def test_a_short_set_says_it_all() -> None:
+    for seed in range(4):
+        found = best_rules(CaseTable(balanced(500, seed)))
+        assert found is not None
+        assert len(found.conditions) <= 6
+        assert {name for rule in found.conditions for name in rule.fields} >= {"size", "age"}
+
+
+def test_no_two_rules_of_a_set_say_the_same() -> None:
+    table = CaseTable(balanced(500, 5))
+    found = best_rules(table)
+    assert found is not None
+    for left, right in combinations([rule.holds_over(table) for rule in found.conditions], 2):
+        assert (left & right).sum() <= 0.9 * (left | right).sum()
+        assert (left == right).mean() >= 0.1
+
+
+def test_cuts_are_where_the_cause_is_and_noise_takes_no_part() -> None:
+    for seed in range(4):
+        found = best_rules(CaseTable(balanced(500, seed)))
+        assert found is not None
+        tests = [test for rule in found.conditions for test in rule.comparisons]
+        assert {test.field for test in tests} == {"size", "age"}
+        near = {"size": (582, 618), "age": (19.4, 20.6)}
+        for field, (low, high) in near.items():
+            assert any(low <= t.value <= high for t in tests if t.field == field)  # type: ignore
+
+
+def test_a_rule_whose_cut_moves_is_a_revision_of_its_bullet() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember(balanced(600, 1), NODE)
+    rule = Condition.parse("APPROVE when size < 450 and age >= 34")
+    first = playbook.add_bullet(rule.render(), NODE, condition=rule)
+    before = playbook.version
+    done = refine(playbook, NODE, Curator())
+    assert done is not None
+    (revised,) = (b for b in playbook.get_bullets(done.added) if b.revision == 2)
+    assert (revised.origin["revises"], revised.related) == (first, (first,))
+    assert "revised" in playbook.history(first)[-1]["reason"]
+    rollback(playbook, before)
+    assert [b.id for b in playbook.get_bullets_for_node(NODE)] == [first]
