@@ -4,7 +4,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
@@ -39,6 +39,10 @@ if TYPE_CHECKING:
     from acegraph.state import Bullet
 
 
+_SHOWN: Final = 10
+"""So many of the bullets that refinement changed are printed."""
+
+
 @dataclass(frozen=True)
 class CallOptions:
     """Options of `train`: how much language models are asked."""
@@ -66,6 +70,33 @@ class LearningOptions:
     ] = None
     drift: Drift = True
     redact: Redact = None
+    picture: Annotated[
+        Path | None, typer.Option(help="Write here what refinement did to each bullet.")
+    ] = None
+
+    def check_picture(self) -> None:
+        """Refuse, before any work is done, a picture of which nothing would come."""
+        from acegraph.state import InvalidSettings
+
+        if self.picture is None:
+            return
+        if self.online:
+            raise InvalidSettings("--picture shows what refinement did; --online refines nothing")
+        from acegraph.graph.experiments.pictures import check_picture  # slow
+
+        check_picture(self.picture)
+
+    def draw(self, report: "TrainingReport", data: str) -> None:
+        """Draw what refinement did, if that was asked for."""
+        if self.picture and report.refinement:
+            from acegraph.graph.experiments.pictures import draw_refinement
+            from acegraph.state.values.times import now
+
+            caption = f"{data}: {report.cases:,} cases; {now()[:10]}"
+            draw_refinement(report.refinement, self.picture, caption=caption)
+            warn(f"Picture: {self.picture}")
+        elif self.picture:
+            warn(f"nothing was refined, so {self.picture} is not written")
 
     def old_enough(self, items: "list[Item]", time: str | None) -> "list[Item]":
         """The rows without the honest ones that are too young."""
@@ -90,12 +121,12 @@ def train(
     as_json: AsJson = False,
 ) -> None:
     """Learn bullets from a labelled file into a playbook."""
-    from acegraph.graph.cli.tables import bullet_table
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
 
     announce_models(risk.agent_model)
     with gathered_warnings() as warnings:
+        learning.check_picture()
         (dataset,) = columns.load_to_learn(file)
         if risk.costs and not dataset.has_amounts:
             warn(
@@ -135,9 +166,8 @@ def train(
     if as_json:
         print_json({**report.to_json(), **vars(ending)})
     else:
-        if bullets:
-            print_table(bullet_table(bullets, "Active bullets"))
         _say_training(report, bullets, playbook, ending, is_stream=learning.online)
+    learning.draw(report, file.name)
     if report.failed:
         raise typer.Exit(1)
 
@@ -176,6 +206,10 @@ def _say_training(
     *,
     is_stream: bool,
 ) -> None:
+    from acegraph.graph.cli.tables import bullet_table
+
+    if bullets:
+        print_table(bullet_table(bullets, "Active bullets"))
     left_out = {"without a label": ending.unlabelled, "too young": ending.too_young}
     said = [f"{n} {why}" for why, n in left_out.items() if n]
     share = f" ({report.frauds / report.cases:.1%})" if report.cases else ""
@@ -186,6 +220,7 @@ def _say_training(
         f"{shown_url(playbook)}"
     )
     say(_measured(report, is_stream=is_stream))
+    _say_refinement(report)
     if report.failure:
         say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:
@@ -199,6 +234,21 @@ def _say_training(
         say(f"warning: {warning}")
     for command in ending.next:
         say(f"next: {command}")
+
+
+def _say_refinement(report: "TrainingReport") -> None:
+    """What a look at the playbook as a whole changed; not which bullets it only weighed anew."""
+    if not report.refinement:
+        return
+    stood = sum(bullet.weight_before is not None for bullet in report.refinement)
+    act = sum(bullet.weight_after is not None for bullet in report.refinement)
+    changed = [b for b in report.refinement if b.change not in ("kept", "reweighed")]
+    why = next((b.why.rpartition("refined: ")[2] for b in changed if b.why), "")
+    say(f"refined as a whole, {stood} bullet(s) became {act}" + (f" ({why})" if why else ""))
+    for bullet in changed[:_SHOWN]:
+        say(f"  {bullet}")
+    if len(changed) > _SHOWN:
+        say(f"  and {len(changed) - _SHOWN} more: --picture FILE draws them, --json has them")
 
 
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:

@@ -17,6 +17,7 @@ from acegraph.graph.metrics.cost_figures import cost_curve
 from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
 from acegraph.graph.metrics.rates import rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run
+from acegraph.graph.training.refined_bullets import RefinedBullet
 from acegraph.state import DECLINE, Bullet, InvalidSettings
 from acegraph.state.database.places import private_folder
 from acegraph.state.values.times import now
@@ -38,7 +39,7 @@ _BASELINES: Final = {
     "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
     "ebm": ("EBM", "#17becf", "-."),
     "figs": ("FIGS", "#bcbd22", "-."),
-    "rulefit": ("RuleFit", "#7f7f7f", "-."),
+    "rulefit": ("RuleFit", "#393b79", "-."),
     "boosted_rules": ("boosted rules", "#ff9896", "-."),
 }
 """Label, colour and line of each baseline."""
@@ -179,6 +180,48 @@ def draw_bullets(
     # Long texts leave the axes little width: the title may reach to the left of them.
     title = "How often each bullet was right\n"
     axes.set_title(f"{title}red: DECLINE, blue: APPROVE, faded: retired", fontsize=10, loc="right")
+    axes.grid(axis="x", alpha=0.25)
+    return _finished(figure, path, caption)
+
+
+def draw_refinement(
+    refined: Sequence[RefinedBullet], path: Path | None = None, *, caption: str = ""
+) -> "Figure":
+    """The weight of every bullet before and after a refinement, and which other one it is like."""
+    texts = [b.content + (f"; was: {b.was}" if b.was else "") for b in refined]
+    labels = [
+        textwrap.fill(f"{text}  [{b.bullet}]", _WIDTH)
+        for text, b in zip(texts, refined, strict=True)
+    ]
+    heights = [0.25 + 0.15 * (1 + label.count("\n")) for label in labels]  # inches
+    rows = np.cumsum(heights) - np.array(heights) / 2
+    total = max(sum(heights), 0.4)
+    figure, axes = _canvas((11, 1.3 + total))
+    axes.axvline(0, color="black", linewidth=0.8)
+    for row, bullet in zip(rows, refined, strict=True):
+        before, after = bullet.weight_before, bullet.weight_after
+        colour = "#c0392b" if bullet.verdict == DECLINE else "#2e86c1"
+        if before is not None and after is not None:
+            axes.plot([before, after], [row, row], color=colour, linewidth=1)
+        if before is not None:
+            axes.plot(before, row, "o", color=colour, markerfacecolor="white")
+        if after is not None:
+            axes.plot(after, row, "o", color=colour)
+        like = f"\nlike {bullet.like} ({bullet.in_common:.0%})" if bullet.like else ""
+        axes.annotate(
+            f"{bullet.change}{like}",
+            (1, row),
+            (6, 0),
+            xycoords=axes.get_yaxis_transform(),
+            textcoords="offset points",
+            va="center",
+            fontsize=8,
+            annotation_clip=False,
+        )
+    axes.set_yticks(rows, labels, fontsize=8, parse_math=False)  # a $ is a dollar
+    axes.set(ylim=(total, 0), xlabel="weight: what it adds to the log-odds of fraud")
+    title = "What refinement did\nhollow: before, filled: after; red: DECLINE, blue: APPROVE"
+    axes.set_title(title, fontsize=10, loc="right")
     axes.grid(axis="x", alpha=0.25)
     return _finished(figure, path, caption)
 

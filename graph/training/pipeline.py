@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
 from typing import Final, Unpack
 
@@ -24,6 +24,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.graph.training.other_columns import under_known_names
+from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
@@ -93,6 +94,8 @@ class TrainingReport:
     """How the columns differ from those that the playbook knew before; empty if they do not."""
     refined: int = 0
     """How many bullets a look at the playbook as a whole has put in place of others."""
+    refinement: list[RefinedBullet] = field(default_factory=list, repr=False)
+    """What that did to each bullet; empty if nothing was refined."""
     failed: bool = False
     """Whether the pass ended because models failed, or they failed in all of its cases."""
 
@@ -110,7 +113,8 @@ class TrainingReport:
     def to_json(self) -> dict[str, object]:
         """Everything except the decisions."""
         facts = {name: value for name, value in vars(self).items() if name != "run"}
-        return {**facts, "change": self.change}
+        refinement = [asdict(bullet) for bullet in self.refinement]
+        return {**facts, "refinement": refinement, "change": self.change}
 
 
 class _Failures:
@@ -337,26 +341,39 @@ class TrainingPipeline:
             and reflector.is_embedded(context.reflector_model)
         )
 
-    def _refine(self, context: AceContext) -> Refinement | None:
+    def _refine(self, context: AceContext) -> tuple[Refinement, list[RefinedBullet]] | None:
         """Replace what was learned case by case by a better set of rules, if one is proved."""
+        node, version = context.node, self.playbook.version
+        acted = self.playbook.get_bullets_for_node(node)
         self._progress("refining", 0, 1)
         curator = self._collaborators.get("curator") or Curator()
         curator = curator.with_drift(context.drift)
-        done = refine(self.playbook, context.node, curator, costs=context.costs)
+        done = refine(self.playbook, node, curator, costs=context.costs)
         self._progress("refining", 1, 1)
-        return done
+        if done is None:
+            return None
+        act, changes = self.playbook.get_bullets_for_node(node), self.playbook.history()
+        why = {row["bullet"]: row["reason"] for row in changes if row["version"] > version}
+        return done, refined_bullets(acted, act, self.playbook.cases(node), why)
 
     def _refined(
-        self, report: TrainingReport, context: AceContext, first: Refinement | None
+        self,
+        report: TrainingReport,
+        context: AceContext,
+        first: tuple[Refinement, list[RefinedBullet]] | None,
     ) -> TrainingReport:
         """The report after a refinement; `first` is one that was done before."""
         active = {b.id for b in self.playbook.get_bullets_for_node(context.node)}
-        is_as_it_was = first is not None and active == set(first.active)
-        done = first if is_as_it_was else self._refine(context) or first
+        is_as_it_was = first is not None and active == set(first[0].active)
+        refined = first if is_as_it_was else self._refine(context) or first
+        if refined is None:
+            return report
+        done, changes = refined
         return replace(
             report,
-            refined=len(done.added) if done else 0,
-            held_out=done.rule_set.held_out if done else {},
+            refined=len(done.added),
+            held_out=done.rule_set.held_out,
+            refinement=changes,
             bullets_active=len(self.playbook.get_bullets_for_node(context.node)),
         )
 

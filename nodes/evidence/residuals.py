@@ -64,8 +64,18 @@ def residuals(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> 
 
 def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
     """The centred log-odds times the factor that fits the labels best, which is never negative."""
+    slope, _ = best_line(fraud, log_odds, shares)
+    return slope * (log_odds - np.average(log_odds, weights=counted(fraud, shares)))
+
+
+def best_line(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> tuple[float, float]:
+    """The factor, which is never negative, and the shift with which log-odds fit the labels best.
+
+    The shift belongs to centred log-odds times the factor, and is given for those not centred.
+    """
     weights, shift, slope = counted(fraud, shares), 0.0, 1.0
-    centred = log_odds - np.average(log_odds, weights=weights)
+    middle = float(np.average(log_odds, weights=weights))
+    centred = log_odds - middle
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(slope * centred + shift)
         information = weights * p * (1 - p)
@@ -73,7 +83,7 @@ def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers | None = N
         steep = float(information @ centred**2)
         slope += float((weights * (fraud - p)) @ centred) / steep if steep > 1e-9 else 0.0
         shift, slope = min(max(shift, -10.0), 10.0), min(max(slope, 0.0), _STEEPEST)
-    return slope * centred
+    return slope, shift - slope * middle
 
 
 def simulated_residuals(

@@ -28,7 +28,7 @@ from acegraph.nodes.curator.refinement.shortening import (
     unlike,
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
+from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, best_shift
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.stakes import stakes_over
@@ -298,9 +298,12 @@ def _cross_validated(
 def _without_new_rules(
     known: _Rows, unseen: _Rows, standing: Sequence[Condition]
 ) -> tuple[Numbers, Numbers]:
-    """The log-likelihood of unseen cases by the scorecard alone, and with the standing rules."""
-    shift = best_shift(known.fraud, known.start, known.shares)
-    plain = _log_likelihood(unseen, unseen.start + shift)
+    """The log-likelihood of unseen cases by the scorecard alone, and with the standing rules.
+
+    A scorecard that is too sure of itself as a whole is no pattern in the fields.
+    """
+    slope, shift = best_line(known.fraud, known.start, known.shares)
+    plain = _log_likelihood(unseen, slope * unseen.start + shift)
     if not len(standing):
         return plain, plain
     signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in standing])

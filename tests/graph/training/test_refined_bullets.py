@@ -1,0 +1,81 @@
+"""What refinement did to each bullet is told by `train`, in JSON and as a picture."""
+
+import json
+from pathlib import Path
+
+import pytest
+from command_line import run
+
+from acegraph.graph.experiments.pictures import draw_refinement
+from acegraph.graph.training.refined_bullets import refined_bullets
+from acegraph.state import Bullet, Case, CaseTable, Condition
+
+TRAIN = ("train", "g.csv", "--label", "is_fraud")
+
+
+def bullet(name: str, text: str, weight: float) -> Bullet:
+    condition = Condition.parse(text)
+    return Bullet(name, text, "n", "offline", condition=condition, weight=weight)
+
+
+@pytest.fixture
+def cases() -> CaseTable:
+    return CaseTable(Case(str(i), {"x": float(i)}, "APPROVE") for i in range(100))
+
+
+def test_each_bullet_is_told_with_its_weights_and_the_one_that_says_the_same(
+    cases: CaseTable,
+) -> None:
+    before = [
+        bullet("b1", "DECLINE when x >= 50", 1.0),
+        bullet("b2", "DECLINE when x < 10", 1.0),
+        bullet("b3", "DECLINE when x >= 80", 1.0),
+        bullet("b4", "APPROVE when x < 10", -1.0),
+    ]
+    after = [
+        bullet("b2", "DECLINE when x < 12", 1.0),
+        bullet("b3", "DECLINE when x >= 80", 2.0),
+        bullet("b4", "APPROVE when x < 10", -1.01),
+        bullet("b5", "DECLINE when x >= 60", 1.5),
+    ]
+    found = refined_bullets(before, after, cases, {"b1": "replaced", "b2": "the cut moved"})
+    told = [(b.bullet, b.change, b.weight_before, b.weight_after, b.like) for b in found]
+    assert told == [
+        ("b2", "reworded", 1.0, 1.0, ""),
+        ("b3", "reweighed", 1.0, 2.0, ""),
+        ("b4", "kept", -1.0, -1.01, ""),
+        ("b5", "added", None, 1.5, "b1"),
+        ("b1", "retired", 1.0, None, "b5"),
+    ]
+    assert (found[0].was, found[0].why, found[4].why) == (
+        before[1].content,
+        *("the cut moved", "replaced"),
+    )
+    assert str(found[4]) == "- b1 [+1.00] DECLINE when x >= 50; 80% of its cases in common with b5"
+    figure = draw_refinement(found)
+    texts = [label.get_text() for label in figure.axes[0].get_yticklabels()]
+    assert (len(texts), texts[0]) == (5, "DECLINE when x < 12; was: DECLINE when x < 10  [b2]")
+
+
+def test_train_says_and_draws_what_refinement_did(tmp_path: Path) -> None:
+    run(tmp_path, "generate", "g.csv", "--rows", "200", "--seed", "3")
+    said = run(tmp_path, *TRAIN, "--picture", "out/refined.png")
+    assert (tmp_path / "out" / "refined.png").stat().st_size > 10_000
+    lines = said.stdout.splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith("refined as a whole, "))
+    assert "standard errors)" in lines[start]
+    assert lines[start + 1].startswith(("  + b", "  - b"))
+    told = json.loads(run(tmp_path, *TRAIN, "--playbook", "other.db", "--json").stdout)
+    assert sum(b["change"] == "added" for b in told["refinement"]) == told["refined"]
+    acting = [b for b in told["refinement"] if b["weight_after"] is not None]
+    assert len(acting) == told["bullets_active"]
+    refused = run(tmp_path, *TRAIN, "--online", "--picture", "p.png", code=2)
+    assert "--online refines nothing" in refused.stderr
+
+
+def test_where_nothing_is_refined_nothing_is_drawn(tmp_path: Path) -> None:
+    run(tmp_path, "generate", "g.csv", "--rows", "20")
+    said = run(tmp_path, *TRAIN, "--picture", "p.png")
+    assert "nothing was refined, so p.png is not written" in said.stderr
+    assert "refined as a whole" not in said.stdout
+    assert not (tmp_path / "p.png").exists()
