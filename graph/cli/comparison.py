@@ -116,6 +116,13 @@ class ExperimentOptions:
     ] = None
     drift: Drift = True
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None
+    also_embedded: Annotated[
+        bool,
+        typer.Option(
+            "--also-embedded",
+            help="Let the embedded analyst decide the same cases too, and print the difference.",
+        ),
+    ] = False
     baselines: Annotated[
         str,
         typer.Option(
@@ -211,7 +218,8 @@ def _compare_modes(
 ) -> None:
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
-    from acegraph.nodes.models.providers import chat_model
+    from acegraph.graph.experiments.two_agents import TwoAgents
+    from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model, prices
     from acegraph.state import AceContext
 
     uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
@@ -219,13 +227,15 @@ def _compare_modes(
         raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
     announce_models(options.model)
     agent = chat_model("agent", options.model)
+    if options.also_embedded and agent is None:
+        raise InvalidSettings("--also-embedded goes with a model that decides: --model NAME")
     drawing.check()
     baselines = check_baselines("none" if options.no_baselines else options.baselines)
     plan = options.plan(columns.time)
     context = AceContext(agent_model=options.model).with_changes(
         credit=options.credit, costs=options.costs or None, drift=options.drift
     )
-    splits = splitting.splits(files, columns)
+    splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
         experiment = run_experiment(
             splits,
@@ -235,6 +245,18 @@ def _compare_modes(
             plan=plan,
             concurrency=options.concurrency,
         )
+        if agent and options.also_embedded:
+            embedded = context.with_changes(agent_model=EMBEDDED_NAME)
+            beside = run_experiment(
+                splits,
+                context=embedded,
+                progress=progress,
+                baselines=False,
+                plan=plan,
+                concurrency=options.concurrency,
+            )
+            runs, efforts = (experiment.modes, beside.modes), (experiment.effort, beside.effort)
+            experiment.agents = TwoAgents.of(agent.name, runs, efforts, prices())
     experiment.data = " and ".join(path.name for path in vars(files).values() if path)
     if as_json:
         print_json(experiment.to_json())

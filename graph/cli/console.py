@@ -517,6 +517,8 @@ def print_experiment(
     if experiment.bullets:
         print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
         print_table(tables.record_table(experiment.records))
+    if experiment.agents:
+        print_table(tables.two_agents_table(experiment.agents))
     for seed, report in enumerate(experiment.training, start=1):
         if report.change:
             say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")

@@ -28,6 +28,7 @@ from acegraph.state import Bullet, Difference, clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.experiments.two_agents import TwoAgents
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
@@ -105,6 +106,24 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
         against = _against(runs, experiment.modes["vanilla"])
         table.add_row(label, *_rate_cells(runs), against, *([""] if expected else []))
     return Group(table, Text("\n".join(_footnotes(experiment, expected=expected))))
+
+
+def two_agents_table(agents: "TwoAgents") -> Group:
+    """A model beside the embedded analyst on the same cases, and what a decision took."""
+    table = _table(f"{agents.model} less the embedded analyst")
+    _add(table, "name", "mode")
+    _add(table, "figure", "points, 95 %", "p")
+    for mode, found in agents.differences.items():
+        points = f"{100 * found.mean:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
+        table.add_row(_MODES[mode][0], points, p_words(found.p_value))
+    lines = ["points of balanced accuracy on the same cases"]
+    for name, took in agents.per_decision.items():
+        cost = "no price" if took["cost"] is None else f"cost {took['cost']:.6g}"
+        lines.append(
+            f"a decision of {agents.model if name == 'model' else 'the embedded analyst'}: "
+            f"{took['calls']:g} calls, {took['tokens']:g} tokens, {cost}, {took['seconds']:g} s"
+        )
+    return Group(table, Text("\n".join(lines)))
 
 
 def _baselines(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:

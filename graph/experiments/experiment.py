@@ -5,6 +5,7 @@ It gathers runs and computes figures. The tables are in cli/tables.py, the pictu
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import Baselines, run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.experiments.delayed_labels import decide_delayed
+from acegraph.graph.experiments.two_agents import Effort, TwoAgents
 from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
 from acegraph.graph.metrics.costs import money
 from acegraph.graph.metrics.groups import GroupRates, personal_fields, rates_by_group
@@ -29,6 +31,7 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.reflector.reflector import Reflector
+from acegraph.nodes.runtime.usage import metered
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     DECLINE,
@@ -94,6 +97,10 @@ class Experiment:
     """The values of each field of `plan.by`, by seed and test case."""
     groups_suggested: list[str] = field(default_factory=list)
     """Other fields of the test cases that `plan.by` might name."""
+    effort: Effort = field(default_factory=Effort)
+    """What training and deciding took."""
+    agents: TwoAgents | None = None
+    """The same cases decided by the embedded analyst too, if that was asked for."""
 
     @property
     def learned(self) -> bool:
@@ -135,6 +142,16 @@ class Experiment:
                 run.amounts = amounts
                 gathered.setdefault(name, []).append(run)
 
+    def decide(self, pipeline: TrainingPipeline, split: Split) -> dict[str, Run]:
+        """Train on one split and decide its test cases in every mode; note what that took."""
+        started = monotonic()
+        with metered(self.effort.meter):
+            self.training.append(pipeline.train_offline(split.train))
+            by_mode = pipeline.compare(split.test)
+        self.effort.seconds += monotonic() - started
+        self.effort.decisions += len(split.train) + sum(len(run.truths) for run in by_mode.values())
+        return by_mode
+
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as modes."""
         for name in ("vanilla", "online"):
@@ -173,6 +190,7 @@ class Experiment:
             "bullets": [
                 {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
             ],
+            "agents": self.agents.to_json() if self.agents else None,
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
@@ -231,8 +249,7 @@ def run_experiment(
         pipeline = TrainingPipeline(
             BulletPlaybook(), context=settings, progress=report, concurrency=concurrency, **learners
         )
-        experiment.training.append(pipeline.train_offline(split.train))
-        by_mode = pipeline.compare(split.test)
+        by_mode = experiment.decide(pipeline, split)
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
         costs = CostMatrix.parse(settings.costs) if settings.costs else None
