@@ -70,6 +70,7 @@ types: $(STAMP)
 	rm -rf build/types
 	$(BIN)/python -m pip install --quiet --no-deps --target build/types .
 	MYPYPATH=build/types $(BIN)/mypy -p acegraph
+	$(BIN)/python tests/support/typed_examples.py build/types
 
 format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .

@@ -1,0 +1,66 @@
+"""The files in deploy/: commands that exist, a container without rights, a check that can fail."""
+
+import json
+import re
+import subprocess
+import sys
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import yaml
+from pages import commands, options_of
+from project_paths import ROOT
+
+DEPLOY = ROOT / "deploy"
+DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
+
+
+def check_command(words: list[str]) -> None:
+    """A command line whose command and options exist."""
+    options = options_of(commands()[words[0]])
+    assert {word for word in words[1:] if word.startswith("--")} <= set(options)
+
+
+def test_the_container_starts_a_command_that_exists_and_is_not_root() -> None:
+    (entry,) = re.findall(r"^ENTRYPOINT (.*)$", DOCKERFILE, re.MULTILINE)
+    assert json.loads(entry) == ["acegraph"]
+    check_command(json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, re.MULTILINE)[0]))
+    assert re.search(r"^USER [1-9]\d+$", DOCKERFILE, re.MULTILINE)
+
+
+def test_the_health_check_fails_when_the_service_is_not_ready() -> None:
+    (check,) = re.findall(r"^    CMD (.*)$", DOCKERFILE, re.MULTILINE)
+    _, flag, code = json.loads(check)
+    for status, expected in ((200, 0), (503, 1)):
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_GET(self, status: int = status) -> None:
+                assert self.path == "/ready"
+                self.send_response(status)
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None: ...
+
+        with HTTPServer(("127.0.0.1", 0), Answer) as server:
+            Thread(target=server.handle_request, daemon=True).start()
+            here = code.replace(":8000", f":{server.server_port}")
+            done = subprocess.run([sys.executable, flag, here], capture_output=True, check=False)
+        assert done.returncode == expected
+
+
+def test_compose_gives_the_service_no_rights_and_a_database_that_is_ready() -> None:
+    services = yaml.safe_load((DEPLOY / "compose.yaml").read_text())["services"]
+    service = services["service"]
+    assert service["read_only"]
+    assert service["cap_drop"] == ["ALL"]
+    assert service["depends_on"]["database"]["condition"] == "service_healthy"
+    assert all(port.startswith("127.0.0.1:") for port in service["ports"])
+    assert (DEPLOY / service["build"]["context"] / service["build"]["dockerfile"]).exists()
+
+
+def test_the_unit_starts_a_command_that_exists() -> None:
+    (line,) = re.findall(r"^ExecStart=(.*)$", (DEPLOY / "acegraph.service").read_text(), re.M)
+    program, *words = line.split()
+    assert program.endswith("/acegraph")
+    check_command(words)
