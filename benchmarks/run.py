@@ -17,6 +17,7 @@ import overhead
 import pairs
 import selection
 import service
+import tables
 
 PARTS = {
     "selection": selection.main,
@@ -26,6 +27,7 @@ PARTS = {
     "memory": memory.main,
     "ledger": ledger.main,
     "service": service.main,
+    "tables": tables.main,
 }
 
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import Replay, replay
     from acegraph.graph.server.checkpoints import strict_serializer
+    from acegraph.graph.tables.expression import as_expression
     from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import ScoreReport, score, score_files
     from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
@@ -46,6 +47,7 @@ _HOMES = {
     "graph.operations.reembed": "reembed",
     "graph.operations.replay": "Replay replay",
     "graph.server.checkpoints": "strict_serializer",
+    "graph.tables.expression": "as_expression",
     "graph.tables.ruleset": "Ruleset",
     "graph.tables.score": "ScoreReport score score_files",
     "graph.training.pipeline": "TrainingPipeline TrainingReport",
@@ -56,7 +58,8 @@ __getattr__ = later(__name__, _HOMES)
 __all__ = [
     "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan",
     "PairedTest", "Replay", "Ruleset", "Run", "ScoreReport", "TrainingPipeline", "TrainingReport",
-    "create_ace_graph", "create_fraud_tool", "estimate", "feedback", "feedback_many",
+    "as_expression", "create_ace_graph", "create_fraud_tool", "estimate", "feedback",
+    "feedback_many",
     "generate_transactions", "load_dataset", "mcnemar", "purge", "read_labels", "reembed",
     "replay", "score", "score_files", "strict_serializer",
 ]  # fmt: skip

@@ -13,6 +13,7 @@ AceError
 │   ├── PrunedDecision        `prune` has removed the decision
 │   ├── DecisionConflict      one decision id with two different contents
 │   └── WriteConflict         two writers collided; trying again may succeed
+├── EngineDiffers             an engine decided a row otherwise than this program does
 ├── CheckpointRefused         a checkpoint that would have executed code
 └── ModelError                a model gave no usable answer; this is never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
@@ -91,6 +92,10 @@ class WriteConflict(PlaybookError):
 
 class CheckpointRefused(AceError):
     """A checkpoint names a class or function that no state of a run holds; nothing was called."""
+
+
+class EngineDiffers(AceError):
+    """An engine decided a row of a table otherwise than this program does."""
 
 
 class ModelError(AceError):

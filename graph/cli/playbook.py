@@ -309,3 +309,25 @@ def _difference_json(difference: "Difference") -> dict[str, object]:
         "before": before and {"content": before.content, "status": before.status},
         "after": after and {"content": after.content, "status": after.status},
     }
+
+
+@playbook_app.command("sql")
+def playbook_sql(
+    dialect: Annotated[
+        str, typer.Option(help="Whose SQL: duckdb, postgres, snowflake, bigquery, and others.")
+    ] = "duckdb",
+    table: Annotated[str, typer.Option(help="The table that the query reads.")] = "payments",
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Print the decision of the playbook as SQL.
+
+    The query adds points, risk and decision to each row. Texts are compared as they are written.
+    """
+    from acegraph.graph.cli.scoring import need_tables
+
+    need_tables()
+    from acegraph.graph.tables.engines import playbook_sql
+    from acegraph.graph.tables.ruleset import Ruleset
+
+    with lasting(playbook, must_exist=True) as book:
+        typer.echo(playbook_sql(Ruleset.of(book), dialect, table))

@@ -23,7 +23,7 @@ TableName = Annotated[
     str,
     typer.Argument(
         help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
-        "quotes, as 'days/*.parquet'."
+        "quotes, as 'days/*.parquet'; or a table on an engine, as duckdb://p.duckdb#payments."
     ),
 ]
 AllowMissing = Annotated[
@@ -49,8 +49,11 @@ def score(
     table: TableName,
     risk: RiskOptions,
     out: Annotated[
-        Path | None,
-        typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
+        str | None,
+        typer.Option(
+            help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz; on an engine "
+            "the name of a new table."
+        ),
     ] = None,
     ids: Annotated[
         str | None, typer.Option("--id", help="The column of row ids; else rows are numbered.")
@@ -68,20 +71,29 @@ def score(
     Example: acegraph score payments.parquet --out decisions.parquet
     """
     need_tables()
+    from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import score_files
 
     context = AceContext().with_changes(**vars(risk))
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
-        report = score_files(
-            book,
-            table,
-            out,
-            context=context,
-            ids=ids,
-            allow_missing=allow_missing,
-            record=record,
-            progress=progress(None),
-        )
+        if "://" in table:
+            if ids is not None or record:
+                raise InvalidSettings("on an engine nothing is recorded: leave --id and --record")
+            from acegraph.graph.tables.engines import score_address
+
+            ruleset = Ruleset.of(book, context)
+            report = score_address(ruleset, table, out, allow_missing=allow_missing)
+        else:
+            report = score_files(
+                book,
+                table,
+                out,
+                context=context,
+                ids=ids,
+                allow_missing=allow_missing,
+                record=record,
+                progress=progress(None),
+            )
     if as_json:
         print_json(report.to_json())
         return
@@ -126,13 +138,15 @@ def backtest(
     from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
-        report = backtest_files(
-            subjects_of(book, what),
-            table,
-            Labels(label, positive, amount),
-            rows=rows,
-            progress=progress(None),
-        )
+        subjects, labels = subjects_of(book, what), Labels(label, positive, amount)
+        if "://" in table:
+            if rows is not None:
+                raise InvalidSettings("from an engine only counts come back: leave --rows")
+            from acegraph.graph.tables.engines import backtest_address
+
+            report = backtest_address(subjects, table, labels)
+        else:
+            report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
     if as_json:
         print_json(report.to_json())
         return

@@ -274,7 +274,7 @@ class _Backtesting:
         """By identity of the ruleset: several rules may be added to one."""
         self.backtests: list[TableBacktest] = []
         for subject in subjects:
-            is_known = _has_columns(subject, names)
+            is_known = has_columns(subject, names)
             added = Counts() if subject.condition and is_known else None
             self.backtests.append(TableBacktest(subject.name, subject.verdict, added=added))
             if id(subject.ruleset) not in self._scorers:
@@ -338,7 +338,7 @@ class _Backtesting:
             yield fired
 
 
-def _has_columns(subject: Subject, names: Sequence[str]) -> bool:
+def has_columns(subject: Subject, names: Sequence[str]) -> bool:
     """Whether the table has what the playbook tests; what a rule itself tests must be there."""
     ruleset = subject.ruleset
     if subject.condition is None:

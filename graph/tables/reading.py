@@ -151,7 +151,7 @@ class FieldReader:
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
         self._takes_dates = is_word and not (has_form or name in compared)
-        self._known = _KnownValues(self._read_one)
+        self._known = _KnownValues(self.read_one)
 
     def read(self, array: pa.Array) -> Parts:
         """The field over the rows of a batch, with the parts of a date."""
@@ -164,7 +164,7 @@ class FieldReader:
                 return parts
         return self._read_encoded(array)
 
-    def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
+    def read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
             value = read_cell(value)
@@ -326,12 +326,10 @@ class TableReader:
         `conditions` are tested besides those of the ruleset.
         """
         self._contract, self._reasons = ruleset.contract, Reasons()
-        self.fields = dict(_fields_of_columns(ruleset, names, conditions))
+        self.fields = dict(fields_of_columns(ruleset, names, conditions))
         """By column that is read, the field that it is."""
         given = dict.fromkeys(self.fields.values())
-        tests: dict[str, list[Comparison]] = {}
-        for line in SCORECARD:
-            tests.setdefault(resolved(line.test, given).field, []).append(line.test)
+        tests = scorecard_tests(given)
         rules = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
         compared = [test for condition in rules for test in condition.comparisons]
         self._readers = {
@@ -387,7 +385,15 @@ class TableReader:
                 )
 
 
-def _fields_of_columns(
+def scorecard_tests(given: Mapping[str, object]) -> dict[str, list[Comparison]]:
+    """The tests that the scorecard makes of each field, under the names that are given."""
+    tests: dict[str, list[Comparison]] = {}
+    for line in SCORECARD:
+        tests.setdefault(resolved(line.test, given).field, []).append(line.test)
+    return tests
+
+
+def fields_of_columns(
     ruleset: Ruleset, names: Sequence[str], conditions: Sequence[Condition]
 ) -> Iterator[tuple[str, str]]:
     """The columns that a decision may depend on, and the field that each one is."""

@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 MOST_DECLINED_PER_FRAUD: Final = 10.0
 """Without costs a missed fraud counts as much as the honest payments that come to one fraud, but
 never as more than ten of them."""
-_TIE: Final = 1e-6
+TIE: Final = 1e-6
+"""Of so little more than the limit of log-odds nothing follows: it is a tie."""
 _CACHED: Final = "risk_scale"
 
 
@@ -106,7 +107,7 @@ class RiskScale:
     def limit(self, fields: Mapping[str, Scalar]) -> int:
         """The points of scorecard and bullets above which a payment is declined."""
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
-        return math.floor((_log_odds(self.decline_from(fields)) - self.shift + _TIE) * UNIT)
+        return math.floor((_log_odds(self.decline_from(fields)) - self.shift + TIE) * UNIT)
 
     def declines(
         self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]
@@ -119,7 +120,7 @@ class RiskScale:
         if self.costs is None:
             return np.full(len(amounts), self.limit({}))
         shares = np.clip(self.costs.break_even_over(amounts), 1e-9, 1 - 1e-9)
-        limits = (np.log(shares / (1 - shares)) - self.shift + _TIE) * UNIT
+        limits = (np.log(shares / (1 - shares)) - self.shift + TIE) * UNIT
         return np.asarray(np.floor(limits).astype(np.int64))
 
 

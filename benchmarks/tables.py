@@ -1,0 +1,222 @@
+"""Whole tables: `score` and `backtest` against the graph and a hand-written DuckDB query.
+
+`python benchmarks/tables.py` takes a million rows; with `soak` ten million and, for the backtest,
+a file of ten million read ten times, and 20,000 rows of three data sets against the graph.
+"""
+
+import random
+import resource
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
+
+import duckdb
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+from odd_tables import NODE, codes, few_words, payments, table_of
+
+from acegraph.graph import Ruleset, create_ace_graph, generate_transactions, score, score_files
+from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, points_of
+from acegraph.state import AceContext, BulletPlaybook, Case, Condition
+
+FIELDS = ("amount", "hour", "account_age_days", "distance_km", "tx_last_hour", "merchant_rating")
+RULES = 24
+GRAPH_ROWS = 200
+
+
+def playbook() -> BulletPlaybook:
+    """A playbook with 24 bullets of two comparisons each, and labelled cases."""
+    examples = list(generate_transactions(400, seed=1))
+    book = BulletPlaybook()
+    book.remember([Case(e.id, e.fields, e.answer) for e in examples], NODE)
+    for k in range(RULES):
+        one, other = FIELDS[k % 6], FIELDS[(k + 1 + k // 6) % 6]
+        high, low = (
+            float(np.quantile([e.fields[name] for e in examples], share))
+            for name, share in ((one, 0.8 - k / 60), (other, 0.3 + k / 60))
+        )
+        verdict = "DECLINE" if k % 3 else "APPROVE"
+        rule = f"{verdict} when {one} >= {high} and {other} < {low}"
+        bullet_id = book.add_bullet(rule, NODE, condition=Condition.parse(rule))
+        book.set_weights({bullet_id: (0.2 + k / 20) * (1 if verdict == "DECLINE" else -1)})
+    return book
+
+
+def write_rows(file: Path, rows: int) -> None:
+    """A table of generated payments."""
+    rng = np.random.default_rng(0)
+    examples = list(generate_transactions(4000, seed=2))
+    fields = pa.Table.from_pylist([{**e.fields, "fraud": e.answer == "DECLINE"} for e in examples])
+    writer = None
+    for first in range(0, rows, 1_000_000):
+        size = min(1_000_000, rows - first)
+        table = fields.take(pa.array(rng.integers(0, len(examples), size)))
+        amounts = pa.array(np.round(rng.lognormal(4.5, 1.2, size), 2))
+        table = table.set_column(0, "amount", amounts)
+        writer = writer or pq.ParquetWriter(file, table.schema)
+        writer.write_table(table)
+    assert writer is not None
+    writer.close()
+
+
+def by_hand(rules: Ruleset, file: Path, out: Path, *, with_reasons: bool = True) -> str:
+    """A query as a person would write it, for a table in which nothing is missing."""
+    columns = set(pq.read_schema(file).names)
+    lines = [one for one in SCORECARD if one.test.field in columns]
+    tests = [(_sql(one.test), one.points) for one in lines]
+    conditions = [(b, b.condition) for b in rules.rules if b.condition]
+    fired = [(" AND ".join(map(_sql, c.comparisons)), points_of(b)) for b, c in conditions]
+    names = [f"{b.id} {points_of(b) / UNIT:+.2f}" for b, _ in conditions]
+    cards = [f"{one.test.render()} {one.points / UNIT:+.1f}" for one in lines]
+    total = " + ".join(
+        f"CASE WHEN {test} THEN {points} ELSE 0 END" for test, points in tests + fired
+    )
+
+    def texts(tests: list[tuple[str, int]], said: list[str]) -> str:
+        if not with_reasons:
+            return "NULL"
+        parts = (
+            f"CASE WHEN {test} THEN '{text.replace(chr(39), chr(39) * 2)}' END"
+            for (test, _), text in zip(tests, said, strict=True)
+        )
+        return f"concat_ws(', ', {', '.join(parts)})"
+
+    scale = rules.scale
+    return f"""
+        COPY (SELECT row_number() OVER () AS "row",
+              CASE WHEN points > {scale.limit({})} THEN 'DECLINE' ELSE 'APPROVE' END AS decision,
+              round(1 / (1 + exp(-(points / {UNIT}.0 + {scale.shift}))), 4) AS risk,
+              bullets, scorecard, NULL::VARCHAR AS undecided
+              FROM (SELECT {START} + {total} AS points, {texts(fired, names)} AS bullets,
+                    {texts(tests, cards)} AS scorecard FROM '{file}'))
+        TO '{out}' (FORMAT parquet)"""
+
+
+def _sql(test: object) -> str:
+    op, value = test.op, test.value  # type: ignore[attr-defined]
+    sign = {"is": "=", "is not": "<>"}.get(op, op)
+    return f"{test.field} {sign} " + (f"'{value}'" if isinstance(value, str) else str(value))  # type: ignore[attr-defined]
+
+
+def scoring(folder: Path, rows: int) -> dict[str, float]:
+    """The CPU of scoring a file, of the graph, and of a query on DuckDB with the same result."""
+    book, file = playbook(), folder / "rows.parquet"
+    write_rows(file, rows)
+    rules = Ruleset.of(book)
+    score_files(rules, file, folder / "warm.parquet")
+    cpu = time.process_time()
+    report = score_files(rules, file, folder / "ours.parquet")
+    ours = time.process_time() - cpu
+    query = by_hand(rules, file, folder / "theirs.parquet")
+    theirs = _cpu_of(query)
+    bare = _cpu_of(by_hand(rules, file, folder / "bare.parquet", with_reasons=False))
+    sums = [
+        duckdb.sql(
+            f"SELECT count(*), count(*) FILTER (decision = 'DECLINE'), round(sum(risk), 3), "
+            f"sum(length(bullets)), sum(length(scorecard)) FROM '{folder / name}.parquet'"
+        ).fetchall()
+        for name in ("ours", "theirs")
+    ]
+    graph = create_ace_graph(playbook=book).compile()
+    some = [e.fields for e in generate_transactions(GRAPH_ROWS, seed=3)]
+    cpu = time.process_time()
+    for one in some:
+        graph.invoke({"transaction": one}, context=AceContext(learn=False))
+    a_row = (time.process_time() - cpu) / len(some)
+    print(f"score: {report.rows:,} rows in {ours:.2f} s of CPU, {len(rules.rules)} bullets")
+    print(
+        f"  the graph: {a_row * 1e3:.1f} ms a row, {a_row * report.rows / ours:,.0f} times as much"
+    )
+    print(f"  a query by hand on DuckDB: {theirs:.2f} s, ours is {ours / theirs:.2f} of it")
+    print(f"  the same result: {sums[0] == sums[1]}")
+    print(f"  decision and risk alone by hand: {bare:.2f} s, ours is {ours / bare:.2f} of it")
+    return {
+        "cpu_seconds": ours,
+        "rows_to_one_of_the_graph": a_row * report.rows / ours,
+        "of_a_query_by_hand": ours / theirs,
+        "of_a_query_for_decision_and_risk": ours / bare,
+        "is_same_result": sums[0] == sums[1],
+    }
+
+
+def _cpu_of(query: str) -> float:
+    with duckdb.connect() as engine:
+        cpu = time.process_time()
+        engine.execute(query)
+        return time.process_time() - cpu
+
+
+def memory(folder: Path, rows: int) -> None:
+    """Run in a process of its own: the peak is that of the process."""
+    file = folder / "many.parquet"
+    if not file.exists():
+        write_rows(file, rows)
+    code = (
+        "import sys; sys.path.insert(0, 'benchmarks'); import tables, resource\n"
+        f"tables.score_files(tables.playbook(), {str(file)!r}, {str(folder / 'd.parquet')!r})\n"
+        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    print(f"score: peak memory for {rows:,} rows: {done.stdout.strip()} MB")
+
+
+def backtesting(folder: Path, rows: int) -> None:
+    """The CPU of a backtest of a file, and of the same file ten times."""
+    file, book = folder / "many.parquet", playbook()
+    if not file.exists():
+        write_rows(file, rows)
+    for times in range(10):
+        link = folder / f"again{times}.parquet"
+        if not link.exists():
+            link.symlink_to(file)
+    subjects, labels = subjects_of(book, "DECLINE when amount >= 900 and hour < 6"), Labels("fraud")
+    seconds = []
+    for pattern in ("again0.parquet", "again*.parquet"):
+        cpu = time.process_time()
+        (found,) = backtest_files(subjects, folder / pattern, labels).backtests
+        seconds.append(time.process_time() - cpu)
+        print(f"backtest: {found.rows:,} rows in {seconds[-1]:.1f} s of CPU")
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+    print(f"  {seconds[1] / seconds[0]:.1f} times as much for ten times the rows; peak {peak} MB")
+
+
+def against_the_graph(rows: int) -> None:
+    """Rows with missing and odd values, decided by the graph and as a table."""
+    context = AceContext(learn=False, costs="missed_fraud=1,false_decline=0.2,decline_fee=5")
+    for make in (payments, codes, few_words):
+        book, _ = make(random.Random(1))
+        some = [one for seed in range(rows // 250 + 2) for one in make(random.Random(seed))[1]]
+        some = [one for one in some if any(v not in (None, "") for v in one.values())][:rows]
+        graph, differing = create_ace_graph(playbook=book).compile(), 0
+        table = table_of(some)
+        for row, ours in zip(
+            table.to_pylist(), score(book, table, context=context).to_pylist(), strict=True
+        ):
+            theirs = graph.invoke({"transaction": row}, context=context)
+            same = ours["decision"] == theirs["decision"] and ours["risk"] == theirs["risk_score"]
+            differing += not same
+        print(f"{make.__name__}: {differing} of {len(some):,} decisions differ from the graph's")
+
+
+def main() -> dict[str, float]:
+    """Print and give the figures of a million rows."""
+    with tempfile.TemporaryDirectory() as name:
+        return scoring(Path(name), 1_000_000)
+
+
+def soak() -> None:
+    """Print the figures of more rows."""
+    with tempfile.TemporaryDirectory() as name:
+        memory(Path(name), 10_000_000)
+        backtesting(Path(name), 10_000_000)
+        against_the_graph(6_700)
+
+
+if __name__ == "__main__":
+    soak() if "soak" in sys.argv else main()
