@@ -42,7 +42,7 @@ def test_a_planted_import_breaks_its_contract(name: str, tmp_path: Path) -> None
     package = tmp_path / "acegraph"
     for room in ROOMS:
         shutil.copytree(ROOT / room, package / room)
-    shutil.copy(ROOT / "public" / "__init__.py", package)
+    shutil.copy(ROOT / "package" / "__init__.py", package)
     shutil.copy(ROOT / "pyproject.toml", tmp_path)
     planted = package / file
     # Inside a function: the linter sees what a reader of the file's head does not.

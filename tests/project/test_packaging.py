@@ -78,7 +78,7 @@ def test_the_source_archive_holds_what_its_tests_need_and_the_wheel_the_rooms(
     (sdist,), (wheel,) = tmp_path.glob("*.tar.gz"), tmp_path.glob("*.whl")
     with tarfile.open(sdist) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    kept = ("tests", "docs", "benchmarks", "notebooks", "graph", "nodes", "state", "public")
+    kept = ("tests", "docs", "benchmarks", "notebooks", "graph", "nodes", "state", "package")
     wanted = [path for folder in kept for path in (copy / folder).rglob("*") if path.is_file()]
     files = {str(path.relative_to(copy)) for path in wanted if "__pycache__" not in path.parts}
     files |= {path.name for path in copy.glob("*.md")} | {"Makefile", "langgraph.json"}

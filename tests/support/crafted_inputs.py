@@ -16,17 +16,22 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
 from langchain_core.language_models import FakeListChatModel
 from starlette.applications import Starlette
 
 from acegraph.graph import (
+    Decider,
+    Ruleset,
     TrainingPipeline,
     create_ace_graph,
+    create_fraud_tool,
     feedback,
     feedback_many,
     load_dataset,
     purge,
     read_labels,
+    score,
     strict_serializer,
 )
 from acegraph.graph.cli.console import one_line, parse_transaction
@@ -438,6 +443,16 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "merge_bullets": _imported,
     "create_ace_graph, text": _invoke,
     "create_ace_graph, fields": lambda t: _invoke(_fields(t)),
+    "create_fraud_tool": _with_playbook(
+        lambda book, t: create_fraud_tool(create_ace_graph(playbook=book)).invoke(
+            {"transaction": t}
+        )
+    ),
+    "Decider.decide_many": _with_playbook(
+        lambda book, t: Decider(book).decide_many([{"transaction": t}])
+    ),
+    "Ruleset.decide": _with_playbook(lambda book, t: Ruleset.of(book).decide({"memo": t})),
+    "score": _with_playbook(lambda book, t: score(book, pa.table({"merchant": pieces(t)}))),
     "TrainingPipeline.train_offline": _trained,
     "purge": _with_playbook(lambda book, t: purge(book, entities=[("customer", t)])),
     "strict_serializer": _now(
@@ -459,7 +474,7 @@ NO_STRANGERS: Final = frozenset(
     "Replay TrainingReport Bullet "
     # Numbers, versions, times and files of the operator.
     "as_of back_up bullets_at diff prune rollback verify replay reembed replaying estimate mcnemar "
-    "wilson_interval generate_transactions".split()
+    "wilson_interval generate_transactions ScoreReport score_files as_expression".split()
 )
 """Public names that no stranger's text, mapping or list reaches at first."""
 

@@ -17,6 +17,7 @@ MODELS = {
 }
 """The models that the tests name in the environment, by role."""
 SUSPICIOUS = {"amount": 2500, "account_age_days": 2, "merchant_category": "electronics"}
+UNSUSPICIOUS = {"amount": 25, "account_age_days": 900, "merchant_category": "grocery"}
 RULE = "DECLINE when amount >= 1000 and account_age_days < 30"
 PROSE = "Look twice at electronics bought late at night"
 

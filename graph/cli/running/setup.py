@@ -20,7 +20,8 @@ STUDIO: Final = """{
 }
 """
 SETTINGS: Final = """\
-# Everything here is optional: without a key the embedded analyst decides.
+# Everything here is optional: the embedded analyst decides unless a model is named. A key alone
+# sends nothing anywhere.
 # Copy it to .env: the command line and LangGraph Studio read that file where they are started.
 # OPENAI_API_KEY=
 # Another server that speaks the OpenAI protocol (vLLM, Ollama, llama.cpp):

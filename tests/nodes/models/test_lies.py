@@ -31,6 +31,7 @@ from model_samples import (
     RULE,
     SCHEMAS,
     SUSPICIOUS,
+    UNSUSPICIOUS,
     arun_once,
     counters,
     run_once,
@@ -98,7 +99,8 @@ def test_a_lie_is_no_decision_no_label_and_no_bullet(
     server.on("plain", lie(as_call(form, again) if model == FUNCTIONS else again))
     playbook = playbooks[role]
     before, version = len(playbook.cases(NODE)), playbook.version
-    given: dict[str, Any] = {"transaction": SUSPICIOUS}
+    # The weights of the playbook must not settle the mistake that the reflector is asked about.
+    given: dict[str, Any] = {"transaction": UNSUSPICIOUS if role == "reflector" else SUSPICIOUS}
     if role != "judge":
         given["ground_truth"] = "APPROVE" if role == "agent" else "DECLINE"
     found = way(create_ace_graph(playbook=playbook), given, **{f"{role}_model": model})
