@@ -9,7 +9,7 @@ from collections import Counter
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar, cast
 
 import numpy as np
 import pyarrow as pa
@@ -30,10 +30,11 @@ from acegraph.graph.tables.scorer import Scorer
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
 
 if TYPE_CHECKING:
-    import pandas as pd
-    import polars as pl
-
     from acegraph.graph.data.file_rows import Progress
+
+
+Table = TypeVar("Table")
+"""A table of Arrow, pandas or polars."""
 
 
 @dataclass(frozen=True)
@@ -55,12 +56,12 @@ class ScoreReport:
 
 def score(
     playbook: BulletPlaybook | Ruleset,
-    table: pa.Table | pd.DataFrame | pl.DataFrame,
+    table: Table,
     *,
     context: AceContext | None = None,
     ids: str | None = None,
     allow_missing: bool = False,
-) -> pa.Table | pd.DataFrame | pl.DataFrame:
+) -> Table:
     """The decision on every row of a table, as a table of the same kind.
 
     A table is one of Arrow, pandas or polars, or anything that gives its columns as Arrow does. The
@@ -76,12 +77,13 @@ def score(
     scored = pa.Table.from_batches(batches, scorer.schema).unify_dictionaries()
     kind = type(table).__module__.split(".")[0]
     if kind == "pandas":
-        return scored.to_pandas().set_index(table.index)  # type: ignore[union-attr]
+        index = table.index  # type: ignore[attr-defined]
+        return cast("Table", scored.to_pandas().set_index(index))
     if kind == "polars":
         import polars as pl
 
-        return pl.from_arrow(scored)
-    return scored
+        return cast("Table", pl.from_arrow(scored))
+    return cast("Table", scored)
 
 
 def as_ruleset(playbook: BulletPlaybook | Ruleset, context: AceContext | None) -> Ruleset:
