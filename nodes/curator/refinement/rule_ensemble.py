@@ -2,9 +2,8 @@
 
 Rules are found by boosting on samples of the cases (Friedman and Popescu 2008, RuleFit): each is
 the conjunction that explains most of what the ones before it leave unexplained. All rules of all
-samples are then fitted together with an L1 penalty, which leaves the weights of most at zero. How
-strong the penalty is, and whether there is anything to learn at all, is decided in refine.py on
-cases that were not used for it.
+samples are then fitted together with an L1 penalty, which leaves the weights of most at zero.
+shortening.py leaves fewer, and whole_playbook.py decides how many.
 """
 
 from collections.abc import Iterable, Sequence
@@ -30,8 +29,7 @@ _LONGER: Final = 0.9
 """What the gain of a rule with one more comparison is multiplied by: the shorter one wins a tie."""
 _LEAST_GAIN: Final = 1.0
 _MOST_WEIGHT: Final = 6.0
-_KEPT: Final = 0.05
-"""A rule with a smaller weight is left out."""
+_PENALTY: Final = 1.0
 Conjunction = tuple[int, ...]
 """A rule as the sorted numbers of its comparisons."""
 
@@ -141,35 +139,29 @@ def _best_rule(
     return best, most
 
 
-def fit_sparsely(
-    fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, penalty: float, begin: Numbers
-) -> Numbers:
+def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> Numbers:
     """Weights of rules and, last, a shift, by logistic regression with an L1 penalty."""
     from scipy.optimize import minimize  # takes half a second, and only learning needs it
 
     rules = fired.astype(np.float32)
     n = len(rules)
-    # The same pull for rare and for frequent rules, up to the root: else only broad rules stay.
-    scale = np.ones(n)
 
     def loss(split: Numbers) -> tuple[float, Numbers]:
+        """The loss for positive and negative parts of the weights, and the shift."""
         weights = (split[:n] - split[n : 2 * n]).astype(np.float32)
         log_odds = start + weights @ rules + split[-1]
-        p = sigmoid(log_odds)
         likelihood = shares @ (np.logaddexp(0, log_odds) - fraud * log_odds)
-        rest = (shares * (p - fraud)).astype(np.float32)
-        gradient = (rules @ rest).astype(np.float64)
-        whole = np.concatenate(
-            [gradient + penalty * scale, penalty * scale - gradient, [float(rest.sum())]]
-        )
-        return float(likelihood + penalty * split[:-1].sum()), whole
+        rest = (shares * (sigmoid(log_odds) - fraud)).astype(np.float32)
+        slopes = (rules @ rest).astype(np.float64)
+        gradient = np.concatenate([_PENALTY + slopes, _PENALTY - slopes, [float(rest.sum())]])
+        return float(likelihood + _PENALTY * split[:-1].sum()), gradient
 
+    split = np.append(np.zeros(2 * n), best_shift(fraud, start, shares))
     bounds = [(0.0, _MOST_WEIGHT)] * (2 * n) + [(None, None)]
-    split = np.concatenate([np.maximum(begin[:-1], 0), np.maximum(-begin[:-1], 0), begin[-1:]])
-    found = minimize(
-        loss, split, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 200}
+    split = minimize(
+        loss, split, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}
     ).x
-    return np.append(found[:n] - found[n : 2 * n], found[-1])
+    return np.append(split[:n] - split[n : 2 * n], split[-1])
 
 
 def conditions_of(

@@ -1,9 +1,10 @@
 """The best set of rules for all labelled cases together, if there is one that is proved.
 
 A set is judged on cases that had no part in finding it (cross-validation in blocks of time). It
-must beat the scorecard alone by more than chance, and the rules that stand. Where one threshold
-decides, a short set does: each rule must pay for its place. Where fraud is rare or has a price,
-payments are ranked by their risk, and many small corrections are worth money.
+must beat the scorecard alone by more than chance, and the rules that stand. Each of its rules must
+pay for its place: from thirty frauds that leaves one or two, from two hundred it may leave
+twenty-five. Where fraud is rare or has a price, payments are ranked by their risk: then the set is
+found without the rules that stand, and its small corrections are kept as they were found.
 """
 
 import math
@@ -39,7 +40,6 @@ from acegraph.state.run.costs import CostMatrix
 
 _FOLDS: Final = 5
 _DEPTHS: Final = (1, 3)
-_PENALTIES: Final = (16.0, 8.0, 4.0, 2.0, 1.0)
 _MIN_OF_EACH: Final = 15
 """So many cases of either label are needed."""
 _MOST_SEARCHED: Final = 6_000
@@ -54,7 +54,7 @@ its cut were chosen with the cases that are held out (Akaike 1974)."""
 _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
 _PAYS: Final = 0.5
-"""By so much each rule of a short set must better the log-likelihood of held-out cases."""
+"""By so much each rule must better the log-likelihood of held-out cases."""
 _LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 _RARE: Final = 0.2
 """Below this share of fraud payments are ranked by their risk."""
@@ -67,9 +67,8 @@ class _Shape:
 
     depth: int
     """How many comparisons a rule may have."""
-    penalty: float
-    length: int | None = None
-    """How many rules it has; None for all that the penalty leaves."""
+    length: int
+    """How many rules it has."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +82,6 @@ class RuleSet:
     """The same in standard errors."""
     sureness_over_standing: float
     """By how many standard errors it is better than with the rules that stand."""
-    penalty: float
     held_out: dict[str, float]
     """Frauds among the held-out cases, how many were caught, and the share of honest payments that
     were declined, with the threshold that counts without costs."""
@@ -107,17 +105,18 @@ class _Rows:
         rows = (self.fraud[chosen], self.start[chosen], self.shares[chosen])
         return _Rows(tests, *rows, self.standing[:, chosen], self.pool[:, chosen])
 
-    def new_rules(self, depth: int, seed: int, *, is_short: bool) -> list[Conjunction]:
+    def new_rules(self, depth: int, seed: int, *, is_ranked: bool) -> list[Conjunction]:
         """The rules that are found, without those that say what a standing rule says.
 
-        In a short set a comparison stands for its opposite if it holds less often.
+        Of a comparison and its opposite the one that holds less often is taken, unless payments
+        are ranked.
         """
         found = found_rules(self.tests, self.fraud, self.start, self.shares, depth, seed)
         number = {comparison: i for i, comparison in enumerate(self.tests.comparisons)}
         new: set[Conjunction] = set()
         for rule in found:
             first = self.tests.comparisons[rule[0]]
-            is_broad = is_short and self.tests.masks[rule[0]].mean() > 0.5
+            is_broad = not is_ranked and self.tests.masks[rule[0]].mean() > 0.5
             if len(rule) == 1 and (is_broad or first.op == "is not"):
                 opposite = replace(first, op=_OPPOSITES.get(first.op, first.op))
                 rule = (number.get(opposite, rule[0]),)
@@ -132,27 +131,17 @@ class _Rows:
         found = [np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules]
         return np.vstack([self.pool, *found]) if found else self.pool
 
-    def fits(
-        self, rules: Sequence[Conjunction], depth: int, *, is_short: bool
-    ) -> dict[_Shape, FittedRules]:
-        """Sets of these rules and the standing ones of the pool, of every shape."""
+    def fits(self, rules: Sequence[Conjunction], depth: int) -> dict[_Shape, FittedRules]:
+        """Sets of these rules and the standing ones of the pool, of every length."""
         fired = self.fired(rules)
-        path = zip(_PENALTIES, _path(fired, self), strict=True)
-        if not is_short:
-            return {_Shape(depth, penalty): _without_zeros(w) for penalty, w in path}
-        *_, (penalty, weights) = path
+        weights = fit_sparsely(fired, self.fraud, self.start, self.shares)
         worth = np.abs(weights[:-1]) * fired.std(axis=1)
         worth[: len(self.pool)] *= _STANDS
         sets = shorter_and_shorter(fired, self.fraud, self.start, self.shares, weights, worth)
         by_length = {len(fitted.rules): fitted for fitted in sets}
         nothing = FittedRules((), np.zeros(0), best_shift(self.fraud, self.start, self.shares))
         longest = by_length[max(by_length)] if by_length else nothing
-        return {_Shape(depth, penalty, n): by_length.get(n, longest) for n in _LENGTHS}
-
-
-def _without_zeros(weights: Numbers) -> FittedRules:
-    rules = np.flatnonzero(weights[:-1])
-    return FittedRules(tuple(rules.tolist()), weights[rules], float(weights[-1]))
+        return {_Shape(depth, n): by_length.get(n, longest) for n in _LENGTHS}
 
 
 def ranks_payments(table: CaseTable, costs: CostMatrix | None) -> bool:
@@ -176,19 +165,19 @@ def best_rules(
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
         return None
-    is_short = not ranks_payments(table, costs)
-    pool = standing if is_short else standing[:staying]  # a long set is better found without them
+    is_ranked = ranks_payments(table, costs)
+    pool = standing[:staying] if is_ranked else standing
     rows = _searched(table, standing, pool, costs)
     if not rows.tests.comparisons:
         return None
-    shape, log_odds, better, over_standing = _cross_validated(rows, standing, is_short=is_short)
+    shape, log_odds, better, over_standing = _cross_validated(rows, standing, is_ranked=is_ranked)
     sureness = _in_standard_errors(better)
     if sureness < _SURE:
         return None
-    rules = rows.new_rules(shape.depth, seed=0, is_short=is_short)
-    fitted = rows.fits(rules, shape.depth, is_short=is_short)[shape]
+    rules = rows.new_rules(shape.depth, seed=0, is_ranked=is_ranked)
+    fitted = rows.fits(rules, shape.depth)[shape]
     found = _conditions(rows, pool, rules, fitted)
-    if is_short:
+    if not is_ranked:
         found = polished(found, table, frozenset(standing[:staying]))
     fired = np.array([rule.holds_over(table) for rule in found])
     return RuleSet(
@@ -196,7 +185,6 @@ def best_rules(
         float(better.mean()),
         sureness,
         _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
-        shape.penalty,
         _held_out(rows, log_odds),
     )
 
@@ -261,7 +249,7 @@ def _searched(
 
 
 def _cross_validated(
-    rows: _Rows, standing: Sequence[Condition], *, is_short: bool
+    rows: _Rows, standing: Sequence[Condition], *, is_ranked: bool
 ) -> tuple[_Shape, Numbers, Numbers, Numbers]:
     """The shape to choose; by case the log-odds while it was held out, and the gain over the
     scorecard and over the standing rules.
@@ -278,18 +266,17 @@ def _cross_validated(
         known, unseen = rows.part(~out), rows.part(out)
         plain[out], stood[out] = _without_new_rules(known, unseen, standing)
         for depth in _DEPTHS:
-            rules = known.new_rules(depth, seed=number, is_short=is_short)
+            rules = known.new_rules(depth, seed=number, is_ranked=is_ranked)
             fired = unseen.fired(rules)
-            for shape, fitted in known.fits(rules, depth, is_short=is_short).items():
+            for shape, fitted in known.fits(rules, depth).items():
                 found = log_odds.setdefault(shape, np.zeros(len(fold)))
                 found[out] = fitted.log_odds(fired, unseen.start)
                 lengths[shape] += len(fitted.rules)
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
     sure = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= _SURE}
-    price = _PAYS / _FOLDS if is_short else 0.0
     chosen = max(
         sure or likelihood,
-        key=lambda shape: float(likelihood[shape].sum()) - price * lengths[shape],
+        key=lambda shape: float(likelihood[shape].sum()) - _PAYS / _FOLDS * lengths[shape],
     )
     better = likelihood[chosen]
     return chosen, log_odds[chosen], better - plain, better - stood
@@ -310,17 +297,6 @@ def _without_new_rules(
     w = fit_weights(known.standing, signs, known.fraud, known.start, shares=known.shares)
     shift = best_shift(known.fraud, known.start + w @ known.standing, known.shares)
     return plain, _log_likelihood(unseen, unseen.start + w @ unseen.standing + shift)
-
-
-def _path(fired: Mask, rows: _Rows) -> list[Numbers]:
-    """Weights and shift for each penalty, from the strongest on."""
-    weights = np.zeros(len(fired) + 1)
-    weights[-1] = best_shift(rows.fraud, rows.start, rows.shares)
-    found = []
-    for penalty in _PENALTIES:
-        weights = fit_sparsely(fired, rows.fraud, rows.start, rows.shares, penalty, weights)
-        found.append(weights)
-    return found
 
 
 def _log_likelihood(rows: _Rows, log_odds: Numbers) -> Numbers:
