@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove worlds test bench soak test-llm docs lint format types check clean
+.PHONY: help install demo prove worlds test bench soak test-llm docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -57,6 +57,9 @@ test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py
 
+notebooks: $(STAMP)  ## run the notebooks and store what they show
+	$(BIN)/python tests/support/run_notebooks.py
+
 docs: $(STAMP)  ## build the documentation site into site/: strictly, without a network
 	$(BIN)/python docs/stage.py
 	$(BIN)/zensical build --strict --clean
@@ -79,6 +82,13 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff check --fix .
 
 check: lint test  ## everything that must pass
+
+release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
+	$(BIN)/python tests/support/release.py
+
+floors: $(STAMP)  ## tests with the lowest and the newest versions of what we depend on (needs the network)
+	$(BIN)/python tests/support/release.py floors
+	$(BIN)/python tests/support/release.py newest
 
 clean:  ## remove what the targets made
 	rm -rf $(VENV) build dist out site *.egg-info .pytest_cache .mypy_cache .ruff_cache

@@ -5,6 +5,7 @@ The options of `compare` come in groups; a group turns its options into what an 
 
 import shlex
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -237,24 +238,13 @@ def _compare_modes(
     )
     splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
-        experiment = run_experiment(
-            splits,
-            context=context,
-            progress=progress,
-            baselines=baselines,
-            plan=plan,
-            concurrency=options.concurrency,
+        run = partial(
+            run_experiment, splits, progress=progress, plan=plan, concurrency=options.concurrency
         )
+        experiment = run(context=context, baselines=baselines)
         if agent and options.also_embedded:
             embedded = context.with_changes(agent_model=EMBEDDED_NAME)
-            beside = run_experiment(
-                splits,
-                context=embedded,
-                progress=progress,
-                baselines=False,
-                plan=plan,
-                concurrency=options.concurrency,
-            )
+            beside = run(context=embedded, baselines=False)
             runs, efforts = (experiment.modes, beside.modes), (experiment.effort, beside.effort)
             experiment.agents = TwoAgents.of(agent.name, runs, efforts, prices())
     experiment.data = " and ".join(path.name for path in vars(files).values() if path)

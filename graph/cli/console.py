@@ -2,14 +2,12 @@
 
 import inspect
 import json
-import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass
-from difflib import get_close_matches
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -35,14 +33,6 @@ if TYPE_CHECKING:
 DEFAULT_URL: Final = "sqlite:///ace.db"
 _ROWS_TRIED: Final = 200
 """Rows of a file that are tried before it is reported that nothing can be read from it."""
-SETTINGS: Final = frozenset(
-    """
-    ACE_AGENT_MODEL ACE_ATTEMPTS ACE_COSTS ACE_DEADLINE ACE_EMBEDDING_MODEL ACE_JUDGE_MODEL
-    ACE_MATURE_DAYS ACE_METHOD ACE_PLAYBOOK_URL ACE_PRICES ACE_RATES ACE_RECORD ACE_REDACT
-    ACE_REDACT_KEY ACE_REFLECTOR_MODEL ACE_REPLAY ACE_TIMEOUT ACE_USERS
-    """.split()
-)
-"""The variables of the environment that are read somewhere, besides those of OpenAI."""
 _PAGE: Final = 100
 """The least width of a table in characters; in a narrower one rich would cut figures off."""
 
@@ -69,6 +59,9 @@ PlaybookUrl = Annotated[
 Who = Annotated[str, typer.Option("--who", help="Who does it; the ledger keeps the name.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would do, on a copy; change nothing.")
+]
+Learn = Annotated[
+    bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Concurrency = Annotated[
@@ -285,14 +278,6 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     return run
 
 
-def warn_of_unknown_settings() -> None:
-    """Say which variables of the environment look like settings and are none."""
-    for name in sorted(os.environ):
-        if name.startswith("ACE_") and name not in SETTINGS:
-            close = get_close_matches(name, SETTINGS, 1)
-            warn(f"{name} is no setting" + (f"; did you mean {close[0]}?" if close else ""))
-
-
 def announce_models(agent: str | None = None) -> None:
     """Say first, on standard error, which models are asked and where; a missing key is refused."""
     from acegraph.nodes.models import providers
@@ -372,24 +357,6 @@ def lasting(
         with book.fork() as copy:
             yield copy
     warn(f"dry run: nothing was changed in {shown_url(url)}")
-
-
-def read_env_file(file: Path = Path(".env")) -> None:
-    """Take the settings of a file `.env` that the environment does not have: ACE_ and OPENAI_."""
-    if not file.is_file():
-        return
-    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
-        line = line.strip().removeprefix("export ")
-        if not line or line.startswith("#"):
-            continue
-        name, has_value, value = line.partition("=")
-        if not has_value:
-            raise InvalidSettings(f"{file}: line {number}: NAME=VALUE wanted")
-        name, value = name.strip(), value.strip()
-        if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
-            value = value[1:-1]
-        if name.startswith(("ACE_", "OPENAI_")) and value:
-            os.environ.setdefault(name, value)
 
 
 def existing(url: str) -> str:

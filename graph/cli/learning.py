@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
 
@@ -293,7 +294,6 @@ def demo(
     Prints all modes beside plain learners on the same rows and the best attainable, ranking and
     money, and the bullets that were learned; writes a picture. Needs no key and no network.
     """
-    from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
     from acegraph.nodes.models.providers import EMBEDDED_NAME
@@ -305,8 +305,11 @@ def demo(
     else:  # whatever the environment names: a demonstration costs nothing
         embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
         context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
-    check_baselines()
-    check_picture(picture)
+    has_extra = all(map(find_spec, ("sklearn", "matplotlib")))
+    if has_extra:
+        check_picture(picture)
+    else:
+        warn("plain learners and the picture are left out: pip install 'acegraph[report]' has them")
     with progress_bar() as progress:
         experiment, attainable = run_demonstration(
             seeds,
@@ -315,15 +318,18 @@ def demo(
             shuffle_labels=shuffle_labels,
             context=context,
             progress=progress,
+            baselines=has_extra,
             concurrency=concurrency,
         )
     if as_json:
         print_json(experiment.to_json())
     else:
         print_experiment(experiment, model, expected=True)
-        say(f"Learning curves: {picture}")
-    caption = caption_of(experiment)
-    draw_learning_curves(experiment.modes, picture, best=attainable, caption=caption)
+    if has_extra:
+        caption = caption_of(experiment)
+        draw_learning_curves(experiment.modes, picture, best=attainable, caption=caption)
+        if not as_json:
+            say(f"Learning curves: {picture}")
 
 
 def generate(

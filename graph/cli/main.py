@@ -19,9 +19,7 @@ from acegraph.graph.cli import (
 from acegraph.graph.cli.console import (
     err,
     one_line,
-    read_env_file,
     say,
-    warn_of_unknown_settings,
 )
 from acegraph.graph.cli.running import consume, review, service, setup
 from acegraph.state import AceError, InvalidInput
@@ -78,8 +76,8 @@ def acegraph(
     if version:
         say(f"acegraph {metadata.version('acegraph')}")
         raise typer.Exit
-    read_env_file()
-    warn_of_unknown_settings()
+    setup.read_env_file()
+    setup.warn_of_unknown_settings()
 
 
 def main() -> None:

@@ -51,8 +51,8 @@ def check_baselines(which: str = "plain") -> Baselines:
         raise InvalidSettings(f"baselines are none, plain or all, not {which!r}")
     if which != "none" and find_spec("sklearn") is None:
         raise InvalidSettings(
-            "the rivals need scikit-learn, the extra `report`: pip install "
-            "'acegraph[report]' (compare does without by --no-baselines)"
+            "the plain learners need scikit-learn, the extra `report`: pip install "
+            "'acegraph[report]' (--no-baselines does without)"
         )
     missing = [name for name in ("interpret", "imodels") if find_spec(name) is None]
     if which == "all" and missing:

@@ -285,6 +285,7 @@ def run_demonstration(
     shuffle_labels: bool,
     context: AceContext,
     progress: Callable[[int], Progress] | None = None,
+    baselines: bool = True,
     concurrency: int = 1,
 ) -> tuple[Experiment, float | None]:
     """An experiment on generated transactions, and the best balanced accuracy attainable on them.
@@ -300,7 +301,9 @@ def run_demonstration(
         for seed in range(seeds)
     ]
     splits = [Split(as_items(past), as_items(stream)) for past, stream in worlds]
-    experiment = run_experiment(splits, context=context, progress=progress, concurrency=concurrency)
+    experiment = run_experiment(
+        splits, context=context, progress=progress, baselines=baselines, concurrency=concurrency
+    )
     experiment.data = "generated payments"
     if shuffle_labels:
         return experiment, None

@@ -4,7 +4,8 @@
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.runnables import RunnableConfig
@@ -58,10 +59,8 @@ def create_fraud_tool(
         decision_id: str | None = None,
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        try:
+        with _told_to_the_model():
             return _answer(compiled.invoke(given, config, context=context))
-        except AceError as error:
-            raise ToolException(str(error)) from error
 
     async def adecide(
         transaction: str | dict[str, Any],
@@ -69,10 +68,8 @@ def create_fraud_tool(
         decision_id: str | None = None,
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
-        try:
+        with _told_to_the_model():
             return _answer(await compiled.ainvoke(given, config, context=context))
-        except AceError as error:
-            raise ToolException(str(error)) from error
 
     return StructuredTool.from_function(
         decide,
@@ -82,6 +79,15 @@ def create_fraud_tool(
         args_schema=ToolInput,
         handle_tool_error=True,
     )
+
+
+@contextmanager
+def _told_to_the_model() -> Iterator[None]:
+    """An error of ours becomes what the tool answers."""
+    try:
+        yield
+    except AceError as error:
+        raise ToolException(str(error)) from error
 
 
 def _answer(result: Mapping[str, Any]) -> str:

@@ -116,7 +116,7 @@ ENDPOINTS: Final = (
         None,
         ready,
         "The database is there, has the present schema, and can be written to; else 503.",
-        answer={"status": "ready", "version": "0.1.0"},
+        answer={"status": "ready", "version": version("acegraph")},
     ),
     Endpoint(
         "GET",

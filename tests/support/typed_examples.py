@@ -1,11 +1,10 @@
 """Check the types of every Python block of README.md and docs/ without a plugin, as a user would.
 
-`python tests/support/typed_examples.py FOLDER` reads the package from FOLDER, a real install;
-pyright is asked too where it is installed. A page is one program: its blocks follow each other.
+`python tests/support/typed_examples.py FOLDER` reads the package from FOLDER, a real install, with
+mypy --strict and with pyright. A page is one program: its blocks follow each other.
 """
 
 import os
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -44,11 +43,11 @@ def main(package: str) -> int:
         names = write_pages(folder)
         (folder / "mypy.ini").write_text(CONFIG)
         path = str(Path(package).resolve())
-        commands = [[sys.executable, "-m", "mypy", "--config-file", "mypy.ini", *names]]
-        if pyright := shutil.which("pyright"):
-            (folder / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{path}"]}}')
-            commands.append([pyright, "--pythonpath", sys.executable, *names])
-        for command in commands:
+        (folder / "pyrightconfig.json").write_text(f'{{"extraPaths": ["{path}"]}}')
+        for command in (
+            [sys.executable, "-m", "mypy", "--config-file", "mypy.ini", *names],
+            [sys.executable, "-m", "pyright", "--pythonpath", sys.executable, *names],
+        ):
             done = subprocess.run(
                 command, cwd=folder, env={**os.environ, "MYPYPATH": path}, check=False
             )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
-from acegraph.graph.cli.console import DEFAULT_URL, PlaybookUrl, lasting, warn
+from acegraph.graph.cli.console import DEFAULT_URL, Learn, PlaybookUrl, lasting, warn
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 
 if TYPE_CHECKING:
@@ -36,9 +36,7 @@ def consume(
     patience: Annotated[
         float, typer.Option(min=0, help="Seconds to go on trying while the database is away.")
     ] = 60.0,
-    learn: Annotated[
-        bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
-    ] = True,
+    learn: Learn = True,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Read decisions and labels from standard input, and answer each with a line.

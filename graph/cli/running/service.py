@@ -5,7 +5,15 @@ from typing import Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import DEFAULT_URL, AsJson, PlaybookUrl, lasting, print_json, say
+from acegraph.graph.cli.console import (
+    DEFAULT_URL,
+    AsJson,
+    Learn,
+    PlaybookUrl,
+    lasting,
+    print_json,
+    say,
+)
 from acegraph.state import InvalidSettings
 from acegraph.state.database.encoding import file_of
 
@@ -21,9 +29,7 @@ def serve(
     workers: Annotated[
         int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
     ] = 1,
-    learn: Annotated[
-        bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
-    ] = True,
+    learn: Learn = True,
     rate: Annotated[
         float, typer.Option(min=0, help="Transactions a second of each user; 0: no limit.")
     ] = 0.0,
@@ -41,10 +47,10 @@ def serve(
     Example: acegraph users add ann --role administrator; acegraph serve. GET /openapi.json
     describes the paths.
     """
-    from acegraph.graph.server.service import ServiceSettings, to_environment
-
     try:
         import uvicorn
+
+        from acegraph.graph.server.service import ServiceSettings, to_environment
     except ImportError:
         raise InvalidSettings(_EXTRA) from None
     if without_users and not _is_local(host):

@@ -1,11 +1,14 @@
-"""`acegraph init`: the files that a folder needs for LangGraph Studio and for settings."""
+"""`acegraph init`, and the settings of the environment and of `.env`."""
 
+import os
+import re
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import say
+from acegraph.graph.cli.console import say, warn
 from acegraph.state import InvalidSettings
 
 STUDIO: Final = """{
@@ -57,6 +60,8 @@ SETTINGS: Final = """\
 # ACE_USERS=ann:TOKEN,bob:TOKEN
 """
 """What `.env.example` holds: every setting, commented out."""
+SETTING_NAMES: Final = frozenset(re.findall(r"\bACE_\w+", SETTINGS))
+"""The variables of the environment that are read somewhere, besides those of OpenAI."""
 
 
 def init(
@@ -79,3 +84,29 @@ def init(
         else:
             say(f"{file} written")
     say("next: langgraph dev (extra studio), or acegraph serve (extra serve)")
+
+
+def read_env_file(file: Path = Path(".env")) -> None:
+    """Take the settings of a file `.env` that the environment does not have: ACE_ and OPENAI_."""
+    if not file.is_file():
+        return
+    for number, line in enumerate(file.read_text(encoding="utf-8").splitlines(), start=1):
+        line = line.strip().removeprefix("export ")
+        if not line or line.startswith("#"):
+            continue
+        name, has_value, value = line.partition("=")
+        if not has_value:
+            raise InvalidSettings(f"{file}: line {number}: NAME=VALUE wanted")
+        name, value = name.strip(), value.strip()
+        if value[:1] in ("'", '"') and value.endswith(value[0]) and len(value) > 1:
+            value = value[1:-1]
+        if name.startswith(("ACE_", "OPENAI_")) and value:
+            os.environ.setdefault(name, value)
+
+
+def warn_of_unknown_settings() -> None:
+    """Say which variables of the environment look like settings and are none."""
+    for name in sorted(os.environ):
+        if name.startswith("ACE_") and name not in SETTING_NAMES:
+            close = get_close_matches(name, SETTING_NAMES, 1)
+            warn(f"{name} is no setting" + (f"; did you mean {close[0]}?" if close else ""))

@@ -14,12 +14,12 @@ import pytest
 import typer
 from command_line import from_json, run
 from model_samples import MODELS
-from project_paths import ROOT
+from project_paths import ROOMS, ROOT
 from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
-from acegraph.graph.cli.console import SETTINGS
 from acegraph.graph.cli.main import app
+from acegraph.graph.cli.running.setup import SETTING_NAMES
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
@@ -388,11 +388,16 @@ def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path:
     assert "canary" not in str(findings)
 
 
+def test_every_setting_that_the_code_names_is_in_the_example() -> None:
+    modules = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
+    code = "".join(path.read_text() for path in modules if path.name != "setup.py")
+    between_processes = {"ACE_SERVICE"}
+    assert set(re.findall(r"\bACE_[A-Z_]+[A-Z]\b", code)) - between_processes <= SETTING_NAMES
+
+
 def test_a_setting_that_nobody_reads_is_named() -> None:
-    example = (ROOT / ".env.example").read_text()
-    assert set(re.findall(r"\bACE_\w+", example)) == SETTINGS
     known = {name: None for name in os.environ if name.startswith("ACE_")}
-    done = CliRunner().invoke(app, ["graph"], env=known | dict.fromkeys(SETTINGS, ""))
+    done = CliRunner().invoke(app, ["graph"], env=known | dict.fromkeys(SETTING_NAMES, ""))
     assert done.stderr == ""
     done = CliRunner().invoke(app, ["graph"], env=known | {"ACE_PLAYBOK_URL": "sqlite:///x.db"})
     assert done.stderr == "ACE_PLAYBOK_URL is no setting; did you mean ACE_PLAYBOOK_URL?\n"

@@ -211,7 +211,9 @@ def test_the_longest_texts_are_drawn_whole_and_apart(word: str) -> None:
 
 
 def test_letters_that_the_font_lacks_are_no_warning(tmp_path: Path) -> None:
-    draw_bullets([bullet("拒绝当金额大于 100")], tmp_path / "bullets.png")
+    file = tmp_path / "bullets.png"
+    draw_bullets([bullet("拒绝当金额大于 100")], file)  # a warning would be an error here
+    assert file.stat().st_size
 
 
 def test_bullets_whose_evidence_is_no_backtest_are_left_out_of_the_picture() -> None:
