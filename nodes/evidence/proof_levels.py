@@ -5,7 +5,9 @@ rule uses yet is corrected for every comparison that the table offers. Once a fi
 itself, another comparison on it is corrected only for the values of that field. So noise beside a
 real cause is refused, and exceptions to the cause are still found. With few cases no rule passes
 the correction for all comparisons: if the fields as a whole separate the labels, the first rule
-needs less proof. EXPERIMENTS.md measures the levels.
+needs less proof. Where labels come one by one, the question is asked again with every mistake; the
+allowance is then divided over the looks (alpha spending), so that it bounds the chance of a first
+rule without a cause over a whole stream. EXPERIMENTS.md measures the levels.
 """
 
 import math

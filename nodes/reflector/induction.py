@@ -5,6 +5,7 @@ what the playbook says. Then every comparison of a rule must earn its place. It 
 rather than a rule that chance explains. It knows tables and numbers, not playbooks or prompts.
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -18,7 +19,7 @@ from acegraph.nodes.evidence.columns.cut_points import Grid, common_values, grid
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
-from acegraph.nodes.reflector.signal_check import FINEST, chance_of_no_signal
+from acegraph.nodes.reflector.signal_check import has_signal
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.condition import MAX_COMPARISONS
@@ -33,9 +34,6 @@ _LATER_SPREAD: Final = 4
 _BETTER_ELSEWHERE: Final = 1.0
 """Standard errors by which a cut that excludes the case may do better before the rule is dropped:
 beyond that the case is an outlier that would only stretch another rule."""
-_TOO_FEW: Final = 40
-_FEW: Final = 50
-"""With fewer cases than `_TOO_FEW` there is no signal check; beyond `_FEW` it gets stricter."""
 _SMALL: Final = 150
 """Up to this many cases a signal lowers the demands on further rules too, not only the first."""
 _FLOOR: Final = 1.0
@@ -86,10 +84,7 @@ def induce(
     # No rule is proven alone. If all fields together show a signal, a first rule needs less proof.
     if known_fields and len(table) > _SMALL:
         return None  # comparisons that only go along with a known field would pass too
-    # The check runs again as cases come in: not too early, and later with a smaller allowance.
-    allowed = gate.signal * min(1.0, _FEW / len(table)) if len(table) >= _TOO_FEW else 0.0
-    has_signal = allowed >= FINEST and chance_of_no_signal(table, grid, log_odds) <= allowed
-    return search.best(gate.given_signal) if has_signal else None
+    return search.best(gate.given_signal) if has_signal(table, log_odds, gate.signal) else None
 
 
 @dataclass(frozen=True)
@@ -127,10 +122,20 @@ class _RuleSearch:
             further = len(condition.comparisons) - 1
             spread = _LATER_SPREAD if self.known_fields else max(marks, 1)
             tried = max(marks, 1) * spread**further
-            if gate and (evidence.gain < gate.min_gain or evidence.p_chance * tried > gate.first):
+            chance = evidence.p_chance * tried
+            if gate and (evidence.gain < gate.min_gain or chance > self._allowed(gate)):
                 continue
             return Induced(condition, evidence, tried)
         return None
+
+    def _allowed(self, gate: Gate) -> float:
+        """The chance allowed to a rule as a whole.
+
+        Until one is proved, the question is asked again as labels come in, and each doubling of
+        their number has its part of the allowance.
+        """
+        looks = 1 if self.known_fields else self.table.times_grown
+        return gate.first / (1 + math.log2(looks))
 
     def _bars(self, marks: int, gate: Gate) -> dict[str, float]:
         """The z that a comparison on each field must reach."""

@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.columns.cut_points import Grid
+from acegraph.nodes.evidence.columns.cut_points import Grid, grid_of
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import (
     Numbers,
@@ -27,10 +27,31 @@ from acegraph.state import CaseTable
 Singles = NDArray[np.float32]
 
 _DRAWS: Final = 399
-FINEST: Final = 1 / (_DRAWS + 1)
+_FINEST: Final = 1 / (_DRAWS + 1)
 """The smallest probability that this test can give."""
+_TOO_FEW: Final = 40
+_FEW: Final = 50
+"""With fewer cases than `_TOO_FEW` there is no check; beyond `_FEW` it gets stricter."""
+_STEP: Final = 1.5
 _NEWEST: Final = 250
 """How many of the newest cases are tested: with more, rules prove themselves."""
+
+
+def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
+    """Whether the fields tell apart what the log-odds leave unexplained, however often it is asked.
+
+    If labels come one by one, the first 40, 60, 90 ... of them are tested. Between these sizes the
+    answer stays the same, so it is one look at each size, with its part of the `chance`.
+    """
+    if len(table) < _TOO_FEW:
+        return False
+    size, looks = float(_TOO_FEW), 1
+    if table.times_grown > 1:
+        while size * _STEP <= len(table):
+            size, looks = size * _STEP, looks + 1
+        table, log_odds = table.first(int(size)), log_odds[: int(size)]
+    allowed = chance * min(1 / looks, _FEW / len(table), 1.0)
+    return allowed >= _FINEST and chance_of_no_signal(table, grid_of(table), log_odds) <= allowed
 
 
 @one_blas_thread

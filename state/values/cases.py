@@ -274,6 +274,11 @@ class CaseTable:
         """When the label of the newest case became known."""
         return self._cases[self._size - 1].known_at if self._size else ""
 
+    @property
+    def times_grown(self) -> int:
+        """How often labels came: once for a whole file, as often as there are cases one by one."""
+        return len({case.known_at for case in self})
+
     def row_of(self, case_id: str) -> int | None:
         """The row of a case, or None; the newest rows are searched first."""
         for row in range(self._size - 1, self._start - 1, -1):

@@ -1,4 +1,4 @@
-"""Run notebooks from a clean start; `python tests/support/run_notebooks.py` stores what they show."""
+"""Run notebooks from a clean start; as a script it stores what they show."""
 
 import nbformat
 from nbclient import NotebookClient

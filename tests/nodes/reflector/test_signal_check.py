@@ -1,12 +1,14 @@
 """Whether there is anything to learn, asked of all fields at once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import Induced, induce
-from acegraph.nodes.reflector.signal_check import chance_of_no_signal
+from acegraph.nodes.reflector.signal_check import chance_of_no_signal, has_signal
 from acegraph.state import Case, CaseTable
 
 
@@ -94,3 +96,28 @@ def test_few_cases_of_a_cause_teach_more_than_their_single_rules_prove() -> None
 def test_few_cases_of_nothing_teach_nothing() -> None:
     tables = [table_of(50, seed, cause="nothing") for seed in range(60)]
     assert sum(bool(rules_from(table, "standard")) for table in tables) <= 6
+
+
+def one_by_one(table: CaseTable) -> CaseTable:
+    return CaseTable(
+        replace(case, known_at=f"2026-01-01T00:00:{i:06}") for i, case in enumerate(table)
+    )
+
+
+def test_labels_that_come_one_by_one_are_looked_at_only_at_growing_sizes() -> None:
+    noise, signal = table_of(90, 1, cause="nothing"), table_of(44, 1, cause="amount")
+    both = CaseTable([*noise, *(replace(case, id=f"s{case.id}") for case in signal)])
+    zeros = np.zeros(len(both))
+    assert has_signal(both, zeros, 0.02)
+    assert not has_signal(one_by_one(both), zeros, 0.02), "the first 90 are looked at"
+    assert has_signal(one_by_one(table_of(90, 1, cause="amount")), np.zeros(90), 0.02)
+
+
+def test_streams_of_noise_rarely_pass_however_often_they_are_asked() -> None:
+    passed = 0
+    for seed in range(60):
+        stream = one_by_one(table_of(200, seed, cause="nothing"))
+        sizes = range(40, 201, 10)
+        passed += any(has_signal(stream.first(n), np.zeros(n), 0.02) for n in sizes)
+    # At 5 % three are expected; nine would be more than three standard errors above.
+    assert passed <= 8
