@@ -9,6 +9,7 @@ of a decision, how long the ledger is locked for it, and what share of the laten
 import os
 import sys
 import tempfile
+import threading
 import time
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
@@ -18,6 +19,7 @@ from typing import Any
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests" / "support"))
 
+import psycopg
 from common import table
 from postgres import running_server
 from starlette.testclient import TestClient
@@ -26,6 +28,7 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transact
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, verify
+from acegraph.state.database.writer import Draft
 
 BATCH = 250
 Figures = dict[str, float]
@@ -47,16 +50,14 @@ def trained(url: str) -> None:
         TrainingPipeline(playbook).train_offline(examples)
 
 
-def measured(playbook: BulletPlaybook, count: int, work: Any) -> Figures:
+def measured(count: int, work: Any) -> Figures:
     """What some work took, for each of its decisions."""
-    database = playbook.database
-    waited, cpu, began = database.lock_wait_seconds, time.process_time(), time.perf_counter()
+    cpu, began = time.process_time(), time.perf_counter()
     work()
     seconds = time.perf_counter() - began
     return {
         "per_second": count / seconds,
         "cpu_ms": 1e3 * (time.process_time() - cpu) / count,
-        "lock_share": (database.lock_wait_seconds - waited) / seconds,
     }
 
 
@@ -72,9 +73,7 @@ def invokes(url: str, name: str, count: int, learns: bool = False) -> Figures:
                 one["ground_truth"] = answer
         for one in given[:5]:
             graph.invoke(one, context=context)
-        return measured(
-            playbook, count, lambda: [graph.invoke(one, context=context) for one in given[5:]]
-        )
+        return measured(count, lambda: [graph.invoke(one, context=context) for one in given[5:]])
 
 
 def batches(url: str, name: str, count: int) -> Figures:
@@ -91,7 +90,7 @@ def batches(url: str, name: str, count: int) -> Figures:
                 answer = client.post("/decisions", json=given[start : start + BATCH])
                 assert answer.status_code == 200
 
-        return measured(playbook, count, work)
+        return measured(count, work)
 
 
 def together(pool: Pool, work: Any, url: str, name: str, processes: int, *given: Any) -> Figures:
@@ -102,20 +101,53 @@ def together(pool: Pool, work: Any, url: str, name: str, processes: int, *given:
     return {**mean, "per_second": sum(r["per_second"] for r in results)}
 
 
+class Watcher(threading.Thread):
+    """Looks a hundred times a second at what the sessions of a server do."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+        self._end = threading.Event()
+        self.looks = self.waiting = self.idle = 0
+        """How often it looked; sessions that waited for a lock; looks that found one idle in a
+        transaction that writes, that is, with the ledger locked."""
+
+    def run(self) -> None:
+        """Look until the end."""
+        query = (
+            "SELECT count(*) FILTER (WHERE wait_event_type = 'Lock'), count(*) FILTER (WHERE state"
+            " LIKE 'idle in transaction%%' AND backend_xid IS NOT NULL) FROM pg_stat_activity"
+        )
+        with psycopg.connect(self._url, autocommit=True) as connection:
+            while not self._end.wait(0.01):
+                waiting, idle = connection.execute(query).fetchone() or (0, 0)
+                self.looks += 1
+                self.waiting += waiting
+                self.idle += idle > 0
+
+    def __enter__(self) -> "Watcher":
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        self.join()
+
+
 def held_ms(url: str) -> float:
     """How long one statement that appends a batch locks the ledger, for each decision."""
     with BulletPlaybook(url) as playbook:
         database = playbook.database
         taken: list[float] = []
-        append = database.append_at
+        write = database.write_draft
 
-        def timed(*given: Any) -> bool:
+        def timed(draft: Draft) -> bool:
             began = time.perf_counter()
-            done = append(*given)
+            done = write(draft)
             taken.append(time.perf_counter() - began)
             return done
 
-        database.append_at = timed  # type: ignore[method-assign]
+        database.write_draft = timed  # type: ignore[method-assign]
         settings = ServiceSettings(learn=False, without_users=True)
         with TestClient(create_service(settings, playbook)) as client:
             for part in range(5):
@@ -155,7 +187,11 @@ def main(quick: bool = False) -> dict[str, Any]:
         figures["two frozen"] = together(pool, batches, url, "two", 2, many)
         figures["learning"] = together(pool, invokes, url, "learn", 1, few // 2, True)
         figures["two learning"] = together(pool, invokes, url, "learn", 2, few // 2, True)
-        figures["four frozen"] = together(pool, batches, url, "four", 4, many // 2)
+        with Watcher(url) as watcher:
+            figures["four frozen"] = together(pool, batches, url, "four", 4, many // 2)
+            figures["four learning"] = together(pool, invokes, url, "learn", 4, few // 4, True)
+        figures["waiting share"] = watcher.waiting / max(4 * watcher.looks, 1)
+        figures["idle share"] = watcher.idle / max(watcher.looks, 1)
         figures["held ms"] = held_ms(url)
         for url in urls.values():
             with BulletPlaybook(url) as playbook:
@@ -168,7 +204,8 @@ def main(quick: bool = False) -> dict[str, Any]:
         ["two to one, learning", two_learning["per_second"] / learning["per_second"]],
         ["PostgreSQL's CPU to SQLite's, single", _cpu(figures, "single")],
         ["PostgreSQL's CPU to SQLite's, batch", _cpu(figures, "batch")],
-        ["share of waiting for the lock, four processes", figures["four frozen"]["lock_share"]],
+        ["share of waiting for a lock, four processes", figures["waiting share"]],
+        ["looks that found the ledger locked by a session that is idle", figures["idle share"]],
         ["decisions a second by the time of a locked ledger", 1e3 / figures["held ms"]],
     ]
     table("On PostgreSQL", [[str(name), f"{value:.2f}"] for name, value in more])

@@ -175,11 +175,15 @@ class Decider:
             if isinstance(recorded, PlaybookError):
                 yield recorded
                 continue
-            if recorded is None:
-                update = finish(judge(state, BLOCKING))
+            try:
+                if recorded is None:
+                    update = finish(judge(state, BLOCKING))
+                else:
+                    update = finish(judge.concluded(state, recorded, *judged[number], BLOCKING))
+            except REFUSED as error:
+                yield error
             else:
-                update = finish(judge.concluded(state, recorded, *judged[number], BLOCKING))
-            yield _output({**state, **update})
+                yield _output({**state, **update})
 
 
 @dataclass(frozen=True)

@@ -52,15 +52,16 @@ def create_service(
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        began = time.monotonic()
+        began, own = time.monotonic(), service
         try:
             user = NOBODY
             if endpoint.role is not None:
                 user = await service.access.user(request, service, endpoint.role)
-            response = await endpoint.handler(service, request, user)
+            own = service.of_tenant(user.tenant)
+            response = await endpoint.handler(own, request, user)
         except AceError as error:
             response = refusal(error)
-        service.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
+        own.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
         return response
 
     return handle

@@ -11,12 +11,14 @@ import time
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
+from uuid import uuid4
 
 from acegraph.graph.operations.decide import BATCH, Answer
 from acegraph.state import AceInput
 from acegraph.state.errors import AceError
 
 Decide = Callable[[Sequence[AceInput]], Awaitable[list[Answer]]]
+_Request = tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]
 
 
 class TooMuch(AceError):
@@ -37,12 +39,20 @@ class Batcher:
 
     def __post_init__(self) -> None:
         self.waiting = 0
-        self._requests: deque[tuple[Sequence[AceInput], asyncio.Future[list[Answer]]]] = deque()
+        self._requests: deque[_Request] = deque()
         self._work: asyncio.Task[None] | None = None
         self._seconds_each = 0.001
 
     async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
-        """The answers to the transactions of one request."""
+        """The answers to the transactions of one request.
+
+        Each gets an id, if it has none: it may be decided again with others or alone, and counts
+        once.
+        """
+        given = [
+            one if one.get("decision_id") is not None else {**one, "decision_id": uuid4().hex}
+            for one in given
+        ]
         if self.waiting and self.waiting + len(given) > self.most_waiting:
             wait = self.waiting * self._seconds_each
             raise TooMuch(f"{self.waiting} transactions are waiting; try again later", wait)
@@ -63,19 +73,27 @@ class Batcher:
                 size += len(requests[-1][0])
             began = time.monotonic()
             try:
-                answers = await self.decide_batch([one for given, _ in requests for one in given])
-            except Exception as error:  # noqa: BLE001  every request gets it
-                for _, waiting in requests:
-                    if not waiting.done():
-                        waiting.set_exception(error)
-            else:
-                for given, waiting in requests:
-                    if not waiting.done():  # else its client has left
-                        waiting.set_result(answers[: len(given)])
-                    answers = answers[len(given) :]
+                await self._answer(requests)
             finally:
                 self.waiting -= size
                 self._seconds_each = max((time.monotonic() - began) / max(size, 1), 0.0001)
+
+    async def _answer(self, requests: Sequence[_Request]) -> None:
+        try:
+            answers = await self.decide_batch([one for given, _ in requests for one in given])
+        except Exception as error:  # noqa: BLE001  a request gets it
+            if len(requests) > 1 and not isinstance(error, AceError):
+                for one in requests:  # whoever sent what fails must not fail the others
+                    await self._answer([one])
+                return
+            for _, waiting in requests:
+                if not waiting.done():
+                    waiting.set_exception(error)
+        else:
+            for given, waiting in requests:
+                if not waiting.done():  # else its client has left
+                    waiting.set_result(answers[: len(given)])
+                answers = answers[len(given) :]
 
 
 class RateLimit:

@@ -10,7 +10,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -18,6 +18,7 @@ from acegraph.graph.operations.decide import Answer, Decider
 from acegraph.graph.server.access import Access, NotAllowed
 from acegraph.graph.server.batching import Batcher, RateLimit
 from acegraph.state import AceContext, AceInput, BulletPlaybook
+from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.users import Role, User
 
@@ -78,6 +79,19 @@ class Service:
         self._playbook = playbook
         self._decider: Decider | None = None
         self._opening = Lock()
+        self._tenants: dict[str, Service] = {}
+
+    def of_tenant(self, tenant: str) -> Service:
+        """The service over a tenant's own playbook; it is made when it is first needed."""
+        if not tenant:
+            return self
+        if not self.settings.url:
+            raise NotAllowed("tenants need a service that opens its playbook itself", 403)
+        with self._opening:
+            if tenant not in self._tenants:
+                url = tenant_url(self.settings.url, tenant)
+                self._tenants[tenant] = Service(replace(self.settings, url=url))
+            return self._tenants[tenant]
 
     @property
     def playbook(self) -> BulletPlaybook:
@@ -127,7 +141,9 @@ class Service:
             raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
 
     def close(self) -> None:
-        """Close the playbook, unless another part of the process opened it."""
+        """Close the playbooks, unless another part of the process opened them."""
+        for service in self._tenants.values():
+            service.close()
         if self._playbook is not None and self.settings.url:
             self._playbook.close()
 

@@ -23,6 +23,8 @@ def unasked_rules(
     fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], rules: Sequence[Bullet]
 ) -> list[Bullet]:
     """The rules that a field in doubt keeps from being tested, and that may hold."""
+    if not doubts:
+        return []
     in_doubt = {doubt["field"] for doubt in doubts}
     certain = {name: value for name, value in fields.items() if name not in in_doubt}
     return [b for b in rules if b.condition and _may_hold(b.condition, certain, in_doubt)]

@@ -159,5 +159,7 @@ def _scorecard_points(table: CaseTable) -> NDArray[np.int64]:
 
 def resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
     """The test, with the alias under which its field is present."""
-    name = next((name for name in names_of(test) if name in fields), test.field)
-    return test if name == test.field else Comparison(name, test.op, test.value)
+    if test.field in fields:
+        return test
+    name = next((name for name in _ALIASES.get(test.field, ()) if name in fields), None)
+    return test if name is None else Comparison(name, test.op, test.value)

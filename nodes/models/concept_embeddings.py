@@ -54,9 +54,8 @@ class ConceptEmbeddings(Embeddings):
 @lru_cache(maxsize=4096)
 def embed(text: str) -> NDArray[np.float32]:
     """The unit vector of a text, scaled so that a cosine of 0.5 means "about the same thing"."""
-    total = np.zeros(DIMENSIONS - 1)
-    for feature, weight in features(text).items():
-        total += weight * _direction(feature)
+    directions = [_direction(feature, weight) for feature, weight in features(text).items()]
+    total = np.add.reduce(directions) if directions else np.zeros(DIMENSIONS - 1)
     length = np.linalg.norm(total)
     unit = total / length if length > 0 else total
     vector = np.append(unit, np.sqrt(_SHARED))
@@ -76,8 +75,13 @@ def features(text: str) -> dict[str, float]:
         weights[concept] = 1.0
     for word in _WORD.findall(text.lower()):
         if word not in _STOP_WORDS:
-            weights.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
+            weights.setdefault(_word_feature(word), _WORD_WEIGHT)
     return weights
+
+
+@lru_cache(maxsize=4096)
+def _word_feature(word: str) -> str:
+    return f"word {_SUFFIX.sub('', word)}"
 
 
 def _stated_fields(text: str) -> Fields:
@@ -116,7 +120,7 @@ _BINS: Final = (
 
 
 @lru_cache(maxsize=65536)
-def _direction(feature: str) -> NDArray[np.float64]:
+def _direction(feature: str, weight: float) -> NDArray[np.float64]:
     seed = int.from_bytes(hashlib.blake2b(feature.encode(), digest_size=8).digest(), "big")
     direction = np.random.default_rng(seed).standard_normal(DIMENSIONS - 1)
-    return np.asarray(direction / np.linalg.norm(direction))
+    return np.asarray(weight * (direction / np.linalg.norm(direction)))

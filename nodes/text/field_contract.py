@@ -361,5 +361,6 @@ def _words_of(name: str) -> tuple[str, ...]:
     return tuple(re.findall(r"[^\W_]+", skeleton(parted)))
 
 
+@lru_cache(maxsize=4096)
 def _folded_word(word: str) -> str:
     return "".join(re.findall(r"[^\W_]+", skeleton(word))) or word

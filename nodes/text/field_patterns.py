@@ -36,6 +36,7 @@ _AGED = (
     r"(?:\W{1,3}(?:is|was|has|been|opened|created|registered|joined|signed|set|up|active|existed"
     r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
 )
+_AGE_HINT = rf"\d[\s-]{_UNIT}\b"
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
 _COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
 USUAL_AMOUNT: Final = re.compile(
@@ -52,9 +53,13 @@ class FieldPattern(NamedTuple):
     convert: Callable[[re.Match[str]], Scalar]
     words: tuple[str, ...] = ()
     """Small letters of which a text that matches has at least one: to look for them is faster."""
+    hint: re.Pattern[str] | None = None
+    """A part of the pattern, for the same reason: one that starts with a digit is found faster."""
 
-    def may_match(self, lowered: str) -> bool:
-        """Whether the pattern has to be tried on a text, given in small letters."""
+    def may_match(self, text: str, lowered: str) -> bool:
+        """Whether the pattern has to be tried on a text; it is given in small letters as well."""
+        if self.hint is not None:
+            return self.hint.search(text) is not None
         return not self.words or not lowered or any(word in lowered for word in self.words)
 
 
@@ -103,11 +108,16 @@ def _place(match: re.Match[str]) -> str:
 
 
 def _pattern(
-    field: str, pattern: str, convert: Callable[[re.Match[str]], Scalar], words: str = ""
+    field: str,
+    pattern: str,
+    convert: Callable[[re.Match[str]], Scalar],
+    words: str = "",
+    hint: str = "",
 ) -> FieldPattern:
     """A compiled pattern; only places depend on capital letters."""
     flags = re.NOFLAG if convert is _place else re.IGNORECASE
-    return FieldPattern(field, re.compile(pattern, flags), convert, tuple(words.split()))
+    part = re.compile(hint, flags) if hint else None
+    return FieldPattern(field, re.compile(pattern, flags), convert, tuple(words.split()), part)
 
 
 _EVENT_WORDS: Final = "transaction purchase payment charge attempt order authori"
@@ -115,33 +125,51 @@ MONEY: Final = _pattern("amount", _MONEY, money, "$ € £ ¥ usd eur gbp dollar
 
 
 FIELD_PATTERNS: Final = (
-    _pattern("hour", r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b", _twelve_hour_clock),
-    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock),
-    _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon),
+    _pattern(
+        "hour",
+        r"\b(1[0-2]|0?\d)(?::\d{2})?\s?([ap])\.?m\b",
+        _twelve_hour_clock,
+        hint=r"\d\s?[ap]\.?m\b",
+    ),
+    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock, hint=r"\d:[0-5]\d\b"),
+    _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon, "midnight noon"),
     _pattern(
         "account_age_days",
         rf"{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
         _days,
         "old",
     ),
-    _pattern("account_age_days", rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b", _days),
+    _pattern(
+        "account_age_days",
+        rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b",
+        _days,
+        hint=_AGE_HINT,
+    ),
     _pattern(  # "customer, 72 years old" is the age of a person
         "account_age_days",
         rf"\b(?:customer|user)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b(?![\s-]old)",
         _days,
+        "customer user",
     ),
     _pattern(
         "account_age_days",
         rf"\b(?:opened|created|registered|joined|signed up)\s+{_NUMBER}\s+{_UNIT}\s+ago",
         _days,
+        "ago",
     ),
     _pattern(
         "merchant_rating",
         r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)"
         r"(?![\d%]|\.\d|\s?(?:/|out of)\s?10)",
         _number,
+        "rated rating",
     ),
-    _pattern("merchant_rating", r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)", _number),
+    _pattern(
+        "merchant_rating",
+        r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)",
+        _number,
+        "/ out star",
+    ),
     _pattern(
         "tx_last_hour",
         rf"{_COUNT}\s+(?:\w+\s+)?{_EVENT}\s+{_WINDOW}(?:hour|\d+ minutes)\b",
@@ -166,19 +194,29 @@ FIELD_PATTERNS: Final = (
         _count,
         "dispute chargeback report complaint",
     ),
-    _pattern("distance_km", rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b", _kilometres),
+    _pattern(
+        "distance_km",
+        rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",
+        _kilometres,
+        hint=r"\d\s?(?:k|mi)",
+    ),
     _pattern(
         "ip_country",
         rf"\b(?:IP|[Ll]ogin|[Ll]ogged in|[Cc]onnect\w+)\b[^.;,]{{0,20}}?{_FROM}",
         _place,
+        "ip log connect",
     ),
     _pattern(
-        "card_country", rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?{_FROM}", _place
+        "card_country",
+        rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?{_FROM}",
+        _place,
+        "card customer",
     ),
     _pattern(
         "shipping_country",
         rf"\b(?:[Ss]hip\w*|[Dd]eliver\w*)\b[^.;,]{{0,15}}?\bto\s+{_PLACE}",
         _place,
+        "ship deliver",
     ),
 )
 MEASURED: Final = {"amount", *(p.field for p in FIELD_PATTERNS if p.convert is not _place)}

@@ -5,9 +5,8 @@ knows no verdicts: it says that a VPN is mentioned; scorecard and bullets say wh
 """
 
 import re
-from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 FLAGS: Final[dict[str, tuple[str, ...]]] = {
     "vpn": (
@@ -142,12 +141,12 @@ _DENIAL = re.compile(
 )
 _SEPARATORS: Final = re.compile(r"[\s_-]+")
 _LOOK_BACK: Final = 60
+_LONGEST_KEPT: Final = 100
 _END: Final = ""
 """Marks the end of a phrase in a tree of letters."""
 
 
-@dataclass(frozen=True)
-class Mention:
+class Mention(NamedTuple):
     """One concept that a text mentions, with the phrase and its place."""
 
     group: str
@@ -213,7 +212,18 @@ def mentions(text: str) -> tuple[Mention, ...]:
     >>> [(m.concept, m.negated) for m in mentions("no proxy, but a new device")]
     [('vpn', True), ('new_device', False)]
     """
-    lowered, all_mentions = text.lower().replace("’", "'"), []
+    all_mentions, start = [], 0
+    for part in text.split(";"):  # no phrase and no negation goes across it
+        mentioned = _mentions_in if len(part) <= _LONGEST_KEPT else _mentions_in.__wrapped__
+        for group, concept, phrase, at, negated in mentioned(part):
+            all_mentions.append(Mention(group, concept, phrase, at + start, negated))
+        start += len(part) + 1
+    return tuple(all_mentions)
+
+
+@lru_cache(maxsize=4096)  # the fields of payments have the same few values
+def _mentions_in(part: str) -> tuple[Mention, ...]:
+    lowered, all_mentions = part.lower().replace("’", "'"), []
     for match in _pattern().finditer(lowered):
         group, concept, opposite = _index()[_joined(match[1])]
         before = lowered[max(0, match.start() - _LOOK_BACK) : match.start()]

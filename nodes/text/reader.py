@@ -104,7 +104,7 @@ def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
 def find(text: str) -> Iterator[Found]:
     """All fields that a text states; if it states a field several times, the first one counts."""
     lowered = text.lower() if text.isascii() else ""  # others have letters of several small forms
-    if field_patterns.MONEY.may_match(lowered):
+    if field_patterns.MONEY.may_match(text, lowered):
         usual = field_patterns.USUAL_AMOUNT.search(text)
         for amount in field_patterns.MONEY.pattern.finditer(text):
             is_usual = usual is not None and amount.end() == usual.end()
@@ -112,7 +112,7 @@ def find(text: str) -> Iterator[Found]:
             yield Found(name, field_patterns.money(amount), amount.start(), amount.end())
     seen = set()
     for stated in field_patterns.FIELD_PATTERNS:
-        if stated.field in seen or not stated.may_match(lowered):
+        if stated.field in seen or not stated.may_match(text, lowered):
             continue
         if match := stated.pattern.search(text):
             seen.add(stated.field)
@@ -152,7 +152,10 @@ def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
     """The fields with typed values, and the weekday, month and hour of each date."""
     typed: Fields = {}
     for name, value in fields.items():
-        typed |= read_value(name, value)
+        if isinstance(value, str):
+            typed |= read_value(name, value)
+        else:
+            typed[name] = _typed(name, value)
     return typed
 
 

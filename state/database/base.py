@@ -9,7 +9,6 @@ import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
-from dataclasses import dataclass
 from os import getpid
 from threading import RLock, get_ident
 from typing import Any, ClassVar, Literal, Protocol, TypeVar, get_args
@@ -19,7 +18,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
-from acegraph.state.database.writer import LedgerWriter, PlacedRows, Statement
+from acegraph.state.database.writer import Draft, LedgerWriter, Statement
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
@@ -43,15 +42,6 @@ _Steps = Generator[Any, None, None]
 logger = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Moment:
-    """Where the ledger stands at one moment, and which of some ids it holds."""
-
-    clock: Clock
-    seal: int
-    known: frozenset[str]
-
-
 class Memory(Protocol):
     """What a caller keeps in memory of the database, and what changes together with it."""
 
@@ -69,7 +59,7 @@ class Database(ABC):
     """The interface of every kind of database."""
 
     in_memory: ClassVar[bool] = False
-    can_append: ClassVar[bool] = False
+    takes_drafts: ClassVar[bool] = False
     """Whether rows can be appended without holding the lock of the ledger meanwhile."""
     schema_version: ClassVar[int] = tables.SCHEMA_VERSION
     _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
@@ -262,15 +252,38 @@ class Database(ABC):
         position, version, _ = self.fetch(Database._read_clock)[0]
         return Clock(position, version)
 
-    def moment(self, ids: Sequence[str]) -> Moment:
-        """Where the ledger stands, and which of the ids it knows; for databases that can append.
+    def drafting(self) -> AbstractContextManager[Draft]:
+        """Begin a draft: other writers of this process wait until its end, others do not."""
+        self._check_process()
+        self._close_newest()
+        steps = self._drafting()
+        self._newest[get_ident()] = (ref(steps),)
+        return Scope(steps)
 
-        An id is known under which a case is stored, or was until it was pruned.
-        """
+    def _drafting(self) -> Generator[Draft, None, None]:
+        try:
+            if not self._turn.acquire(timeout=WAIT_SECONDS):
+                raise self._locked()
+            yield self._draft()
+        except self._errors as error:
+            raise self._failure("cannot write to", error) from error
+        finally:
+            try:  # noqa: SIM105
+                self._turn.release()
+            except RuntimeError:
+                pass
+
+    def _draft(self) -> Draft:
+        """A draft that begins now."""
         raise NotImplementedError
 
-    def append_at(self, moment: Moment, rows: PlacedRows) -> bool:
-        """Append rows in one statement, unless the ledger has moved since that moment."""
+    def is_as_read(self, draft: Draft) -> bool:
+        """Whether the ledger has not moved since a draft began."""
+        ((position, _, seal),) = self.fetch(Database._read_clock)
+        return (position, seal) == draft.start
+
+    def write_draft(self, draft: Draft) -> bool:
+        """Write what a draft holds, all at once, unless the ledger has moved since it began."""
         raise NotImplementedError
 
     def _check_process(self) -> None:

@@ -2,13 +2,16 @@
 
 The isolation level is READ COMMITTED. A writer locks the row of the clock first and then bullets in
 the order of their numbers, so that writers queue and cannot deadlock. The tables are in the schema
-`acegraph`, unless the options of the URL name another search_path.
+`acegraph`, unless the options of the URL name another search_path; with `tenant=NAME` in the URL
+they are in a schema of that tenant, `acegraph_NAME`.
 """
 
 import json
+import re
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
+from functools import cache
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import sqlalchemy as sa
@@ -19,12 +22,10 @@ from acegraph.state.database.base import (
     WAIT_SECONDS,
     Database,
     Durability,
-    Moment,
 )
-from acegraph.state.database.places import secrets_in, shown_url
-from acegraph.state.database.writer import PlacedRows, Statement
+from acegraph.state.database.places import check_tenant, secrets_in, shown_url
+from acegraph.state.database.writer import Draft, Statement, Values
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.values.decision import Clock
 
 if TYPE_CHECKING:
     import psycopg
@@ -33,6 +34,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SCHEMA: Final = "acegraph"
+_LONGEST_NAME: Final = 63
+"""PostgreSQL cuts a longer name off."""
 _OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables
 _CONFLICTS: Final = ("40001", "40P01")  # a serialisation failure, a deadlock
 _SILENCE_SECONDS: Final = 2 * WAIT_SECONDS
@@ -42,20 +45,36 @@ _LONG_SILENCE: Final = 10
 """How many times as long a server may say nothing while it reads or rewrites whole tables."""
 
 
-_MOMENT: Final = """
-SELECT position, version, seal, ARRAY(SELECT id FROM cases WHERE id = ANY(%s))
-  || ARRAY(SELECT "case" FROM pruned WHERE "case" = ANY(%s)) FROM clock"""
-_APPEND: Final = (
-    "WITH moved AS (UPDATE clock SET position = %s, seal = %s"
-    " WHERE position = %s AND seal = %s RETURNING id)"
-    + "".join(
-        f", {table.name}_added AS (INSERT INTO {table.name} SELECT r.* FROM moved,"
-        f" json_populate_recordset(NULL::{table.name}, %s::json) r)"
-        for table in tables.LEDGER
-    )
-    + " SELECT id FROM moved"
+_COLUMNS: Final = {table.name: [c.name for c in table.c] for table in tables.LEDGER}
+_COUNTERS: Final = (
+    *("helpful_count", "harmful_count", "times_selected"),
+    *("changed", "hash", "number"),
 )
-"""Rows come as JSON: one parameter for each table, however many rows there are."""
+
+
+@cache
+def _append(names: tuple[str, ...], counts: bool) -> str:
+    """The statement that moves the clock from one moment and, if it stood there, adds rows.
+
+    Rows come as JSON: one parameter for each table, however many rows there are.
+    """
+    parts = [
+        "moved AS (UPDATE clock SET position = %s, seal = %s"
+        " WHERE position = %s AND seal = %s RETURNING id)",
+        *(
+            f"{name}_added AS (INSERT INTO {name} SELECT r.* FROM moved,"
+            f" json_populate_recordset(NULL::{name}, %s::json) r)"
+            for name in names
+        ),
+    ]
+    if counts:
+        sums = ", ".join(f"{name} = b.{name} + r.{name}" for name in _COUNTERS[:3])
+        parts.append(
+            f"counted AS (UPDATE bullets b SET {sums}, changed = r.changed, hash = r.hash"
+            " FROM moved, json_populate_recordset(NULL::bullets, %s::json) r"
+            " WHERE b.number = r.number)"
+        )
+    return f"WITH {', '.join(parts)} SELECT id FROM moved"
 
 
 def _impatient(silence: float) -> "type[psycopg.Connection[Any]]":
@@ -100,7 +119,7 @@ def _impatient(silence: float) -> "type[psycopg.Connection[Any]]":
 class PostgresDatabase(Database):
     """PostgreSQL through psycopg, with a pool of connections."""
 
-    can_append = True
+    takes_drafts = True
     _read_clock = Statement(READ_CLOCK.with_for_update())
 
     def __init__(self, url: str, durability: Durability) -> None:
@@ -125,12 +144,14 @@ class PostgresDatabase(Database):
         options = str(parsed.query.get("options", ""))
         if "search_path" not in options:
             options += f" -c search_path={_SCHEMA}"
+        if tenant := str(parsed.query.get("tenant", "")):
+            options = _for_tenant(options, tenant)
         options += f" -c lock_timeout={WAIT_SECONDS}s"
         if durability == "full":  # else the setting of the server counts; its default is "on"
             options += " -c synchronous_commit=on"
         limits = _limits(parsed)
         self._engine = sa.create_engine(
-            parsed.difference_update_query(["options"]),
+            parsed.difference_update_query(["options", "tenant"]),
             paramstyle="format",
             pool_size=5,
             pool_pre_ping=True,
@@ -138,6 +159,7 @@ class PostgresDatabase(Database):
             connect_args={"options": options, **limits},
         )
         self._autocommit = self._engine.execution_options(isolation_level="AUTOCOMMIT")
+        self._line: sa.Connection | None = None
         kind = _impatient(limits["tcp_user_timeout"] / 1000)
 
         def connect(_dialect: object, _record: object, args: Any, settings: Any) -> Any:
@@ -146,31 +168,62 @@ class PostgresDatabase(Database):
         sa.event.listen(self._engine, "do_connect", connect)
         super().__init__(shown_url(url), durability)
 
-    def moment(self, ids: Sequence[str]) -> Moment:
-        """Where the ledger stands, and which of the ids it knows, as one query sees it."""
-        ((position, version, seal, known),) = self._at_once(_MOMENT, list(ids), list(ids))
-        return Moment(Clock(position, version), seal, frozenset(known))
+    def fetch(self, statement: Statement, *values: object) -> Sequence[Any]:
+        """The rows of a query as tuples; by the connection that is kept, with little overhead."""
+        if self.is_writing:
+            return super().fetch(statement, *values)
+        return self._at_once("cannot read", statement.text(self._engine.dialect), *values)
 
-    def append_at(self, moment: Moment, rows: PlacedRows) -> bool:
-        """Append rows in one statement, unless the ledger has moved since that moment.
+    def _draft(self) -> Draft:
+        ((position, version, seal),) = self.fetch(Database._read_clock)
+        assert self._line is not None
+        return Draft(self._line, position, version, seal)
+
+    def write_draft(self, draft: Draft) -> bool:
+        """Write what a draft holds in one statement, unless the ledger has moved since it began.
 
         The statement is a transaction of its own, so that no other writer waits for this process.
         """
-        values: list[object] = [rows.position, rows.seal, moment.clock.position, moment.seal]
-        for table in tables.LEDGER:
-            names = [column.name for column in table.c]
-            some = rows.rows.get(table.name, ())
-            values.append(json.dumps([dict(zip(names, row, strict=True)) for row in some]))
-        return bool(self._at_once(_APPEND, *values))
+        if not draft.is_written:
+            return self.is_as_read(draft)
+        names, counts = tuple(sorted(draft.rows)), bool(draft.counters)
+        values: list[object] = [draft.position, draft.seal, *draft.start]
+        values += [_in_json(_COLUMNS[name], draft.rows[name]) for name in names]
+        values += [_in_json(_COUNTERS, draft.counters)] if counts else []
+        return bool(self._at_once("cannot write to", _append(names, counts), *values))
 
-    def _at_once(self, statement: str, *values: object) -> Sequence[Any]:
-        """The rows of a statement that is a transaction of its own."""
+    def _at_once(self, what: str, statement: str, *values: object) -> Sequence[Any]:
+        """The rows of a statement that is a transaction of its own.
+
+        One connection is kept for such statements: to fetch one from the pool, and to ask whether
+        it is alive, takes longer than most of them. Of a connection that is found dead nothing is
+        known, so what is sent here can be sent again: it reads, or compares before it writes.
+        """
         self._check_process()
         try:
-            with self._autocommit.connect() as connection:
-                return connection.exec_driver_sql(statement, values).all()
+            for is_last in (False, True):
+                if self._line is None or self._line.closed or self._line.invalidated:
+                    self._drop_line()
+                    self._line = self._autocommit.connect()
+                driver: Any = self._line.connection.driver_connection
+                try:
+                    return driver.execute(statement, values).fetchall()  # type: ignore[no-any-return]
+                except self._driver_error:
+                    if not driver.closed:
+                        raise
+                    self._drop_line()
+                    if is_last:
+                        raise
         except self._errors as error:
-            raise self._failure("cannot write to", error) from error
+            raise self._failure(what, error) from error
+        raise AssertionError
+
+    def _drop_line(self) -> None:
+        line, self._line = self._line, None
+        if line is not None:
+            with suppress(sa.exc.SQLAlchemyError):
+                line.invalidate()
+                line.close()
 
     def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
         connection = driver = None
@@ -261,7 +314,23 @@ class PostgresDatabase(Database):
 
     def close(self) -> None:
         """Close all connections, except those that a fork inherited from its parent process."""
+        if self._line is not None and not self._is_inherited():
+            self._line.close()
+        self._line = None
         self._engine.dispose(close=not self._is_inherited())
+
+
+def _in_json(names: Sequence[str], rows: Sequence[Values]) -> str:
+    return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
+
+
+def _for_tenant(options: str, tenant: str) -> str:
+    """The options with the schema of a tenant instead of the one that they name."""
+    check_tenant(tenant)
+    path = re.search(r"search_path\s*=\s*(\w+)(?=\s|$)", options)
+    if path is None or len(path[1]) + 1 + len(tenant) > _LONGEST_NAME:
+        raise InvalidSettings("with a tenant, the search_path of a URL names one schema, briefly")
+    return f"{options[: path.end()]}_{tenant}{options[path.end() :]}"
 
 
 def _limits(url: sa.URL) -> dict[str, int]:

@@ -111,31 +111,8 @@ _INSERTS: Final = {
 
 NewRow = tuple[sa.Table, Mapping[str, object]]
 """A row for one of the ledger's tables, without its position and its hash."""
-
-
-@dataclass(frozen=True)
-class PlacedRows:
-    """Rows with their positions and hashes, and where the ledger stands when they are written."""
-
-    rows: dict[str, list[tuple[object, ...]]]
-    """By table; the values are in the order of its columns."""
-    position: int
-    seal: int
-
-
-def place(rows: Iterable[NewRow], position: int, seal: int) -> PlacedRows:
-    """Give rows their positions and hashes, in their order, after a position of the ledger."""
-    placed: dict[str, list[tuple[object, ...]]] = {}
-    for table, row in rows:
-        position += 1
-        name = table.name
-        values = (*_CALLER_VALUES[name](row), position)
-        if not _PLAIN_TYPES.issuperset(map(type, values)):
-            values = tuple(map(_plain, values))
-        new_hash = hash_values(values) if None in values else _hash(_HASH_FORMATS[name] % values)
-        seal ^= new_hash
-        placed.setdefault(name, []).append((*values, new_hash))
-    return PlacedRows(placed, position, seal)
+Values = tuple[object, ...]
+"""A row in the order of its columns."""
 
 
 @dataclass
@@ -160,7 +137,7 @@ class LedgerWriter:
         self.position += 1
         return self.position
 
-    def run(self, statement: Statement, rows: Sequence[tuple[object, ...]]) -> None:
+    def run(self, statement: Statement, rows: Sequence[Values]) -> None:
         """Run a statement once for each row of parameters."""
         text = statement.text(self.connection.dialect)
         if len(rows) == 1:
@@ -179,13 +156,21 @@ class LedgerWriter:
 
     def add_all(self, rows: Sequence[NewRow]) -> None:
         """Append rows to several of the ledger's tables, with positions in this order."""
-        if not rows:
-            return
-        self.is_written = True
-        placed = place(rows, self.position, self.seal)
-        self.position, self.seal = placed.position, placed.seal
-        for name, some in placed.rows.items():
-            self.run(_INSERTS[name], some)
+        placed: dict[str, list[Values]] = {}
+        for table, row in rows:
+            name = table.name
+            values: Values = (*_CALLER_VALUES[name](row), self.next_position())
+            if not _PLAIN_TYPES.issuperset(map(type, values)):
+                values = tuple(map(_plain, values))
+            is_full = None not in values
+            new_hash = _hash(_HASH_FORMATS[name] % values) if is_full else hash_values(values)
+            self.seal ^= new_hash
+            placed.setdefault(name, []).append((*values, new_hash))
+        for name, some in placed.items():
+            self._insert(name, some)
+
+    def _insert(self, table: str, rows: list[Values]) -> None:
+        self.run(_INSERTS[table], rows)
 
     def add_bullet(self, row: dict[str, object]) -> None:
         """Add a bullet with all its columns; `changed` and `hash` are set in the row."""
@@ -219,3 +204,49 @@ class LedgerWriter:
             self.is_written = True
             self.connection.execute(table.delete().where(condition))
         return len(hashes)
+
+
+class NeedsLock(Exception):
+    """What a draft cannot do: somebody who holds the lock of the ledger has to do it."""
+
+
+@dataclass
+class Draft(LedgerWriter):
+    """A write without a lock: it reads, and keeps its rows until they are all written at its end.
+
+    They are written only if the ledger has not moved since the draft began, so whatever was read
+    is still true.
+    """
+
+    rows: dict[str, list[Values]] = field(default_factory=dict)
+    """By table, with positions and hashes."""
+    counters: list[Values] = field(default_factory=list)
+    """What is added to the counters of bullets: helpful, harmful, selected; then `changed`, `hash`
+    and the number of the bullet."""
+    start: tuple[int, int] = field(init=False)
+    """The position and the seal of the ledger at the beginning."""
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.start = (self.position, self.seal)
+
+    def _insert(self, table: str, rows: list[Values]) -> None:
+        self.rows.setdefault(table, []).extend(rows)
+
+    def run(self, statement: Statement, rows: Sequence[Values]) -> None:
+        """Refused: a draft writes nothing before its end."""
+        raise NeedsLock
+
+    def add_bullet(self, row: dict[str, object]) -> None:
+        """Refused: new bullets have an order."""
+        raise NeedsLock
+
+    def replace(
+        self, table: sa.Table, row: Mapping[str, Any], changes: Mapping[str, object]
+    ) -> None:
+        """Refused: a draft only appends."""
+        raise NeedsLock
+
+    def remove(self, table: sa.Table, condition: sa.ColumnElement[bool]) -> int:
+        """Refused: a draft only appends."""
+        raise NeedsLock

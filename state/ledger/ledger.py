@@ -12,8 +12,9 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
+from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable, to_text
-from acegraph.state.database.writer import LedgerWriter, NewRow
+from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, NewRow
 from acegraph.state.errors import (
     DecisionConflict,
     PlaybookError,
@@ -110,13 +111,13 @@ def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label |
     digest = find_digest(writer, record.id)
     if digest is not None:
         return _record_known(writer, record, label, digest)
-    (rows,) = new_decision_rows([(record, label)])
+    (rows,) = _new_decision_rows([(record, label)])
     writer.add_all(rows)
     store_sightings(writer, record.node, [record])
-    return recorded_as_new(record, label)
+    return _recorded_as_new(record, label)
 
 
-def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
+def _new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
     """For each decision on a new case its rows, with its label if it is known."""
     at, all_rows = now(), []
     written: dict[int, str] = {}  # decisions of one batch share their settings
@@ -135,7 +136,7 @@ def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
     return all_rows
 
 
-def recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
+def _recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
     """What is said of a decision on a new case."""
     return Recorded(
         decision=record.decision,
@@ -153,11 +154,13 @@ def record_decisions(
     writer: LedgerWriter, given: Sequence[DecisionAndLabel]
 ) -> list[Recorded | PlaybookError]:
     """`record_decision` for many; an error takes the place of a decision that is refused."""
+    if isinstance(writer, Draft) and len({record.id for record, _ in given}) < len(given):
+        raise NeedsLock  # the second under an id has to read what is stored of the first
     new = _store_new(writer, given) if len(given) > 1 else set()
     results: list[Recorded | PlaybookError] = []
     for number, (record, label) in enumerate(given):
         if number in new:
-            results.append(recorded_as_new(record, label))
+            results.append(_recorded_as_new(record, label))
             continue
         try:
             results.append(record_decision(writer, record, label))
@@ -170,15 +173,15 @@ def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel]) -> set[i
     """Store the decisions under new ids, and give their numbers."""
     ids = list(dict.fromkeys(record.id for record, _ in given))
     known = {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
-    new = [(number, *given[number]) for number in unknown_decisions(given, known)]
-    rows = new_decision_rows([(record, label) for _, record, label in new])
+    new = [(number, *given[number]) for number in _unknown_decisions(given, known)]
+    rows = _new_decision_rows([(record, label) for _, record, label in new])
     writer.add_all([row for some in rows for row in some])
     for node in {record.node for _, record, _ in new}:
         store_sightings(writer, node, (record for _, record, _ in new if record.node == node))
     return {number for number, _, _ in new}
 
 
-def unknown_decisions(given: Sequence[DecisionAndLabel], known: Collection[str]) -> list[int]:
+def _unknown_decisions(given: Sequence[DecisionAndLabel], known: Collection[str]) -> list[int]:
     """The numbers of the decisions under new ids; of several under one id the first."""
     first = {record.id: number for number, (record, _) in reversed(list(enumerate(given)))}
     return [
@@ -286,10 +289,10 @@ def store_lesson(writer: LedgerWriter, case_id: str, lesson: Mapping[str, object
         writer.add(tables.lessons, [learned])
 
 
-def read_lesson(writer: LedgerWriter, case_id: str) -> dict[str, Any] | None:
+def read_lesson(database: Database, case_id: str) -> dict[str, Any] | None:
     """What was learned from a decision, if anything was."""
-    row = writer.first(sql.LESSON, case_id)
-    return json.loads(row[0]) if row is not None and row[0] is not None else None
+    rows = database.fetch(sql.LESSON, case_id)
+    return json.loads(rows[0][0]) if rows and rows[0][0] is not None else None
 
 
 def number_right_decision(writer: LedgerWriter, case_id: str, node: str) -> int:

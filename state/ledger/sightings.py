@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.tables import meta, sightings
-from acegraph.state.database.writer import LedgerWriter, NewRow, Statement
+from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, Statement
 from acegraph.state.ledger.redaction.spellings import is_named
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
@@ -88,20 +88,12 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
     rows = writer.connection.exec_driver_sql(statement, (_COLUMNS + node,))
     key, _ = _settings(rows.all())
     if not key:
+        if isinstance(writer, Draft):
+            raise NeedsLock
         key = secrets.token_hex(32)
         writer.connection.execute(meta.insert().values(key=_KEY, value=key))
-    writer.add_all(sighting_rows(key, node, new))
-
-
-def sighting_rows(key: str, node: str, seen: Iterable[Case | DecisionRecord]) -> list[NewRow]:
-    """The rows of what later payments see of new cases."""
-    pairs = [(case.id, case.sighting) for case in seen if case.sighting is not None]
-    return [(sightings, row) for pair in pairs for row in _rows(key, node, *pair)]
-
-
-def sighting_key(database: Database) -> str:
-    """The secret that ids are hashed with; empty before the first sighting."""
-    return _settings(database.fetch(_SETTINGS, _COLUMNS))[0]
+    pairs = [(case.id, case.sighting) for case in new if case.sighting]
+    writer.add(sightings, [row for pair in pairs for row in _rows(key, node, *pair)])
 
 
 def set_sighting_columns(writer: LedgerWriter, node: str, columns: Mapping[str, str]) -> None:

@@ -14,6 +14,7 @@ from typing import Any, Final, Literal, get_args
 import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
+from acegraph.state.database.places import check_tenant
 from acegraph.state.database.tables import meta
 from acegraph.state.errors import InvalidInput
 
@@ -33,6 +34,8 @@ class User:
 
     name: str
     role: Role
+    tenant: str = ""
+    """Whose playbook the user sees; empty: that of the database itself."""
 
     def may(self, role: Role) -> bool:
         """Whether the user has this role, or one above it.
@@ -43,8 +46,8 @@ class User:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-def add_user(database: Database, name: str, role: Role, secret: str = "") -> str:
-    """Add a user, or change the role and the secret of one; returns the secret.
+def add_user(database: Database, name: str, role: Role, secret: str = "", tenant: str = "") -> str:
+    """Add a user, or change the role, the tenant and the secret of one; returns the secret.
 
     Without a secret a random one is made.
     """
@@ -54,9 +57,11 @@ def add_user(database: Database, name: str, role: Role, secret: str = "") -> str
         raise InvalidInput(f"a role is {', '.join(ROLES)}; found {role!r}")
     if secret and len(secret) < _SHORTEST:
         raise InvalidInput(f"a secret has at least {_SHORTEST} characters")
+    if tenant:
+        check_tenant(tenant)
     secret = secret or secrets.token_urlsafe(32)
     salt = secrets.token_bytes(16)
-    kept = {"role": role, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
+    kept = {"role": role, "tenant": tenant, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
     with database.writing() as writer:
         writer.connection.execute(meta.delete().where(meta.c.key == _KEY + name))
         row = {"key": _KEY + name, "value": json.dumps(kept, sort_keys=True)}
@@ -77,7 +82,7 @@ def users(database: Database) -> list[User]:
     query = sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_KEY))
     with database.reading() as connection:
         rows = connection.execute(query.order_by(meta.c.key)).all()
-    return [User(row.key.removeprefix(_KEY), json.loads(row.value)["role"]) for row in rows]
+    return [_user(row.key.removeprefix(_KEY), json.loads(row.value)) for row in rows]
 
 
 def check_user(database: Database, name: str, secret: str) -> User | None:
@@ -92,7 +97,11 @@ def check_user(database: Database, name: str, secret: str) -> User | None:
     is_right = hmac.compare_digest(
         _hash(secret, bytes.fromhex(kept["salt"])), bytes.fromhex(kept["hash"])
     )
-    return User(name, kept["role"]) if is_right and value else None
+    return _user(name, kept) if is_right and value else None
+
+
+def _user(name: str, kept: dict[str, Any]) -> User:
+    return User(name, kept["role"], kept.get("tenant", ""))
 
 
 def _hash(secret: str, salt: bytes) -> bytes:

@@ -6,18 +6,26 @@ through the cache: it changes memory and database together, or neither.
 
 import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from operator import itemgetter
-from typing import Any, Concatenate, Final, ParamSpec, TypeVar
+from time import monotonic
+from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import READ_CLOCK, Durability
 from acegraph.state.database.open import open_database
-from acegraph.state.database.writer import LedgerWriter, lasting_hash, tally_hash, tally_of
-from acegraph.state.errors import WriteConflict
+from acegraph.state.database.writer import (
+    Draft,
+    LedgerWriter,
+    NeedsLock,
+    lasting_hash,
+    tally_hash,
+    tally_of,
+)
+from acegraph.state.errors import PlaybookError, WriteConflict
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import condition_text, from_row, read_case, to_row
 from acegraph.state.playbook.index import BulletIndex
@@ -148,17 +156,23 @@ class PlaybookCache:
     def _write_pending_deltas(self, writer: LedgerWriter) -> None:
         """Store the counters in the order of the bullets: PostgreSQL locks the rows one by one."""
         rows = []
-        for number, (helpful, harmful, selected) in sorted(self._pending_deltas.items()):
-            (lasting, old), after = self._hashes[number], self._bullets[number]
-            position = writer.next_position()
-            counts = (after.helpful_count, after.harmful_count, after.times_selected)
-            new = lasting ^ tally_hash(number, *counts, position)
-            writer.reseal(old, new)
-            self._hashes[number] = (lasting, new)
-            rows.append((helpful, harmful, selected, position, new, number))
+        for number, deltas in sorted(self._pending_deltas.items()):
+            row = self._counter_row(writer, self._bullets[number], deltas)
+            self._hashes[number] = (self._hashes[number][0], row[4])
+            rows.append(row)
         if rows:
             writer.run(sql.ADD_TO_COUNTERS, rows)
         self._pending_deltas = {}
+
+    def _counter_row(
+        self, writer: LedgerWriter, after: Bullet, deltas: tuple[int, int, int]
+    ) -> tuple[int, int, int, int, int, int]:
+        """What is added to the counters of a bullet, its new position and hash, and its number."""
+        (lasting, old), position = self._hashes[after.number], writer.next_position()
+        counts = (after.helpful_count, after.harmful_count, after.times_selected)
+        new = lasting ^ tally_hash(after.number, *counts, position)
+        writer.reseal(old, new)
+        return (*deltas, position, new, after.number)
 
     def adjust(
         self,
@@ -211,11 +225,65 @@ class PlaybookCache:
         }
         writer.add(tables.history, [entry])
 
-    def _know_of(self, before: Clock, position: int) -> None:
-        """Note that this process has appended rows that change nothing in memory."""
+    def append(
+        self,
+        change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
+        note: Callable[[_Result], object] | None = None,
+    ) -> _Result:
+        """Make a change that only appends rows and adds to counters; `note` tells the memory.
+
+        Where the database takes drafts, nobody else waits while Python works. What loses against
+        other writers too often queues with them.
+        """
+        if self.database.takes_drafts and not self.database.is_writing:
+            with suppress(NeedsLock):
+                for _ in range(ATTEMPTS):
+                    began = monotonic()
+                    with self.database.drafting() as draft:
+                        if (done := self._try(draft, change, note)) is not None:
+                            return done[0]
+                    self.database.lock_wait_seconds += monotonic() - began  # spent for others
+        with self.writing() as writer:
+            result, deltas = change(writer)
+            self.add_to_counters(deltas)
+            if note is not None:
+                note(result)
+        return result
+
+    def _try(
+        self,
+        draft: Draft,
+        change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
+        note: Callable[[_Result], object] | None,
+    ) -> tuple[_Result] | None:
+        """The result of a change; None if the ledger has moved meanwhile, so it was not made."""
+        start = Clock(draft.position, draft.version)
+        try:
+            result, deltas = change(draft)
+        except (KeyError, PlaybookError):
+            if self.database.is_as_read(draft):
+                raise
+            return None  # what was read was of several moments
         with self._lock:
-            if self._clock == before:
-                self._clock = Clock(position, before.version)
+            if deltas and (self._is_stale or self._clock != start):
+                self.database.in_snapshot(self._refresh)
+                if self._clock != start:
+                    return None
+            counted = {n: self._bullets[n].counted(*d) for n, d in sorted(deltas.items())}
+            draft.counters = [self._counter_row(draft, b, deltas[n]) for n, b in counted.items()]
+        if not self.database.write_draft(draft):
+            return None
+        with self._lock:
+            if is_in_step := self._clock == start and not self._is_stale:
+                for number, row in zip(counted, draft.counters, strict=True):
+                    self._bullets[number] = counted[number]
+                    self._hashes[number] = (self._hashes[number][0], cast(int, row[4]))
+                self._clock = Clock(draft.position, draft.version)
+            if note is not None:
+                if not is_in_step:
+                    self._cases.clear()
+                note(result)
+        return (result,)
 
     def invalidate(self) -> None:
         """Read everything again before the next use."""

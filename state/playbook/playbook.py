@@ -13,7 +13,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
-from acegraph.state.database.writer import place
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import evidence_of
@@ -25,10 +25,8 @@ from acegraph.state.ledger.sightings import (
     read_past,
     set_sighting_columns,
     sighting_columns,
-    sighting_key,
-    sighting_rows,
 )
-from acegraph.state.playbook.cache import ATTEMPTS, PlaybookCache, retried
+from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
@@ -36,6 +34,7 @@ from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.decision import (
+    CounterDeltas,
     DecisionRecord,
     Label,
     Past,
@@ -306,44 +305,21 @@ class BulletPlaybook(PlaybookCache):
         shown = {shown.bullet_number for record, _ in given for shown in record.shown}
         if not all(number in self._bullets for number in shown):
             self.get_bullets(f"b{number}" for number in shown)  # raises UnknownBullet
-        changes_nothing = not any(record.counted for record, _ in given)
-        if changes_nothing and self.database.can_append and not self.database.is_writing:
-            return self._append(given)
-        return self._record_many(given)
-
-    def _append(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
-        """Record decisions that change nothing else, without a lock, unless others write a lot."""
-        rows = ledger.new_decision_rows(given)
-        for _ in range(ATTEMPTS):
-            moment = self.database.moment([record.id for record, _ in given])
-            new = ledger.unknown_decisions(given, moment.known)
-            new_rows = [row for number in new for row in rows[number]]
-            seen = [given[number][0] for number in new if given[number][0].sighting]
-            if seen and not (key := sighting_key(self.database)):
-                break
-            new_rows += [
-                row for record in seen for row in sighting_rows(key, record.node, [record])
-            ]
-            placed = place(new_rows, moment.clock.position, moment.seal)
-            if new and not self.database.append_at(moment, placed):
-                continue
-            self._know_of(moment.clock, placed.position)
-            others = [n for n in range(len(given)) if n not in set(new)]
-            results = dict(zip(others, self._record_many([given[n] for n in others]), strict=True))
-            return [results.get(n) or ledger.recorded_as_new(*pair) for n, pair in enumerate(given)]
-        return self._record_many(given)
+        return self._record_many(given) if given else []
 
     @retried
     def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
-        if not given:
-            return []
-        with self.writing() as writer:
+        def record(writer: LedgerWriter) -> tuple[list[Recorded | PlaybookError], CounterDeltas]:
             results = ledger.record_decisions(writer, given)
+            return results, _sum(one for one in results if isinstance(one, Recorded))
+
+        def note(results: list[Recorded | PlaybookError]) -> None:
             for (record, label), recorded in zip(given, results, strict=True):
                 if isinstance(recorded, Recorded):
-                    self.add_to_counters(recorded.deltas)
                     self._note_label(record, label, recorded)
-        return results
+
+        has_news = any(label or "departure" in record.settings for record, label in given)
+        return self.append(record, note if has_news else None)
 
     def _note_label(self, record: DecisionRecord, label: Label | None, recorded: Recorded) -> None:
         is_known = recorded.is_new_decision and not recorded.new_case
@@ -385,13 +361,17 @@ class BulletPlaybook(PlaybookCache):
 
         `mature_days` counts instead of that in the settings of each decision.
         """
-        with self.writing() as writer:
+
+        def add(writer: LedgerWriter) -> tuple[dict[str, Recorded], CounterDeltas]:
             results = ledger.add_labels(writer, labels, mature_days)
+            return results, _sum(results.values())
+
+        def note(results: dict[str, Recorded]) -> None:
             for recorded in results.values():
                 if recorded.label_changed:
                     self._cases.pop(recorded.node, None)
-            self.add_to_counters(reduce(add_deltas, (r.deltas for r in results.values()), {}))
-        return results
+
+        return self.append(add, note)
 
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
@@ -405,14 +385,19 @@ class BulletPlaybook(PlaybookCache):
     @retried
     def conclude(self, decision_id: str, lesson: Mapping[str, object]) -> None:
         """Store what was learned from a decision, so that it is not learned from twice."""
-        with self.writing() as writer:
+
+        def store(writer: LedgerWriter) -> tuple[None, CounterDeltas]:
             ledger.store_lesson(writer, decision_id, lesson)
+            return None, {}
+
+        self.append(store)
 
     @retried
     def right_decision_number(self, decision_id: str, node: str) -> int:
         """The number of a right decision among those of its node; it never changes."""
-        with self.writing() as writer:
-            return ledger.number_right_decision(writer, decision_id, node)
+        return self.append(
+            lambda writer: (ledger.number_right_decision(writer, decision_id, node), {})
+        )
 
     def remember(
         self, past: Iterable[Case], node: str, source: str = "history", at: str = ""
@@ -460,8 +445,7 @@ class BulletPlaybook(PlaybookCache):
     @retried
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision; None if the learning branch has not run."""
-        with self.writing() as writer:
-            return ledger.read_lesson(writer, decision_id)
+        return ledger.read_lesson(self.database, decision_id)
 
     def cases(self, node: str) -> CaseTable:
         """A snapshot of the labelled cases of a node that count, on which bullets are tested."""
@@ -490,6 +474,11 @@ class BulletPlaybook(PlaybookCache):
         copy_ledger(self.database, copy.database)
         copy.invalidate()
         return copy
+
+
+def _sum(results: Iterable[Recorded]) -> CounterDeltas:
+    """By how much the counters change altogether."""
+    return reduce(add_deltas, (one.deltas for one in results), {})
 
 
 def _number(bullet_id: str) -> int:

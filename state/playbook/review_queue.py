@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Final
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import cases, decisions, outcomes
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.label_history import labels_given
@@ -19,7 +20,7 @@ from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import LET_THROUGH, Label, Recorded
+from acegraph.state.values.decision import LET_THROUGH, CounterDeltas, Label, Recorded
 from acegraph.state.values.label_sources import ANALYST, JUDGE
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
@@ -111,7 +112,8 @@ def _candidates(playbook: BulletPlaybook) -> list[Waiting]:
 
 def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool) -> None:
     """Store a transaction on which the agent could not decide, so that a person can."""
-    with playbook.writing() as writer:
+
+    def store(writer: LedgerWriter) -> tuple[None, CounterDeltas]:
         digest = find_digest(writer, case.id)
         if digest is None:
             writer.add(cases, [case_row(case, node, now(), evidence=evidence)])
@@ -120,6 +122,9 @@ def open_case(playbook: BulletPlaybook, case: Case, node: str, *, evidence: bool
             raise DecisionConflict(
                 f"decision id {case.id!r} was used for another transaction; nothing was changed"
             )
+        return None, {}
+
+    playbook.append(store)
 
 
 @dataclass(frozen=True)

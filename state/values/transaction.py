@@ -221,12 +221,14 @@ def plain_value(name: str, value: object) -> Scalar:
     """The value of a field as it is stored: cleaned text, a finite number, a flag, or None."""
     if isinstance(value, str):
         return clean_text(value) or None
+    if value is None or isinstance(value, bool):
+        return value
     if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number
         value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):
         value = value.item()
-    if value is None or isinstance(value, bool):
-        return value
+        if value is None or isinstance(value, bool):
+            return value
     if isinstance(value, int):
         _check_storable(name, value)
         # A whole number that a float cannot hold exactly is a name, not a quantity.

@@ -1,5 +1,6 @@
 """`acegraph serve` and `acegraph users ...`: the HTTP service, and who may use it."""
 
+from dataclasses import asdict
 from ipaddress import ip_address
 from typing import Annotated, Final
 
@@ -82,6 +83,9 @@ def add(
     role: Annotated[
         str, typer.Option(help="viewer, analyst, approver or administrator.")
     ] = "viewer",
+    tenant: Annotated[
+        str, typer.Option(help="Whose playbook the user sees: small letters and digits.")
+    ] = "",
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Add a user, or give one another role and token; the token is printed once.
@@ -91,8 +95,9 @@ def add(
     from acegraph.state.maintenance.users import add_user
 
     with lasting(playbook) as book:
-        secret = add_user(book.database, name, role)  # type: ignore[arg-type]
-    say(f"{name} is {role}; the token, which is shown only now:")
+        secret = add_user(book.database, name, role, tenant=tenant)  # type: ignore[arg-type]
+    of = f" of {tenant}" if tenant else ""
+    say(f"{name} is {role}{of}; the token, which is shown only now:")
     say(f"{name}.{secret}")
 
 
@@ -104,10 +109,10 @@ def list_users(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> 
     with lasting(playbook, must_exist=True) as book:
         known = users(book.database)
     if as_json:
-        print_json({"users": [{"name": user.name, "role": user.role} for user in known]})
+        print_json({"users": [asdict(user) for user in known]})
         return
     for user in known:
-        say(f"{user.role:<14} {user.name}")
+        say(f"{user.role:<14} {user.name}" + (f" of {user.tenant}" if user.tenant else ""))
     if not known:
         say("no users yet: acegraph users add NAME --role administrator")
 

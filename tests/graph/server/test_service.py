@@ -1,10 +1,11 @@
 """The service: its routes, its users, what it refuses, and what it says of itself."""
 
+import asyncio
 import json
 import re
 import threading
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Sequence
+from typing import Any, cast
 
 import httpx
 import pytest
@@ -12,9 +13,11 @@ import sqlalchemy as sa
 from postgres import Server
 from starlette.testclient import TestClient
 
+from acegraph.graph.operations.decide import Answer
 from acegraph.graph.server.app import ENDPOINTS, create_service
+from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.service import ServiceSettings
-from acegraph.state import BulletPlaybook, verify
+from acegraph.state import AceInput, AceOutput, BulletPlaybook, verify
 from acegraph.state.maintenance.users import ROLES, Role, add_user
 
 PAYMENT = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
@@ -278,3 +281,37 @@ def test_no_secret_is_stored(playbook: BulletPlaybook) -> None:
     assert len(rows) > len(ROLES)
     for token in TOKENS.values():
         assert not any(token.partition(".")[2] in row for row in rows)
+
+
+def test_a_request_that_fails_does_not_fail_those_beside_it() -> None:
+    seen: list[str] = []
+
+    async def decide(given: Sequence[AceInput]) -> list[Answer]:
+        seen.extend(str(one["decision_id"]) for one in given)
+        if any(one["transaction"] == "bad" for one in given):
+            raise RuntimeError("a fault")
+        return [cast(AceOutput, {"decision_id": one["decision_id"]}) for one in given]
+
+    async def send() -> list[Any]:
+        batcher = Batcher(decide, 100)
+        given: list[list[AceInput]] = [[{"transaction": text}] for text in ("a", "bad", "b")]
+        return await asyncio.gather(*map(batcher.decide, given), return_exceptions=True)
+
+    first, bad, last = asyncio.run(send())
+    assert isinstance(bad, RuntimeError)
+    # The second time they have the ids of the first: nothing is counted twice.
+    assert [seen.count(answer[0]["decision_id"]) for answer in (first, last)] == [2, 2]
+
+
+def test_an_undecided_item_under_a_used_id_does_not_stop_the_others(client: TestClient) -> None:
+    sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": "used-1"})
+    items = [
+        {"transaction": {"nonsense": "x"}, "decision_id": "used-2"},
+        {"transaction": PAYMENT, "decision_id": "used-2"},
+        {"transaction": PAYMENT, "decision_id": "used-3"},
+        {"transaction": {"nonsense": "x"}, "decision_id": "used-3"},
+    ]
+    answers = sent(client, "/decisions", items).json()["answers"]
+    assert [one.get("decision") or one["error"]["status"] for one in answers][2] == "DECLINE"
+    assert all("error" not in one or one["error"]["status"] == 409 for one in answers)
+    assert sum("error" in one for one in answers) == 2

@@ -9,10 +9,10 @@ from postgres import Server
 
 from acegraph.state import BulletPlaybook, DecisionConflict, Label, Recorded, verify
 from acegraph.state.database import tables
-from acegraph.state.database.writer import place
-from acegraph.state.ledger.ledger import DecisionAndLabel, new_decision_rows
+from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
 from acegraph.state.maintenance.erase import erase
-from acegraph.state.values.decision import Sighting
+from acegraph.state.values.decision import CounterDeltas, Sighting
 
 SEEN = Sighting(1_000_000, {"customer": "ann"}, 500, None, {"customer": "customer"})
 
@@ -66,15 +66,12 @@ def test_a_refused_decision_does_not_stop_the_others(
     assert not verify(playbook)
 
 
-@pytest.fixture
-def shared(postgres: Server) -> BulletPlaybook:
-    return BulletPlaybook(postgres.url())
-
-
-def test_frozen_decisions_leave_no_transaction_open(shared: BulletPlaybook) -> None:
+@pytest.mark.parametrize("counted", [True, False])
+def test_decisions_and_labels_leave_no_transaction_open(postgres: Server, counted: bool) -> None:
     """Before each statement another session looks for one that is idle in a transaction."""
-    with shared:
+    with BulletPlaybook(postgres.url()) as shared:
         shared.add_bullet("DECLINE when amount >= 1", "n")
+        shared.record(replace(record("d9"), sighting=SEEN))  # makes the secret of sightings
         engine = shared.database._engine  # type: ignore[attr-defined]
         other = engine.execution_options(isolation_level="AUTOCOMMIT").connect()
         idle: list[int] = []
@@ -85,21 +82,40 @@ def test_frozen_decisions_leave_no_transaction_open(shared: BulletPlaybook) -> N
                 idle.append(other.exec_driver_sql(query).scalar_one())
 
         sa.event.listen(engine, "before_cursor_execute", look)
-        shared.record_many(decisions(counted=False)[:2])
+        shared.record_many(decisions(counted)[:3])
+        shared.label_many({"d0": Label("DECLINE", "chargeback"), "d2": Label("APPROVE", "label")})
         assert idle
         assert not any(idle)
         other.close()
 
 
-def test_rows_are_appended_only_if_nobody_wrote_meanwhile(shared: BulletPlaybook) -> None:
-    with shared:
+def test_a_draft_is_written_only_if_nobody_wrote_meanwhile(postgres: Server) -> None:
+    url = postgres.url()
+    with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
         shared.record(record("d0"))
-        (rows,) = new_decision_rows([(record("d1", amount=1), None)])
-        moment = shared.database.moment(["d0", "d1"])
-        assert moment.known == {"d0"}
-        erase(shared, ["d0"])  # rewrites rows at their old positions
-        placed = place(rows, moment.clock.position, moment.seal)
-        assert not shared.database.append_at(moment, placed)
+        with shared.database.drafting() as draft:
+            record_decisions(draft, [(record("d1", amount=1), None)])
+            erase(other, ["d0"])  # rewrites rows at their old positions
+            assert not shared.database.write_draft(draft)
         assert not verify(shared)
-        shared.record(replace(record("d1", amount=1), counted=False))
+        shared.record(record("d1", amount=1))
         assert not verify(shared)
+
+
+def test_whoever_is_overtaken_counts_what_the_other_did(postgres: Server) -> None:
+    """While one process prepares its write, another one counts and labels."""
+    url = postgres.url()
+    with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
+        shared.add_bullet("DECLINE when amount >= 1", "n")
+        overtaken = []
+
+        def change(writer: LedgerWriter) -> tuple[object, CounterDeltas]:
+            results = record_decisions(writer, [(record("d1", 1, amount=1), None)])
+            if not overtaken:
+                overtaken.append(other.record(record("d2", 1, amount=2), Label("DECLINE", "x")))
+            assert isinstance(results[0], Recorded)
+            return results, results[0].deltas
+
+        shared.append(change)
+        assert counters(shared, "b1") == counters(other, "b1") == (1, 0, 2)
+        assert not verify(other)
