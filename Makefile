@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove worlds test bench soak test-llm docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-desk screenshots bench soak test-llm docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -34,6 +34,12 @@ worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+
+test-desk: $(STAMP)  ## drive every page of the desk in a real browser (Debian: apt-get install chromium)
+	ACE_DESK=1 $(BIN)/python -m pytest -q tests/graph/desk
+
+screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, from the demo's playbook
+	$(BIN)/python tests/support/desk_screenshots.py docs
 
 soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate, audit the ledger, time crafted inputs (about an hour)
 	$(BIN)/python tests/support/killing.py 200 6

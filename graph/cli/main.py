@@ -56,7 +56,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         ledger.verify,
         ledger.replay,
     ),
-    "Run": (setup.init, service.serve, consume.consume),
+    "Run": (setup.init, service.desk, service.serve, consume.consume),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
 for panel, commands in COMMANDS.items():

@@ -19,12 +19,12 @@ from acegraph.graph.cli.console import (
     progress_bar,
     say,
 )
-from acegraph.state import InvalidSettings, Status
+from acegraph.state import Status
 from acegraph.state.database.places import shown_url
 from acegraph.state.run.review_answers import signature
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
 
     from acegraph.state import BulletPlaybook, Difference
 
@@ -146,7 +146,9 @@ def retire_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a bullet off; it stays in the playbook and can be restored."""
-    _switch(bullet_id, "retired", reason, playbook, who)
+    from acegraph.graph.operations.status import retire
+
+    _switch(retire, bullet_id, reason, playbook, who)
 
 
 @playbook_app.command("restore")
@@ -157,29 +159,26 @@ def restore_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a retired bullet on again; one that waited for approval waits again."""
-    with lasting(playbook, must_exist=True) as book:
-        if book.get_bullet(bullet_id).status == "candidate":
-            raise InvalidSettings(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
-        status = _status_in_use(book, bullet_id)
-    _switch(bullet_id, status, reason, playbook, who)
+    from acegraph.graph.operations.status import restore
+
+    status = _switch(restore, bullet_id, reason, playbook, who)
     if status == "candidate":
         say(f"it waited for approval before, and waits again: 'acegraph review {bullet_id}'")
 
 
-def _status_in_use(book: "BulletPlaybook", bullet_id: str) -> Status:
-    """The status that a bullet had before it was switched off."""
-    statuses: list[Status] = [h["status"] for h in book.history() if h["bullet"] == bullet_id]
-    return next((s for s in reversed(statuses) if s in ("active", "candidate")), "active")
-
-
-def _switch(bullet_id: str, status: Status, reason: str, playbook: str, who: str) -> None:
+def _switch(
+    change: "Callable[[BulletPlaybook, str, str, str], bool]",
+    bullet_id: str,
+    reason: str,
+    playbook: str,
+    who: str,
+) -> Status:
     source = signature(who)
     with lasting(playbook, must_exist=True) as book:
-        if book.get_bullet(bullet_id).status == status:
-            say(f"{bullet_id} is {status} already; nothing was changed")
-            return
-        book.set_status(bullet_id, status, reason, source)
-    say(f"{bullet_id} is {status}")
+        is_changed = change(book, bullet_id, reason, source)
+        status = book.get_bullet(bullet_id).status
+    say(f"{bullet_id} is {status}" + ("" if is_changed else " already; nothing was changed"))
+    return status
 
 
 @playbook_app.command("history")

@@ -6,8 +6,9 @@ its seed. The decision that today's playbook leads to is told beside it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
@@ -40,6 +41,8 @@ class Replay:
     """The bullets that the same selection gives now."""
     funnel: dict[str, int]
     """How many bullets each stage of that selection left."""
+    scores: dict[str, dict[str, float]]
+    """By bullet, every component of its score in that selection."""
     decision_today: str
     shown_today: tuple[str, ...]
 
@@ -75,13 +78,8 @@ def replay(
         )
     transaction = Transaction(stored["text"], stored["fields"])
     settings: RunSettings = stored["settings"]
-
-    def select(book: BulletPlaybook) -> Selection:
-        selectors = Selectors(embeddings)
-        return finish(selectors.select(transaction, settings, book, decision_id, BLOCKING))
-
     with as_of(playbook, int(stored["seen"])) as past:
-        repeated = select(past)
+        repeated = selection_for(past, stored, embeddings)
         replayed = tuple(b.id for b in repeated.bullets)
         tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
     shown, hidden = tuple(stored["bullets"]), _hidden_fields(transaction.fields, settings)
@@ -90,7 +88,7 @@ def replay(
             f"what decision {decision_id!r} saw in {', '.join(sorted(hidden))} was redacted: "
             "whether the same bullets come out cannot be told"
         )
-    today = select(playbook)
+    today = selection_for(playbook, stored, embeddings)
     return Replay(
         decision_id=decision_id,
         decision=stored["decision"],
@@ -99,9 +97,21 @@ def replay(
         shown=shown,
         replayed=replayed,
         funnel=repeated.funnel,
+        scores=repeated.scores,
         decision_today=_decide(transaction, today, playbook, settings, agent),
         shown_today=tuple(b.id for b in today.bullets),
     )
+
+
+def selection_for(
+    playbook: BulletPlaybook, stored: Mapping[str, Any], embeddings: Embeddings | None = None
+) -> Selection:
+    """The bullets that a playbook shows for a stored decision, with its settings and its seed."""
+    transaction = Transaction(stored["text"], stored["fields"])
+    chosen = Selectors(embeddings).select(
+        transaction, stored["settings"], playbook, stored["id"], BLOCKING
+    )
+    return finish(chosen)
 
 
 def _hidden_fields(fields: Fields, settings: RunSettings) -> set[str]:

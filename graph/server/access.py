@@ -68,6 +68,10 @@ class Access:
         if not header and self._everyone is not None:
             return self._everyone
         token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
+        return await self.user_of(token, place)
+
+    async def user_of(self, token: str, place: HasPlaybook) -> User | None:
+        """The user of a token; None if it is nobody's."""
         name, _, secret = token.partition(".")
         if not secret or len(token) > _LONGEST:
             return None

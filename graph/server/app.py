@@ -15,7 +15,7 @@ from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 
 from acegraph.graph.server import health, routes
 from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
@@ -33,8 +33,12 @@ def create_service(
     settings: ServiceSettings,
     playbook: BulletPlaybook | None = None,
     middleware: Sequence[Middleware] = (),
+    mounts: Callable[[Service], Sequence[BaseRoute]] = lambda service: (),
 ) -> Starlette:
-    """The application. With `playbook` it shares one that is open, and does not close it."""
+    """The application. With `playbook` it shares one that is open, and does not close it.
+
+    `mounts` gives what is mounted beside the service's own paths, as the desk (graph/desk).
+    """
     service = Service(settings, playbook)
 
     @asynccontextmanager
@@ -47,7 +51,14 @@ def create_service(
 
     routes = [Route(one.path, _handled(service, one), methods=[one.method]) for one in ENDPOINTS]
     routes.append(Route("/openapi.json", describe))
-    return Starlette(routes=routes, middleware=list(middleware), lifespan=lifespan)
+    return Starlette(
+        routes=[*routes, *mounts(service)], middleware=list(middleware), lifespan=lifespan
+    )
+
+
+def from_environment() -> Starlette:
+    """The application of a worker of `acegraph serve`."""
+    return create_service(settings_in_environment())
 
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
@@ -65,8 +76,3 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
         return response
 
     return handle
-
-
-def from_environment() -> Starlette:
-    """The application of a worker of `acegraph serve`."""
-    return create_service(settings_in_environment())

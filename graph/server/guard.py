@@ -15,10 +15,11 @@ from starlette.websockets import WebSocketClose
 
 _OPEN: Final = re.compile(
     r"/(ok|assistants|threads|runs|store"
-    r"|decisions|labels|playbook|review|live|ready|metrics)(/|\Z)"
+    r"|decisions|labels|playbook|review|live|ready|metrics|desk)(/|\Z)"
 )
 """The paths that exist: those of the LangGraph server, and those of our service (app.py). All need
-a token except /ok, /live and /ready, which say that the server runs."""
+a token except /ok, /live and /ready, which say that the server runs, and /desk, whose pages ask who
+it is."""
 _SHUT: Final = re.compile(r"/threads/[^/]*/(commands|stream/events)")
 """A second way to start runs and follow them, also by websocket. Unlike the first one it lets a
 client set the names in which the server says who runs a graph, and no setting switches it off."""

@@ -12,6 +12,7 @@ from starlette.responses import JSONResponse, Response
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
 from acegraph.graph.operations.review import answer_outside_run
+from acegraph.graph.operations.status import restore, retire
 from acegraph.graph.server.endpoints import Endpoint, in_json, read_items, refusal
 from acegraph.graph.server.service import Service
 from acegraph.nodes.curator.approval import give_approval
@@ -100,12 +101,14 @@ async def change_bullet(service: Service, request: Request, user: User) -> Respo
     bullet_id, status = request.path_params["id"], item["status"]
     if status not in _STATUSES:
         raise InvalidInput(f"the status is {' or '.join(_STATUSES)}")
+    change = retire if status == "retired" else restore
+    reason, by = str(item["reason"])[:1_000], signature(user.name)
     before = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
     if before.status == "candidate":
         raise InvalidInput(f"{bullet_id} waits for approval: answer it at /review/{bullet_id}")
-    reason, by = str(item["reason"])[:1_000], signature(user.name)
-    await asyncio.to_thread(service.playbook.set_status, bullet_id, status, reason, by)
-    return JSONResponse({"id": bullet_id, "status": status})
+    await asyncio.to_thread(change, service.playbook, bullet_id, reason, by)
+    bullet = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
+    return JSONResponse({"id": bullet_id, "status": bullet.status})
 
 
 async def list_waiting(service: Service, request: Request, user: User) -> Response:

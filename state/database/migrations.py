@@ -178,5 +178,12 @@ def _to_3(connection: sa.Connection) -> None:
     tables.sightings.create(connection, checkfirst=True)
 
 
-_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2, _to_3)
+def _to_4(connection: sa.Connection) -> None:
+    """Add the table of answers, and the order of decisions; the first step may have made them."""
+    tables.answers.create(connection, checkfirst=True)
+    for index in tables.decisions.indexes:
+        index.create(connection, checkfirst=True)
+
+
+_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2, _to_3, _to_4)
 """The step at index i leads from schema i + 1 to schema i + 2."""

@@ -10,7 +10,7 @@ from typing import Final
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 MODEL_KEY: Final = "embedding_model"
 """The key in `meta` of the embedding model that made the vectors of the bullets."""
 metadata = sa.MetaData()
@@ -126,6 +126,7 @@ decisions = _ledger(
     _flag("counted"),
     _text("decided_at"),
 )
+sa.Index("decisions_in_order", decisions.c.position)
 selections = _ledger(
     "selections",
     _text("case", primary_key=True),
@@ -148,6 +149,14 @@ outcomes = _ledger(
     small=True,
 )
 sa.Index("outcomes_in_order", outcomes.c.position)
+# What people answered when they were asked about a transaction, and why.
+answers = _ledger(
+    "answers",
+    _text("case", primary_key=True),
+    _count("number", primary_key=True),
+    *map(_text, ("verdict", "source", "why", "at")),
+    small=True,
+)
 # The right decisions of a node, numbered, so that "every k-th" counts over all processes.
 rights = _ledger(
     "rights",
@@ -189,6 +198,6 @@ sightings = _ledger(
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
 LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
-    sightings,
+    *(sightings, answers),
 )
 """The tables that only grow."""

@@ -1,7 +1,7 @@
 """Look stored cases up: which ids are in use, one whole decision, what a challenger decided."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
-from acegraph.state.database.tables import bullets, cases, decisions, outcomes
+from acegraph.state.database.tables import answers, bullets, cases, decisions, outcomes
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
@@ -55,6 +55,41 @@ def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
     decision["bullets"] = [f"b{s.bullet}" for s in shown if s.selected]
     decision["bullets_used"] = [f"b{s.bullet}" for s in shown if s.selected and s.credited]
     return decision
+
+
+@dataclass(frozen=True)
+class Said:
+    """What somebody said of a case."""
+
+    label: Verdict | None
+    """None: the label before was taken back."""
+    source: str
+    known_at: str
+    why: str = ""
+    """The reason of a person who was asked."""
+
+
+def label_history(database: Database, case_id: str) -> list[Said]:
+    """All that was said of a case, oldest first."""
+    said = sa.select(outcomes).where(outcomes.c.case == case_id).order_by(outcomes.c.revision)
+    asked = sa.select(answers).where(answers.c.case == case_id)
+    with database.reading() as connection:
+        reasons = {(row.verdict, row.source): row.why for row in connection.execute(asked)}
+        return [
+            Said(row.label, row.source, row.known_at, reasons.get((row.label, row.source), ""))
+            for row in connection.execute(said)
+        ]
+
+
+def read_cases(database: Database, ids: Sequence[str]) -> dict[str, tuple[str, Fields]]:
+    """The texts and fields of some cases, by id."""
+    found: dict[str, tuple[str, Fields]] = {}
+    with database.reading() as connection:
+        for part in chunks(list(ids)):
+            query = sa.select(cases.c.id, cases.c.text, cases.c.fields).where(cases.c.id.in_(part))
+            for row in connection.execute(query):
+                found[row.id] = (row.text, json.loads(row.fields))
+    return found
 
 
 @dataclass(frozen=True)

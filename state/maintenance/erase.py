@@ -63,6 +63,7 @@ _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
     tables.history: ("content", "condition", "reason"),
     tables.lessons: ("lesson",),
+    tables.answers: ("why",),
     tables.adjustments: ("reason",),
     tables.cases: ("text", "fields"),
     tables.decisions: ("reasons",),
@@ -225,6 +226,9 @@ def _blank_decisions(writer: LedgerWriter, ids: list[str]) -> None:
         query = sa.select(tables.decisions).where(tables.decisions.c.case.in_(part))
         for row in writer.connection.execute(query).mappings().all():
             writer.replace(tables.decisions, dict(row), {"reasons": "[]"})
+        answered = sa.select(tables.answers).where(tables.answers.c.case.in_(part))
+        for row in writer.connection.execute(answered).mappings().all():
+            writer.replace(tables.answers, dict(row), {"why": GONE})
         with_lesson = sa.select(tables.lessons.c.case).where(tables.lessons.c.case.in_(part))
         learned = set(writer.connection.scalars(with_lesson))
         rows = [{"case": i, "lesson": lesson, "at": now()} for i in part if i not in learned]

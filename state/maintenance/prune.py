@@ -43,7 +43,7 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, at, covers)
         writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
-            for table in (selections, outcomes, tables.lessons, decisions):
+            for table in (selections, outcomes, tables.lessons, tables.answers, decisions):
                 writer.remove(table, table.c.case.in_(part))
             writer.remove(tables.rights, tables.rights.c.case.in_(part) & _is_overtaken())
             writer.remove(tables.cases, tables.cases.c.id.in_(part))

@@ -4,24 +4,22 @@ They are kept in `meta`, one row for each. Secrets are stored as scrypt hashes o
 """
 
 import hmac
-import json
 import re
 import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import scrypt
 from typing import Any, Final, Literal, get_args
 
-import sqlalchemy as sa
-
 from acegraph.state.database.base import Database
+from acegraph.state.database.kept_values import forget, keep, kept, kept_value
 from acegraph.state.database.places import check_tenant
-from acegraph.state.database.tables import meta
 from acegraph.state.errors import InvalidInput
 
 Role = Literal["viewer", "analyst", "approver", "administrator"]
 """Each role may do what the roles before it may."""
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-_KEY: Final = "user:"
+KEY: Final = "user:"
 _NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
 _SHORTEST: Final = 16
@@ -61,28 +59,20 @@ def add_user(database: Database, name: str, role: Role, secret: str = "", tenant
         check_tenant(tenant)
     secret = secret or secrets.token_urlsafe(32)
     salt = secrets.token_bytes(16)
-    kept = {"role": role, "tenant": tenant, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
-    with database.writing() as writer:
-        writer.connection.execute(meta.delete().where(meta.c.key == _KEY + name))
-        row = {"key": _KEY + name, "value": json.dumps(kept, sort_keys=True)}
-        writer.connection.execute(meta.insert(), [row])
+    login = {"role": role, "tenant": tenant, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
+    keep(database, KEY + name, login)
     return secret
 
 
 def remove_user(database: Database, name: str) -> None:
     """Remove a user."""
-    with database.writing() as writer:
-        removed = writer.connection.execute(meta.delete().where(meta.c.key == _KEY + name))
-        if not removed.rowcount:
-            raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users list' shows all")
+    if not forget(database, KEY + name):
+        raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users list' shows all")
 
 
 def users(database: Database) -> list[User]:
     """All users, by name."""
-    query = sa.select(meta.c.key, meta.c.value).where(meta.c.key.startswith(_KEY))
-    with database.reading() as connection:
-        rows = connection.execute(query.order_by(meta.c.key)).all()
-    return [_user(row.key.removeprefix(_KEY), json.loads(row.value)) for row in rows]
+    return [_user(name, one) for name, one in kept(database, KEY).items()]
 
 
 def check_user(database: Database, name: str, secret: str) -> User | None:
@@ -90,18 +80,17 @@ def check_user(database: Database, name: str, secret: str) -> User | None:
 
     A name that does not exist takes as long as a wrong secret.
     """
-    key = _KEY + name if _NAME.fullmatch(name) else _KEY
-    with database.reading() as connection:
-        value = connection.scalar(sa.select(meta.c.value).where(meta.c.key == key))
-    kept: dict[str, Any] = json.loads(value) if value else {"salt": "00", "hash": "00"}
+    key = KEY + name if _NAME.fullmatch(name) else KEY
+    known = kept_value(database, key)
+    login = known or {"salt": "00", "hash": "00"}
     is_right = hmac.compare_digest(
-        _hash(secret, bytes.fromhex(kept["salt"])), bytes.fromhex(kept["hash"])
+        _hash(secret, bytes.fromhex(login["salt"])), bytes.fromhex(login["hash"])
     )
-    return _user(name, kept) if is_right and value else None
+    return _user(name, login) if is_right and known else None
 
 
-def _user(name: str, kept: dict[str, Any]) -> User:
-    return User(name, kept["role"], kept.get("tenant", ""))
+def _user(name: str, login: Mapping[str, Any]) -> User:
+    return User(name, login["role"], login.get("tenant", ""))
 
 
 def _hash(secret: str, salt: bytes) -> bytes:

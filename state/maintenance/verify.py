@@ -107,6 +107,7 @@ def _check_ties(connection: sa.Connection) -> Iterator[str]:
         (tables.outcomes, cases, "case"),
         (tables.selections, decisions, "decision"),
         (tables.lessons, cases, "case"),
+        (tables.answers, cases, "case"),
     ):
         query = sa.select(table.c.case).where(table.c.case.not_in(owners)).distinct()
         for case in connection.scalars(query):

@@ -4,12 +4,14 @@ The forms of the answers are in `run/review_answers.py`; approval is in `nodes/c
 """
 
 import json
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import sqlalchemy as sa
 
-from acegraph.state.database.tables import cases, decisions, outcomes
+from acegraph.state.database.encoding import chunks
+from acegraph.state.database.tables import answers, cases, decisions, outcomes
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.ledger.counters import is_current_label
@@ -46,15 +48,16 @@ class Waiting:
     since: str
 
 
-def waiting(playbook: BulletPlaybook) -> list[Waiting]:
+def waiting(playbook: BulletPlaybook, decided: Collection[str] | None = None) -> list[Waiting]:
     """Everything that waits for a person: transactions first, then bullets, oldest first.
 
-    A transaction whose label is known waits no longer, though its run may still be paused.
+    A transaction whose label is known waits no longer, though its run may still be paused. With
+    `decided` only these decisions are looked at, besides the transactions without a decision.
     """
-    return [*_transactions(playbook), *_candidates(playbook)]
+    return [*_transactions(playbook, decided), *_candidates(playbook)]
 
 
-def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
+def _transactions(playbook: BulletPlaybook, ids: Collection[str] | None) -> list[Waiting]:
     is_labelled = sa.exists().where(
         outcomes.c.case == cases.c.id,
         is_current_label(outcomes),
@@ -67,17 +70,17 @@ def _transactions(playbook: BulletPlaybook) -> list[Waiting]:
         sa.select(cases.c.id, cases.c.text, cases.c.created_at, *decided)
         .select_from(cases)
         .outerjoin(decisions, decisions.c.case == cases.c.id)
-        .where(
-            ~is_labelled,
-            cases.c.digest != ERASED,
-            sa.or_(decisions.c.case.is_(None), *is_under_review),
-        )
-        .order_by(cases.c.created_at, cases.c.id)
+        .where(~is_labelled, cases.c.digest != ERASED)
     )
     with playbook.database.reading() as connection:
-        rows = connection.execute(query).all()
+        parts = [sa.or_(decisions.c.case.is_(None), *is_under_review)]
+        if ids is not None:
+            undecided = sa.select(cases.c.id).where(cases.c.id.not_in(sa.select(decisions.c.case)))
+            wanted = [*ids, *connection.scalars(undecided)]
+            parts = [cases.c.id.in_(part) for part in chunks(wanted)]
+        rows = [row for part in parts for row in connection.execute(query.where(part))]
     questions = []
-    for row in rows:
+    for row in sorted(rows, key=lambda row: (row.created_at, row.id)):
         settings = json.loads(row.settings) if row.decision is not None else None
         if why := reason_to_ask(row.decision, row.risk_score, settings):
             questions.append(Waiting(row.id, "verdict", row.text, why, row.created_at))
@@ -162,11 +165,15 @@ def first_human_verdict(playbook: BulletPlaybook, decision_id: str) -> HumanVerd
 
 def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> HumanVerdict:
     """Make a person's verdict the label of a stored case; the first person's verdict stays."""
-    with playbook.writing():
+    with playbook.writing() as writer:
         stored = playbook.decision(decision_id)
         before = first_human_verdict(playbook, decision_id)
         if before is not None:
             return before
+        counted = sa.select(sa.func.count()).where(answers.c.case == decision_id)
+        kept = {"verdict": answer.verdict, "source": answer.source, "why": answer.why, "at": now()}
+        number = int(writer.connection.scalar(counted) or 0) + 1
+        writer.add(answers, [{"case": decision_id, "number": number, **kept}])
         label = Label(answer.verdict, answer.source)
         if stored["label"] is not None and stored["label_source"] != JUDGE:
             label = Label(stored["label"], stored["label_source"])  # more than an opinion

@@ -59,7 +59,7 @@ class VerdictAnswer(_Answer):
     """A person's verdict on a transaction; it becomes the label of the transaction."""
 
     verdict: Annotated[Verdict, BeforeValidator(_verdict)] = Field(description="APPROVE or DECLINE")
-    why: _Why = Field(description="the reason, for the answer of the run; the ledger keeps none")
+    why: _Why = Field(description="the reason; it is kept in the ledger")
 
 
 class ApprovalAnswer(_Answer):

@@ -237,6 +237,9 @@ class CaseTable:
     def __iter__(self) -> Iterator[Case]:
         return islice(self._cases, self._start, self._size)
 
+    def __getitem__(self, row: int) -> Case:
+        return self._cases[self._start + row]
+
     def take(self, case: Case) -> None:
         """Append one case, if it is drawn."""
         if self.draw is None:

@@ -40,9 +40,7 @@ def review(
         bool | None,
         typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
     ] = None,
-    why: Annotated[
-        str, typer.Option(help="The reason; for a bullet it is kept in the history.")
-    ] = "",
+    why: Annotated[str, typer.Option(help="The reason; it is kept.")] = "",
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:

@@ -1,6 +1,11 @@
-"""`acegraph serve` and `acegraph users ...`: the HTTP service, and who may use it."""
+"""`acegraph serve`, `desk` and `users ...`: the HTTP service, its pages, and who may use them."""
 
+import getpass
+import re
+import socket
+import webbrowser
 from dataclasses import asdict
+from importlib.util import find_spec
 from ipaddress import ip_address
 from typing import Annotated, Final
 
@@ -19,6 +24,7 @@ from acegraph.state import InvalidSettings
 from acegraph.state.database.encoding import file_of
 
 _EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[serve]'"
+_DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
 users_app = typer.Typer(
     no_args_is_help=True, help="The users of the service: add, list, remove.", add_completion=False
 )
@@ -60,7 +66,7 @@ def serve(
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
     to_environment(ServiceSettings(playbook, learn, without_users, rate, most_waiting))
     uvicorn.run(
-        "acegraph.graph.server.app:from_environment",
+        f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
         factory=True,
         host=host,
         port=port,
@@ -68,6 +74,58 @@ def serve(
         log_level="info",
         access_log=False,  # paths hold the ids of decisions
     )
+
+
+def _has_desk() -> bool:
+    """Whether the packages of the extra `desk` are installed."""
+    return all(map(find_spec, ("jinja2", "python_multipart", "pyarrow")))
+
+
+def desk(
+    port: Annotated[
+        int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any that is free.")
+    ] = 8765,
+    who: Annotated[
+        str, typer.Option(help="Your name, as the history will have it. Else that of your login.")
+    ] = "",
+    browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
+    playbook: PlaybookUrl = DEFAULT_URL,
+) -> None:
+    """Open the desk: pages to look at a playbook, try rules, review payments and go back.
+
+    It listens on this machine only, and prints an address that lets one person in, once. Others log
+    in with their tokens (acegraph users add).
+    """
+    from acegraph.graph.server.service import Service, ServiceSettings
+    from acegraph.state.maintenance.users import User
+
+    if not _has_desk() or find_spec("uvicorn") is None:
+        raise InvalidSettings(_DESK)
+    import uvicorn
+
+    from acegraph.graph.desk.app import create_desk
+    from acegraph.graph.desk.desk import Desk
+
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", who or getpass.getuser())[:64]
+    with socket.socket() as listening, lasting(playbook) as book:
+        listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            listening.bind(("127.0.0.1", port))
+        except OSError:
+            raise InvalidSettings(f"port {port} is in use; --port names another one") from None
+        desk = Desk(Service(ServiceSettings(), book), User(name, "administrator"))
+        place = f"http://127.0.0.1:{listening.getsockname()[1]}/desk"
+        address = f"{place}/enter?token={desk.entrance.one_time_token()}"
+        say(f"the desk, for {name}, once: {address}")
+        if browser:
+            webbrowser.open(address)
+        config = uvicorn.Config(
+            create_desk(desk),
+            log_level="warning",
+            access_log=False,  # paths hold the ids of decisions
+            timeout_graceful_shutdown=2,
+        )
+        uvicorn.Server(config).run(sockets=[listening])
 
 
 def _is_local(host: str) -> bool:

@@ -552,7 +552,7 @@ def test_a_question_says_what_becomes_of_the_reason() -> None:
     playbook = BulletPlaybook()
     graph = graph_on(playbook, InMemorySaver())
     question = asked(graph.invoke(GIVEN, THREAD))
-    assert "the ledger keeps none" in question["answer"]["why"]
+    assert "kept in the ledger" in question["answer"]["why"]
     question = asked(graph.invoke(verdict("ann", "APPROVE", "an old friend"), THREAD))
     assert "kept in the history" in question["answer"]["why"]
     result = graph.invoke(approval("bob", True, "read it twice"), THREAD)

@@ -241,7 +241,7 @@ def test_ready_is_red_for_each_fault_and_green_after(
 
         for spoil, repair in (
             ("UPDATE ace_meta SET value = '99' WHERE key = 'schema'",
-             "UPDATE ace_meta SET value = '3' WHERE key = 'schema'"),
+             "UPDATE ace_meta SET value = '4' WHERE key = 'schema'"),
             ("ALTER TABLE clock RENAME TO away", "ALTER TABLE away RENAME TO clock"),
         ):  # fmt: skip
             run(spoil)

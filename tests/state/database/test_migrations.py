@@ -17,6 +17,11 @@ from acegraph.graph import replay
 from acegraph.state import BulletPlaybook, Label, PlaybookError, as_of, verify
 from acegraph.state.database.encoding import text_hash
 from acegraph.state.database.tables import SCHEMA_VERSION
+from acegraph.state.ledger.lookups import label_history
+from acegraph.state.maintenance.erase import erase
+from acegraph.state.maintenance.prune import prune
+from acegraph.state.playbook.review_queue import give_verdict
+from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.decision import Sighting
 
 OLD = DATA / "ledger_v1.sql"
@@ -57,6 +62,29 @@ def test_a_database_of_schema_2_gets_the_table_of_sightings(lasting_url: str) ->
         seen = Sighting(0, {"customer": "c1"}, None, None, {"customer": "customer_id"})
         book.record(replace(record("d2", amount=2), sighting=seen))
         assert book.past(NODE, seen, "new")["customer"].payments == (1, 1, 1)
+        assert verify(book) == []
+
+
+def test_a_database_of_schema_3_gets_the_table_of_answers(lasting_url: str) -> None:
+    with BulletPlaybook(lasting_url) as book:
+        book.record(record("d1", amount=1))
+        with book.database.writing() as writer:
+            for text in ("DROP TABLE answers", "DROP INDEX decisions_in_order"):
+                writer.connection.execute(sa.text(text))
+            writer.connection.execute(
+                sa.text("UPDATE ace_meta SET value = '3' WHERE key = 'schema'")
+            )
+    with BulletPlaybook(lasting_url) as book:
+        answer = VerdictAnswer(who="ann", verdict="DECLINE", why="the customer denies it")
+        give_verdict(book, "d1", answer)
+        (said,) = label_history(book.database, "d1")
+        assert (said.source, said.why) == ("analyst:ann", "the customer denies it")
+        assert verify(book) == []
+        erase(book, ["d1"])
+        assert label_history(book.database, "d1")[0].why == "[erased]"
+        assert verify(book) == []
+        prune(book, "2999-01-01")
+        assert label_history(book.database, "d1") == []
         assert verify(book) == []
 
 

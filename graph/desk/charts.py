@@ -1,0 +1,112 @@
+"""Charts as SVG. They hold only numbers; their colours are in static/desk.css.
+
+A chart stretches with its place, so its labels are not in it but beside it, in the templates.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+
+from markupsafe import Markup
+
+WIDTH, HEIGHT = 600.0, 100.0
+_SVG = Markup(
+    '<svg class="{}" viewBox="0 0 {:g} {:g}" preserveAspectRatio="none" role="img" '
+    'aria-label="{}">{}</svg>'
+)
+
+
+def line(
+    label: str,
+    values: Sequence[float | None],
+    top: float,
+    bands: Sequence[tuple[float, float] | None] = (),
+    kind: str = "",
+) -> Markup:
+    """A line through values from 0 to `top`, with the band of their intervals behind it."""
+    shapes = Markup().join(
+        Markup('<line class="grid" x1="0" x2="{:g}" y1="{:g}" y2="{:g}"/>').format(WIDTH, y, y)
+        for y in (0.5, HEIGHT / 2, HEIGHT - 0.5)
+    )
+    for run in _runs([None if band is None else n for n, band in enumerate(bands)]):
+        ends = [(_x(n, len(values)), *(bands[n] or (0, 0))) for n in run]
+        upper = [f"{x:.1f},{_y(high, top):.1f}" for x, _, high in ends]
+        lower = [f"{x:.1f},{_y(low, top):.1f}" for x, low, _ in reversed(ends)]
+        shapes += Markup('<polygon class="band" points="{}"/>').format(" ".join(upper + lower))
+    for run in _runs([None if value is None else n for n, value in enumerate(values)]):
+        points = [f"{_x(n, len(values)):.1f},{_y(values[n] or 0, top):.1f}" for n in run]
+        if len(points) == 1:  # a line through one point shows nothing
+            x = _x(run[0], len(values))
+            points += [f"{x + 4:.1f},{_y(values[run[0]] or 0, top):.1f}"]
+        shapes += Markup('<polyline class="line" points="{}"/>').format(" ".join(points))
+    return _SVG.format(f"chart {kind}".strip(), WIDTH, HEIGHT, label, shapes)
+
+
+def sparkline(label: str, counts: Sequence[float]) -> Markup:
+    """Counts over time as small bars."""
+    top, width = max([*counts, 1]), 100 / max(len(counts), 1)
+    bars = Markup().join(
+        Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>').format(
+            n * width, 20 - 20 * count / top, width * 0.8, 20 * count / top
+        )
+        for n, count in enumerate(counts)
+    )
+    return _SVG.format("spark", 100, 20, label, bars)
+
+
+def interval(label: str, value: float, low: float, high: float) -> Markup:
+    """A share with its interval, on a scale from 0 to 1."""
+    shapes = Markup(
+        '<rect class="track" x="0" y="6" width="100" height="4"/>'
+        '<rect class="range" x="{:.1f}" y="5" width="{:.1f}" height="6"/>'
+        '<rect class="value" x="{:.1f}" y="2" width="1.6" height="12"/>'
+    ).format(100 * low, max(100 * (high - low), 0.8), min(max(100 * value - 0.8, 0), 98.4))
+    return _SVG.format("interval", 100, 16, label, shapes)
+
+
+def funnel(label: str, counts: Sequence[int]) -> Markup:
+    """How many are left after each stage, as bars from top to bottom."""
+    top, height = max([*counts, 1]), 100 / max(len(counts), 1)
+    bars = Markup().join(
+        Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>').format(
+            50 - 50 * count / top, n * height, 100 * count / top or 0.5, height * 0.86
+        )
+        for n, count in enumerate(counts)
+    )
+    return _SVG.format("funnel", 100, 100, label, bars)
+
+
+def cut_curve(
+    label: str, cuts: Sequence[float], frauds: Sequence[float], honest: Sequence[float], at: float
+) -> Markup:
+    """What a rule catches and whom it stops, over the place of its cut; `at` is the present one."""
+    low, high = min(cuts), max(cuts)
+    span = (high - low) or 1.0
+    top = max([*frauds, *honest, 1])
+
+    def points(counts: Sequence[float]) -> str:
+        ends = zip(cuts, counts, strict=True)
+        return " ".join(f"{WIDTH * (c - low) / span:.1f},{_y(n, top):.1f}" for c, n in ends)
+
+    here = WIDTH * (min(max(at, low), high) - low) / span
+    shapes = Markup(
+        '<polyline class="fraud" points="{}"/><polyline class="honest" points="{}"/>'
+        '<line class="here" x1="{:.1f}" x2="{:.1f}" y1="0" y2="{:g}"/>'
+    ).format(points(frauds), points(honest), here, here, HEIGHT)
+    return _SVG.format("chart curve", WIDTH, HEIGHT, label, shapes)
+
+
+def _x(n: int, of: int) -> float:
+    return WIDTH * n / max(of - 1, 1)
+
+
+def _y(value: float, top: float) -> float:
+    return HEIGHT - 1 - (HEIGHT - 2) * min(max(value / top if top else 0.0, 0.0), 1.0)
+
+
+def _runs(numbers: Sequence[int | None]) -> Iterator[list[int]]:
+    """The stretches without a gap."""
+    for is_known, group in groupby(numbers, key=lambda n: n is not None):
+        if is_known:
+            yield [n for n in group if n is not None]

@@ -1,0 +1,178 @@
+"""What the pages of the desk work with: the service, the decisions in memory, the templates."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Final
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, RedirectResponse, Response
+
+from acegraph.graph.desk import charts
+from acegraph.graph.desk.figures import Cases
+from acegraph.graph.desk.jobs import Jobs
+from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
+from acegraph.graph.desk.words import FILTERS
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.nodes.evidence.scorecard import amount_of, log_odds_over
+from acegraph.state import AceContext, BulletPlaybook, CaseTable
+from acegraph.state.database.places import shown_url
+from acegraph.state.playbook.decision_index import DecisionColumns, DecisionIndex
+
+if TYPE_CHECKING:
+    from acegraph.graph.server.service import Service
+    from acegraph.state.maintenance.users import Role, User
+    from acegraph.state.playbook.decision_index import Bools
+
+MENU: Final = {
+    "": "Overview",
+    "playbook": "Playbook",
+    "lab": "Rule lab",
+    "decisions": "Decisions",
+    "review": "Review",
+    "versions": "Versions",
+    "compare": "Compare",
+    "live": "Live",
+}
+"""The entries of the menu, by path."""
+DONE: Final = {
+    "retired": "Retired. It no longer decides; you can restore it at any time.",
+    "restored": "Restored.",
+    "approved": "Approved. The rule decides from now on.",
+    "rejected": "Rejected. The rule stays in the playbook as retired.",
+    "proposed": "Proposed. It waits until somebody else approves it.",
+    "answered": "Answer kept.",
+    "first": "Somebody else had answered before; the first answer stands.",
+    "rolled": "Rolled back. This too can be undone: roll back to the version before.",
+    "released": "Put back into the queue.",
+    "removed": "The report was removed.",
+}
+"""What is said after an action, by the word in the address."""
+_FORM_BYTES: Final = 100_000
+_TEMPLATES: Final = Path(__file__).parent / "templates"
+Handler = Callable[["Desk", Visit], Response]
+
+
+@dataclass(frozen=True)
+class Page:
+    """A path with its method, who may use it, and what answers."""
+
+    method: str
+    path: str
+    role: Role
+    handler: Handler
+    most_bytes: int = _FORM_BYTES
+
+
+class Desk:
+    """What the pages work with."""
+
+    def __init__(self, service: Service, owner: User | None = None) -> None:
+        self.service = service
+        self.entrance = Entrance(service, owner)
+        self.jobs = Jobs()
+        self._opening = Lock()
+        self._index: DecisionIndex | None = None
+        self._cases: tuple[CaseTable, Cases] | None = None
+        self._ruleset: tuple[object, Ruleset] | None = None
+        self._declined: tuple[Ruleset, CaseTable, Bools] | None = None
+        self._templates = Environment(
+            loader=FileSystemLoader(_TEMPLATES),
+            autoescape=True,
+            trim_blocks=True,
+            lstrip_blocks=True,
+            undefined=StrictUndefined,
+        )
+        self._templates.filters.update(FILTERS)
+        self._templates.globals.update(charts=charts, menu=MENU)
+
+    @property
+    def playbook(self) -> BulletPlaybook:
+        """The playbook that the service has, too."""
+        return self.service.playbook
+
+    @property
+    def node(self) -> str:
+        """The name of the agent whose rules are shown."""
+        return AceContext().node
+
+    def decisions(self) -> DecisionColumns:
+        """All decisions, in a few numbers each."""
+        playbook = self.playbook
+        with self._opening:
+            if self._index is None:
+                self._index = DecisionIndex(playbook.database, amount_of)
+        return self._index.columns()
+
+    def number_of(self, decision_id: str) -> int | None:
+        """The number of a decision in `decisions`."""
+        return self._index.number(decision_id) if self._index else None
+
+    def cases(self) -> Cases:
+        """The labelled cases on which rules are tried."""
+        table = self.playbook.cases(self.node)
+        known = self._cases
+        if known is None or known[0] is not table:
+            known = self._cases = (table, Cases(table))
+        return known[1]
+
+    def ruleset(self) -> Ruleset:
+        """The playbook as it decides now."""
+        moment = self.playbook.clock
+        known = self._ruleset
+        if known is None or known[0] != moment:
+            known = self._ruleset = (moment, Ruleset.of(self.playbook))
+        return known[1]
+
+    def declined(self) -> Bools:
+        """On which of the labelled cases the playbook declines now."""
+        ruleset, table = self.ruleset(), self.cases().table
+        known = self._declined
+        if known is None or known[0] is not ruleset or known[1] is not table:
+            declined = ruleset.scale.declines(log_odds_over(table, ruleset.rules), {})
+            known = self._declined = (ruleset, table, declined)
+        return known[2]
+
+    def page(
+        self, visit: Visit, template: str, found: Mapping[str, object], status: int = 200
+    ) -> Response:
+        """A page, or a part of one, for somebody with a session."""
+        context = {
+            "base": visit.base,
+            "user": visit.user,
+            "form_token": visit.session.form_token,
+            "form_token_name": FORM_TOKEN,
+            "path": visit.request.url.path.removeprefix(visit.base),
+            "place": shown_url(self.playbook.url),
+            "version": self.playbook.version,
+            "done": DONE.get(visit.asked("done"), ""),
+            "error": "",
+            **found,
+        }
+        text = self._templates.get_template(template).render(context)
+        return HTMLResponse(text, status, {"Vary": "HX-Request"})
+
+    def part(self, template: str, found: Mapping[str, object]) -> str:
+        """A part of a page as text."""
+        return self._templates.get_template(template).render(found)
+
+    def go(self, visit: Visit, path: str, done: str = "") -> Response:
+        """Send the browser to another page, which says what was done."""
+        return RedirectResponse(f"{visit.base}{path}" + (f"?done={done}" if done else ""), 303)
+
+    def page_for_nobody(
+        self, request: Request, template: str, found: Mapping[str, object], status: int = 200
+    ) -> Response:
+        """A page for somebody without a session."""
+        context = {"base": request.scope.get("root_path", ""), "user": None, **found}
+        return HTMLResponse(self._templates.get_template(template).render(context), status)
+
+    def failure(self, request: Request, error: Exception, status: int) -> Response:
+        """A page that says what went wrong, and what to do."""
+        found = {"message": str(error), "status": status}
+        template = "_error.html" if request.headers.get("hx-request") else "error.html"
+        return self.page_for_nobody(request, template, found, status)

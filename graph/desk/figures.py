@@ -1,0 +1,296 @@
+"""The figures of the pages: rates with intervals, their course, and what each rule does."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.nodes.text.currencies import amount_fields
+from acegraph.state import DECLINE, Bullet, Case, CaseTable, Condition
+from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
+from acegraph.state.run.costs import CostMatrix
+
+if TYPE_CHECKING:
+    from acegraph.state.playbook.decision_index import Bools, Floats, Rows
+
+_DAY: Final = 86_400.0
+_PARTS: Final = 24
+"""So many parts has the course of a figure, at most."""
+_CUTS: Final = 120
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A figure with its 95 % interval."""
+
+    value: float | None
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True)
+class Share:
+    """So many of so many, with its 95 % interval (Wilson 1927)."""
+
+    part: int
+    whole: int
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.part / self.whole if self.whole else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """From nothing to all, where nothing is known."""
+        return wilson_interval(self.part, self.whole)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What labelled decisions came to."""
+
+    caught: Share
+    """Of the frauds, those that were declined."""
+    stopped: Share
+    """Of the good payments, those that were declined."""
+    cost: Estimate
+    """What mistakes cost per 1,000 payments, by the cost model."""
+    without: float | None
+    """The same if everything had been approved."""
+
+    @property
+    def stopped_per_caught(self) -> Estimate:
+        """How many good customers are declined for each fraud that is caught."""
+        caught, stopped = self.caught.part, self.stopped.part
+        if not caught:
+            return Estimate(None)
+        low, high = wilson_interval(caught, caught + stopped)
+        upper = (1 - low) / low if low else math.inf
+        return Estimate(stopped / caught, (1 - high) / high, upper)
+
+    @property
+    def balance(self) -> float | None:
+        """The mean of the frauds declined and the good payments approved, as shares."""
+        if self.caught.value is None or self.stopped.value is None:
+            return None
+        return (self.caught.value + 1 - self.stopped.value) / 2
+
+
+def outcome(columns: DecisionColumns, rows: Rows | slice = slice(None)) -> Outcome:
+    """What some of the decisions came to, by their labels."""
+    label, declined = columns.label[rows], columns.declined[rows]
+    fraud, honest = label == FRAUD, label == HONEST
+    known = fraud | honest
+    stakes = np.where(np.isnan(columns.amount[rows]), 1.0, columns.amount[rows])[known]
+    costs = CostMatrix()
+    paid = 1000 * costs.of(fraud[known], declined[known], stakes)
+    cost = Estimate(None)
+    if len(paid):
+        mean, half = float(paid.mean()), 1.96 * float(paid.std()) / math.sqrt(len(paid))
+        cost = Estimate(mean, max(mean - half, 0.0), mean + half)
+    unguarded = 1000 * costs.of(fraud[known], np.zeros(len(stakes), bool), stakes)
+    return Outcome(
+        Share(int((fraud & declined).sum()), int(fraud.sum())),
+        Share(int((honest & declined).sum()), int(honest.sum())),
+        cost,
+        float(unguarded.mean()) if len(stakes) else None,
+    )
+
+
+@dataclass(frozen=True)
+class Labels:
+    """How many decisions have a label, and why others have none."""
+
+    decided: int
+    labelled: int
+    blocked: int
+    """Without one because they were declined: no chargeback can come."""
+    pending: int
+
+
+def labels(columns: DecisionColumns) -> Labels:
+    """Count the labels as `state/maintenance/label_coverage.py` does, from the columns."""
+    lacking = columns.counted & (columns.label == UNLABELLED)
+    blocked = lacking & columns.declined & ~columns.let_through
+    decided, missing = int(columns.counted.sum()), int(lacking.sum())
+    return Labels(decided, decided - missing, int(blocked.sum()), missing - int(blocked.sum()))
+
+
+@dataclass(frozen=True)
+class Course:
+    """The decisions in parts, one after another."""
+
+    parts: list[Rows]
+    starts: list[float]
+    """When each part begins, in seconds since 1970."""
+    is_by_time: bool
+    """Else each part has as many decisions as the others."""
+
+
+def course(columns: DecisionColumns, rows: Rows | None = None) -> Course:
+    """Decisions in parts of equal time; of some days or less, in parts of equal size."""
+    rows = np.arange(len(columns)) if rows is None else rows
+    if not len(rows):
+        return Course([], [], is_by_time=False)
+    times = columns.seconds[rows]
+    span = float(times[-1] - times[0])
+    if span < 3 * _DAY:
+        parts = np.array_split(rows, min(_PARTS, max(len(rows) // 20, 1)))
+        return Course(parts, [float(columns.seconds[p[0]]) for p in parts], is_by_time=False)
+    step = max(_DAY, math.ceil(span / _DAY / _PARTS) * _DAY)
+    first = math.floor(times[0] / _DAY) * _DAY
+    starts = np.arange(first, times[-1] + 1, step)
+    places = np.searchsorted(times, starts[1:])
+    return Course(np.split(rows, places), [float(s) for s in starts], is_by_time=True)
+
+
+def hits(columns: DecisionColumns, bullet: Bullet, parts: int = _PARTS) -> list[int]:
+    """On how many decisions a bullet fired, in each part of all the decisions."""
+    if not len(columns):
+        return []
+    fired = columns.rows_of(bullet.number, credited=True)
+    return [int(n) for n in np.histogram(fired, bins=parts, range=(0, len(columns)))[0]]
+
+
+def last_right(columns: DecisionColumns, bullet: Bullet) -> int | None:
+    """The newest decision on which a bullet fired and was right, by its number."""
+    fired = columns.rows_of(bullet.number, credited=True)
+    wanted = FRAUD if bullet.verdict == DECLINE else HONEST
+    right = fired[columns.label[fired] == wanted]
+    return int(right[-1]) if len(right) else None
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What a rule does on labelled cases, in counts and money."""
+
+    verdict: str
+    cases: int
+    frauds: int
+    """Frauds on which it fires."""
+    honest: int
+    all_frauds: int
+    all_honest: int
+    fraud_amount: float | None
+    honest_amount: float | None
+    """The amounts of these; None where no amount is known."""
+    new_frauds: int = 0
+    """Frauds on which the playbook does not say the same without it."""
+    new_honest: int = 0
+
+    @property
+    def right(self) -> Share:
+        """On how many of the cases on which it fires its verdict is the label."""
+        part = self.frauds if self.verdict == DECLINE else self.honest
+        return Share(part, self.frauds + self.honest)
+
+
+class Cases:
+    """Labelled cases, with what is read of them again and again."""
+
+    def __init__(self, table: CaseTable) -> None:
+        self.table, self.fraud, self.honest = table, table.fraud, ~table.fraud
+        self.all_frauds = int(self.fraud.sum())
+        name = next(iter(amount_fields(table.field_names)), None)
+        column = table.column(name) if name else None
+        self.amounts = None if column is None else np.nan_to_num(column.numbers)
+        self._orders: dict[str, NDArray[np.intp]] = {}
+
+    def tried(self, condition: Condition, fired: Bools, says_so: Bools | None = None) -> Tried:
+        """What a rule does that fires on these cases; `says_so`: where the playbook says it too."""
+        frauds = fired & self.fraud
+        honest = fired ^ frauds
+        caught, stopped = int(np.count_nonzero(frauds)), int(np.count_nonzero(honest))
+        sums: tuple[float | None, float | None] = (None, None)
+        if self.amounts is not None:
+            sums = float(self.amounts @ frauds), float(self.amounts @ honest)
+        added = (0, 0)
+        if says_so is not None:
+            news = ~says_so
+            added = (
+                int(np.count_nonzero(frauds & news)),
+                int(np.count_nonzero(honest & news)),
+            )
+        return Tried(
+            condition.verdict,
+            len(fired),
+            caught,
+            stopped,
+            self.all_frauds,
+            len(fired) - self.all_frauds,
+            *sums,
+            *added,
+        )
+
+    def at(self, rows: Iterable[int]) -> list[Case]:
+        """Some of the cases, by their numbers."""
+        return [self.table[int(row)] for row in rows]
+
+    def cut_curve(self, condition: Condition, place: int) -> Curve | None:
+        """What a rule would do with its cut elsewhere; None for a comparison without a cut."""
+        cut = condition.comparisons[place]
+        column = self.table.column(cut.field)
+        if cut.op not in ("<", "<=", ">", ">=") or column is None:
+            return None
+        if cut.field not in self._orders:
+            known = np.flatnonzero(~np.isnan(column.numbers))
+            self._orders[cut.field] = known[np.argsort(column.numbers[known], kind="stable")]
+        order = self._orders[cut.field]
+        others = [one for n, one in enumerate(condition.comparisons) if n != place]
+        held = np.ones(len(self.table), bool)
+        for one in others:
+            held &= one.holds_over(self.table)
+        order = order[held[order]]
+        if not len(order):
+            return None
+        values, fraud = column.numbers[order], self.fraud[order]
+        upward = cut.op in (">", ">=")
+        frauds = np.cumsum(fraud[::-1])[::-1] if upward else np.cumsum(fraud)
+        both = np.arange(len(order), 0, -1) if upward else np.arange(1, len(order) + 1)
+        some = np.unique(np.linspace(0, len(order) - 1, _CUTS).astype(int))
+        assert isinstance(cut.value, int | float)
+        caught = frauds[some]
+        return Curve(
+            cut.field,
+            float(cut.value),
+            values[some].tolist(),
+            caught.tolist(),
+            (both[some] - caught).tolist(),
+        )
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Frauds and good payments on which a rule fires, by the place of its cut."""
+
+    field: str
+    at: float
+    cuts: list[float]
+    frauds: list[int]
+    honest: list[int]
+
+
+def overlap(table: CaseTable, bullet: Bullet, others: Sequence[Bullet]) -> list[tuple[Bullet, int]]:
+    """The other active rules that fire on the same cases, with the number of these cases."""
+    if bullet.condition is None:
+        return []
+    fired = bullet.condition.holds_over(table)
+    shared = [
+        (other, int(np.count_nonzero(fired & other.condition.holds_over(table))))
+        for other in others
+        if other.condition and other.id != bullet.id and other.status == "active"
+    ]
+    return sorted((one for one in shared if one[1]), key=lambda one: -one[1])
+
+
+def risk_of(columns: DecisionColumns, row: int) -> float | None:
+    """The risk of a decision."""
+    risk: Floats = columns.risk
+    return None if math.isnan(risk[row]) else float(risk[row])

@@ -1,0 +1,169 @@
+"""Work that takes longer than a page may: the audit of the ledger, and comparisons of files."""
+
+from __future__ import annotations
+
+import secrets
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from importlib.util import find_spec
+from pathlib import Path
+from threading import Lock, Thread
+from typing import TYPE_CHECKING, Any, Final
+
+from acegraph.state.database.kept_values import forget, keep, kept, kept_value
+from acegraph.state.errors import AceError, InvalidInput
+from acegraph.state.maintenance.verify import verify
+from acegraph.state.values.times import now
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
+
+_KEY: Final = "report:"
+
+
+@dataclass
+class Audit:
+    """What `verify` found, and when."""
+
+    is_running: bool = False
+    at: str = ""
+    findings: list[str] = field(default_factory=list)
+
+
+@dataclass
+class Comparison:
+    """A comparison of a file, on its way."""
+
+    id: str
+    name: str
+    by: str
+    stage: str = "reading the file"
+    done: int = 0
+    total: int = 0
+    failure: str = ""
+    is_running: bool = True
+
+    def note(self, stage: str, done: int, total: int) -> None:
+        """Take note of how far it has come."""
+        self.stage, self.done, self.total = stage, done, total
+
+
+class Jobs:
+    """Runs such work beside the pages, one of each kind at a time."""
+
+    def __init__(self) -> None:
+        self.audit = Audit()
+        self._comparison: Comparison | None = None
+        self._lock = Lock()
+
+    def start_audit(self, playbook: BulletPlaybook) -> None:
+        """Check the whole ledger, unless that is under way."""
+        with self._lock:
+            if self.audit.is_running:
+                return
+            self.audit.is_running = True
+
+        def run() -> None:
+            try:
+                findings = verify(playbook)
+            except AceError as error:
+                findings = [str(error)]
+            self.audit = Audit(is_running=False, at=now(), findings=findings)
+
+        Thread(target=run, daemon=True).start()
+
+    @property
+    def comparison(self) -> Comparison | None:
+        """The comparison that is under way, or the last one, if it failed."""
+        return self._comparison
+
+    def start_comparison(
+        self,
+        playbook: BulletPlaybook,
+        name: str,
+        by: str,
+        content: Callable[[Path], None],
+        columns: tuple[str | None, str | None],
+    ) -> Comparison:
+        """Compare on a file that somebody sent; `content` writes it to a private place."""
+        with self._lock:
+            if self._comparison and self._comparison.is_running:
+                raise InvalidInput("Another comparison is under way: wait until it has ended.")
+            job = self._comparison = Comparison(secrets.token_hex(8), name, by)
+        folder = tempfile.TemporaryDirectory(prefix="acegraph-desk-")
+        file = Path(folder.name) / f"file{Path(name).suffix.lower()[:10]}"
+
+        def run() -> None:
+            try:
+                found = _compared(file, job, columns)
+                report = {"name": job.name, "by": job.by, "at": now(), "found": found}
+                keep(playbook.database, _KEY + job.id, report)
+            except AceError as error:
+                job.failure = str(error).replace(str(file), job.name)
+            finally:
+                folder.cleanup()
+                job.is_running = False
+
+        try:
+            content(file)
+        except BaseException:
+            folder.cleanup()
+            job.is_running, self._comparison = False, None
+            raise
+        Thread(target=run, daemon=True).start()
+        return job
+
+
+def _compared(file: Path, job: Comparison, columns: tuple[str | None, str | None]) -> Any:
+    """Every figure of a comparison, as `acegraph compare FILE --json` prints them."""
+    from acegraph.graph.data.files import FileLayout, read_dataset
+    from acegraph.graph.data.leakage import find_leaks
+    from acegraph.graph.data.splits import random_splits
+    from acegraph.graph.experiments.experiment import run_experiment
+
+    label, positive = columns
+    if file.suffix == ".parquet":
+        file = _as_csv(file)
+    layout = FileLayout(None if label else "query", label or "answer", positive)
+    dataset = read_dataset(file, layout)
+    items = dataset.without(find_leaks(dataset).keys()).items
+    has_baselines = find_spec("sklearn") is not None
+    return run_experiment(
+        list(random_splits(items, None, None, 1)),
+        progress=lambda seed: job.note,
+        baselines="plain" if has_baselines else "none",
+    ).to_json()
+
+
+def _as_csv(file: Path) -> Path:
+    """A Parquet file as CSV, which every learner reads."""
+    try:
+        from pyarrow import ArrowException, csv, parquet
+    except ImportError:
+        raise InvalidInput("Parquet files need pip install 'acegraph[tables]'") from None
+    other = file.with_suffix(".csv")
+    try:
+        csv.write_csv(parquet.read_table(file), other)
+    except ArrowException as error:
+        raise InvalidInput(f"This Parquet file cannot be read: {error}") from None
+    return other
+
+
+def reports(playbook: BulletPlaybook) -> list[dict[str, Any]]:
+    """The comparisons that were kept, newest first."""
+    found = [{"id": key, **one} for key, one in kept(playbook.database, _KEY).items()]
+    return sorted(found, key=lambda one: str(one["at"]), reverse=True)
+
+
+def report(playbook: BulletPlaybook, report_id: str) -> dict[str, Any]:
+    """One comparison that was kept."""
+    found = kept_value(playbook.database, _KEY + report_id)
+    if found is None:
+        raise InvalidInput("There is no such report; it may have been removed.")
+    return {"id": report_id, **found}
+
+
+def remove_report(playbook: BulletPlaybook, report_id: str) -> None:
+    """Remove a comparison that was kept."""
+    forget(playbook.database, _KEY + report_id)

@@ -1,0 +1,1 @@
+"""The pages of the desk: one module for each entry of its menu."""

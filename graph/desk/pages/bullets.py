@@ -1,0 +1,189 @@
+"""The playbook as a table, and one bullet with its evidence, its cases and its revisions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from acegraph.graph.desk import figures
+from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.visit import Visit
+from acegraph.graph.desk.words import sentence
+from acegraph.graph.operations.status import restore, retire
+from acegraph.graph.server.access import NotAllowed
+from acegraph.nodes.curator.approval import give_approval
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.state import DECLINE, Bullet
+from acegraph.state.errors import InvalidInput
+from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from acegraph.graph.desk.figures import Cases, Share, Tried
+    from acegraph.state.playbook.decision_index import Bools, DecisionColumns
+
+_DONE: Final = {
+    "retire": "retired",
+    "restore": "restored",
+    "approve": "approved",
+    "reject": "rejected",
+}
+"""The actions, and the words under which it is said that they were done."""
+_SHOWN: Final = 8
+"""So many cases of each kind are shown."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A bullet in the table."""
+
+    bullet: Bullet
+    tried: Tried | None
+    """None for prose."""
+    record: Share
+    """Of the outcomes that counted for it, those that were right."""
+    hits: list[int]
+    last_hit: float | None
+    """When it was last right."""
+
+    @property
+    def blocked(self) -> int | None:
+        """Labelled good payments that it declines; None if it declines nothing."""
+        return self.tried.honest if self.tried and self.bullet.verdict == DECLINE else None
+
+
+SORTS: Final[dict[str, Callable[[Row], float]]] = {
+    "number": lambda row: row.bullet.number,
+    "fires": lambda row: row.tried.right.whole if row.tried else -1,
+    "right": lambda row: row.tried.right.part if row.tried else -1,
+    "blocked": lambda row: -1 if row.blocked is None else row.blocked,
+    "record": lambda row: -1 if row.record.value is None else row.record.value,
+    "last": lambda row: row.last_hit or -1,
+}
+STATUSES: Final = ("in use", "active", "candidate", "retired", "all")
+
+
+def show_all(desk: Desk, visit: Visit) -> Response:
+    """The playbook."""
+    status = visit.asked("status") if visit.asked("status") in STATUSES else "in use"
+    verdict, source, words = (visit.asked(name) for name in ("verdict", "source", "q"))
+    by = visit.asked("sort") if visit.asked("sort") in SORTS else "number"
+    wanted = {"in use": ("active", "candidate"), "all": ("active", "candidate", "retired")}
+    chosen = [
+        bullet
+        for bullet in desk.playbook
+        if bullet.status in wanted.get(status, (status,))
+        and (not verdict or bullet.verdict == verdict)
+        and (not source or bullet.source == source)
+        and words.casefold() in f"{bullet.id} {sentence(bullet)} {bullet.content}".casefold()
+    ]
+    columns, cases = desk.decisions(), desk.cases()
+    rows = [_row(bullet, columns, cases) for bullet in chosen]
+    rows.sort(key=SORTS[by], reverse=visit.asked("order") != "up")
+    found = {
+        "rows": rows,
+        "count": len(desk.playbook),
+        "cases": len(cases.table),
+        "asked": {
+            "q": words,
+            "status": status,
+            "verdict": verdict,
+            "source": source,
+            "sort": by,
+            "order": visit.asked("order"),
+        },
+        "statuses": STATUSES,
+    }
+    return desk.page(visit, "playbook.html", found)
+
+
+def _row(bullet: Bullet, columns: DecisionColumns, cases: Cases) -> Row:
+    last = figures.last_right(columns, bullet)
+    rule = bullet.condition
+    return Row(
+        bullet,
+        cases.tried(rule, rule.holds_over(cases.table)) if rule else None,
+        figures.Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
+        figures.hits(columns, bullet),
+        None if last is None else float(columns.seconds[last]),
+    )
+
+
+def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One bullet."""
+    bullet = desk.playbook.get_bullet(visit.part("id"))
+    columns, cases = desk.decisions(), desk.cases()
+    tried, right, wrong = None, [], []
+    if bullet.condition:
+        fired = bullet.condition.holds_over(cases.table)
+        tried = cases.tried(bullet.condition, fired, _says_so(desk, bullet))
+        agrees = cases.fraud if bullet.verdict == DECLINE else cases.honest
+        right, wrong = (_newest(cases, fired & kind) for kind in (agrees, ~agrees))
+    others = [b for b in desk.playbook if b.node == bullet.node]
+    found = {
+        "bullet": bullet,
+        "row": _row(bullet, columns, cases),
+        "tried": tried,
+        "right": right,
+        "wrong": wrong,
+        "overlap": figures.overlap(cases.table, bullet, others)[:_SHOWN],
+        "history": list(reversed(desk.playbook.history(bullet.id))),
+        "error": error,
+        "why": visit.given("why"),
+    }
+    return desk.page(visit, "bullet.html", found, status)
+
+
+def _says_so(desk: Desk, bullet: Bullet) -> Bools:
+    """Where the playbook says the same without this bullet."""
+    rules = [b for b in desk.ruleset().rules if b.id != bullet.id]
+    table = desk.cases().table
+    declined = desk.ruleset().scale.declines(log_odds_over(table, rules), {})
+    return declined if bullet.verdict == DECLINE else ~declined
+
+
+def _newest(cases: Cases, rows: Bools) -> list[tuple[str, dict[str, object]]]:
+    """The newest of some cases, with their fields."""
+    wanted = np.flatnonzero(rows)[-_SHOWN:][::-1]
+    return [(case.id, dict(case.fields)) for case in cases.at(wanted)]
+
+
+def act(desk: Desk, visit: Visit) -> Response:
+    """Retire, restore, approve or reject a bullet, with a reason."""
+    bullet_id, action = visit.part("id"), visit.given("action")
+    try:
+        if action not in _DONE:
+            raise InvalidInput("Choose what to do with the rule.")
+        reason, by = visit.reason(), signature(visit.user.name)
+        with desk.playbook.writing():
+            before = desk.playbook.get_bullet(bullet_id).status
+            if before != visit.given("status"):
+                raise NotAllowed(_changed_before(desk, bullet_id, before), 409)
+            if action in ("retire", "restore"):
+                change = retire if action == "retire" else restore
+                change(desk.playbook, bullet_id, reason, by)
+            else:
+                fields = {"who": visit.user.name, "approve": action == "approve", "why": reason}
+                answer = read_answer(ApprovalAnswer, fields)
+                give_approval(desk.playbook, bullet_id, answer, Curator())
+    except (NotAllowed, InvalidInput) as problem:
+        return show_one(desk, visit, str(problem), getattr(problem, "status", 422))
+    return desk.go(visit, f"/playbook/{bullet_id}", _DONE[action])
+
+
+def _changed_before(desk: Desk, bullet_id: str, status: str) -> str:
+    last = desk.playbook.history(bullet_id)[-1]
+    by = last["source"].removeprefix("analyst:")
+    return f"{by} was faster: {bullet_id} is {status} by now. Nothing was changed."
+
+
+PAGES: Final = (
+    Page("GET", "/playbook", "viewer", show_all),
+    Page("GET", "/playbook/{id}", "viewer", show_one),
+    Page("POST", "/playbook/{id}", "approver", act),
+)

@@ -1,0 +1,114 @@
+"""The rule lab: write a rule, see at once what it would have done, and propose it."""
+
+from __future__ import annotations
+
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from acegraph.graph.desk.completion import continuations
+from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.visit import Visit
+from acegraph.nodes.curator.curator import Curator
+from acegraph.state import DECLINE, Condition, InvalidCondition
+from acegraph.state.errors import InvalidInput
+from acegraph.state.values.bullet import MAX_CONTENT
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+    from acegraph.state.playbook.decision_index import Bools
+
+_SAMPLE: Final = 5
+
+
+def show(desk: Desk, visit: Visit) -> Response:
+    """The lab, or with htmx only what the rule would have done."""
+    found = examined(desk, visit.request.query_params.get("rule", "")[:MAX_CONTENT])
+    return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found)
+
+
+def examined(desk: Desk, text: str) -> dict[str, object]:
+    """What is known of a rule: whether it can be read, its backtest, a sample, its curve."""
+    cases = desk.cases()
+    found: dict[str, object] = {
+        "rule": text,
+        "problem": "",
+        "next": continuations(text, cases.table),
+        "tried": None,
+        "samples": {},
+        "curve": None,
+        "cases": len(cases.table),
+        "condition": None,
+    }
+    if not text.strip():
+        return found
+    try:
+        condition = Condition.parse(text)
+    except InvalidCondition as error:
+        return found | {"problem": str(error)}
+    fired = condition.holds_over(cases.table)
+    tried = cases.tried(condition, fired, says_so(desk, condition.verdict))
+    curves = (cases.cut_curve(condition, n) for n in range(len(condition.comparisons)))
+    return found | {
+        "condition": condition,
+        "problem": _unknown_field(condition, cases.table.field_names),
+        "tried": tried,
+        "samples": {
+            "fraud": _sample(desk, fired & cases.fraud),
+            "honest": _sample(desk, fired & cases.honest),
+        },
+        "curve": next((curve for curve in curves if curve), None),
+    }
+
+
+def says_so(desk: Desk, verdict: str) -> Bools:
+    """On which labelled cases the playbook decides so already."""
+    declined = desk.declined()
+    return declined if verdict == DECLINE else ~declined
+
+
+def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
+    for name in condition.fields:
+        if names and name not in names:
+            near = get_close_matches(name, names, 1)
+            hint = f"; did you mean {near[0]}?" if near else ""
+            return f"No labelled case has a field {name}{hint}"
+    return ""
+
+
+def _sample(desk: Desk, rows: Bools) -> list[tuple[str, dict[str, object]]]:
+    """The newest of some cases."""
+    wanted = np.flatnonzero(rows)[-_SAMPLE:]
+    return [(case.id, dict(case.fields)) for case in desk.cases().at(wanted[::-1])]
+
+
+def propose(desk: Desk, visit: Visit) -> Response:
+    """Propose a rule: it passes the gate, and then waits for somebody else's approval."""
+    text = visit.given("rule")[:MAX_CONTENT]
+    try:
+        why, condition = visit.reason(), Condition.parse(text)
+        curation = (
+            Curator()
+            .awaiting_approval()
+            .curate(
+                condition.render(),
+                desk.node,
+                desk.playbook,
+                condition=condition,
+                origin={"author": visit.user.name, "reason": why},
+            )
+        )
+        if curation.bullet_id is None:
+            raise InvalidInput(f"The gate refused it: {curation.reason}.")
+    except InvalidInput as error:
+        found = examined(desk, text) | {"error": str(error), "why": visit.given("why")}
+        return desk.page(visit, "lab.html", found, 422)
+    return desk.go(visit, f"/playbook/{curation.bullet_id}", "proposed")
+
+
+PAGES: Final = (
+    Page("GET", "/lab", "viewer", show),
+    Page("POST", "/lab", "analyst", propose),
+)

@@ -1,0 +1,111 @@
+"""What waits for a person: one question at a time, claimed by whoever looks at it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+from urllib.parse import quote
+
+import numpy as np
+
+from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.visit import Visit
+from acegraph.graph.operations.review import answer_outside_run
+from acegraph.graph.server.access import NotAllowed
+from acegraph.state.errors import InvalidInput
+from acegraph.state.ledger.lookups import label_history
+from acegraph.state.maintenance.claims import claim, claims, release
+from acegraph.state.playbook.decision_index import UNLABELLED
+from acegraph.state.playbook.review_queue import Waiting, waiting
+from acegraph.state.run.review_answers import VerdictAnswer, read_answer
+
+if TYPE_CHECKING:
+    from starlette.responses import Response
+
+_MOST: Final = 200
+"""So many entries of the queue are shown."""
+
+
+def what_waits(desk: Desk) -> list[Waiting]:
+    """Everything that waits for a person."""
+    columns = desk.decisions()
+    may_wait = (columns.may_ask | columns.let_through) & (columns.label == UNLABELLED)
+    return waiting(desk.playbook, [columns.ids[row] for row in np.flatnonzero(may_wait)])
+
+
+def show_all(desk: Desk, visit: Visit) -> Response:
+    """The queue."""
+    entries = what_waits(desk)
+    found = {
+        "entries": entries[:_MOST],
+        "count": len(entries),
+        "claims": claims(desk.playbook.database),
+    }
+    return desk.page(visit, "review.html", found)
+
+
+def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
+    """One transaction with all that a reviewer needs."""
+    decision_id = visit.asked("id") or visit.given("id")
+    stored = desk.playbook.decision(decision_id)
+    entry = next((one for one in what_waits(desk) if one.id == decision_id), None)
+    found = {
+        "stored": stored,
+        "entry": entry,
+        "bullets": desk.playbook.get_bullets(stored["bullets_used"] or []),
+        "said": label_history(desk.playbook.database, decision_id),
+        "holder": claims(desk.playbook.database).get(decision_id),
+        "why": visit.given("why"),
+        "error": error,
+    }
+    return desk.page(visit, "review_one.html", found, status)
+
+
+def take(desk: Desk, visit: Visit) -> Response:
+    """Claim a question, the named one or the next that nobody looks at, and show it."""
+    database, wanted = desk.playbook.database, visit.given("id")
+    taken = claims(database)
+    entries = [one for one in what_waits(desk) if one.kind == "verdict"]
+    free = (one.id for one in entries if taken.get(one.id, visit.user.name) == visit.user.name)
+    decision_id = wanted or next(free, "")
+    if not decision_id:
+        return desk.go(visit, "/review")
+    claim(database, decision_id, visit.user.name)
+    if visit.wants_part:  # the page tells that somebody still looks at it
+        return desk.page(visit, "_claim.html", {"holder": claims(database).get(decision_id)})
+    return desk.go(visit, f"/review/one?id={quote(decision_id, safe='')}")
+
+
+def put_back(desk: Desk, visit: Visit) -> Response:
+    """Give a claimed question back."""
+    release(desk.playbook.database, visit.given("id"), visit.user.name)
+    return desk.go(visit, "/review", "released")
+
+
+def answer(desk: Desk, visit: Visit) -> Response:
+    """Answer a question; the reason is kept in the ledger."""
+    decision_id, database = visit.given("id"), desk.playbook.database
+    try:
+        fields = {
+            "who": visit.user.name,
+            "verdict": visit.given("verdict"),
+            "why": visit.reason(),
+        }
+        given = read_answer(VerdictAnswer, fields)
+        holder = claim(database, decision_id, visit.user.name)
+        if holder != visit.user.name:
+            raise NotAllowed(f"{holder} looks at this payment. Take another one, or wait.", 409)
+        done = answer_outside_run(desk.playbook, decision_id, given)
+    except (NotAllowed, InvalidInput) as problem:
+        return show_one(desk, visit, str(problem), getattr(problem, "status", 422))
+    release(database, decision_id, visit.user.name)
+    is_first = done.human_verdict.is_by(given)
+    return desk.go(visit, "/review", "answered" if is_first else "first")
+
+
+PAGES: Final = (
+    Page("GET", "/review", "viewer", show_all),
+    Page("GET", "/review/one", "viewer", show_one),
+    Page("POST", "/review/take", "analyst", take),
+    Page("POST", "/review/back", "analyst", put_back),
+    Page("POST", "/review/answer", "analyst", answer),
+)

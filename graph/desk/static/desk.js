@@ -1,0 +1,75 @@
+// What the pages do beyond plain HTML: the reader's notation, keys, completions, the live table.
+"use strict";
+
+const notation = {
+  number: new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 }),
+  money: new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 }),
+  decimal: new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+  percent: new Intl.NumberFormat(undefined, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 }),
+};
+const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
+const days = new Intl.DateTimeFormat(undefined, { dateStyle: "medium" });
+
+function localise(root) {
+  for (const one of root.querySelectorAll("data[data-kind]")) {
+    const value = Number(one.value);
+    if (Number.isFinite(value)) one.textContent = notation[one.dataset.kind].format(value);
+  }
+  for (const one of root.querySelectorAll("time[datetime]")) {
+    const notation = one.dataset.kind === "day" ? days : dates;
+    one.textContent = notation.format(new Date(one.dateTime));
+  }
+}
+
+document.addEventListener("DOMContentLoaded", () => {
+  localise(document);
+  follow();
+});
+document.addEventListener("htmx:afterSwap", (event) => localise(event.detail.target));
+document.addEventListener("htmx:oobAfterSwap", (event) => localise(event.detail.target));
+
+// A completion takes the place of what was typed; the rule is tried again.
+document.addEventListener("click", (event) => {
+  const chip = event.target.closest("[data-insert]");
+  const rule = document.getElementById("rule");
+  if (!chip || !rule) return;
+  rule.value = chip.dataset.insert;
+  rule.focus();
+  rule.dispatchEvent(new Event("input", { bubbles: true }));
+});
+
+// Alt and a letter press the button that names the letter.
+document.addEventListener("keydown", (event) => {
+  if (!event.altKey || event.ctrlKey || event.metaKey) return;
+  const button = document.querySelector(`button[data-key="${CSS.escape(event.key.toLowerCase())}"]`);
+  if (!button) return;
+  event.preventDefault();
+  button.form.requestSubmit(button);
+});
+
+function follow() {
+  const table = document.getElementById("live");
+  if (!table) return;
+  const state = document.getElementById("live-state");
+  const pause = document.getElementById("live-pause");
+  const source = new EventSource(table.dataset.events);
+  let held = [];
+  let paused = false;
+  const show = (row) => {
+    const holder = document.createElement("template");
+    holder.innerHTML = row; // the server has escaped it
+    localise(holder.content);
+    table.prepend(holder.content);
+    document.getElementById("live-empty")?.remove();
+    while (table.rows.length > 100) table.deleteRow(-1);
+  };
+  source.onopen = () => { state.textContent = "New decisions appear at the top."; };
+  source.onerror = () => { state.textContent = "Not connected; trying again…"; };
+  source.onmessage = (event) => { paused ? held.push(event.data) : show(event.data); };
+  pause.hidden = false;
+  pause.addEventListener("click", () => {
+    paused = !paused;
+    pause.textContent = paused ? "Go on" : "Pause";
+    if (!paused) { held.slice(-100).forEach(show); held = []; }
+  });
+}

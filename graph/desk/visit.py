@@ -1,0 +1,206 @@
+"""Who visits the desk: logging in, sessions, and what protects the forms.
+
+A page is for somebody with a session. An action also needs the form token of the session, and comes
+from a page of this very server: other sites can send neither.
+"""
+
+from __future__ import annotations
+
+import hmac
+import secrets
+from dataclasses import dataclass, field
+from hashlib import sha256
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from starlette.datastructures import FormData
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+
+from acegraph.graph.server.access import NotAllowed
+from acegraph.state.errors import InvalidInput
+from acegraph.state.maintenance.sessions import (
+    LONGEST_SECONDS,
+    Session,
+    begin_session,
+    end_session,
+    find_session,
+)
+from acegraph.state.maintenance.users import Role, User
+
+if TYPE_CHECKING:
+    from acegraph.graph.server.service import Service
+
+COOKIE: Final = "acegraph_desk"
+FORM_TOKEN: Final = "form_token"
+_HEADER: Final = "x-form-token"
+
+
+@dataclass
+class Visit:
+    """One request by somebody who has logged in."""
+
+    request: Request
+    session: Session
+    form: FormData = field(default_factory=FormData)
+
+    @property
+    def user(self) -> User:
+        """Who asks."""
+        return self.session.user
+
+    @property
+    def base(self) -> str:
+        """The path under which the desk is mounted."""
+        return str(self.request.scope.get("root_path", ""))
+
+    @property
+    def wants_part(self) -> bool:
+        """Whether the page asks for a part of itself (htmx), not the browser for all of it."""
+        return self.request.headers.get("hx-request") == "true"
+
+    def asked(self, name: str, default: str = "") -> str:
+        """A parameter of the address."""
+        return self.request.query_params.get(name, default).strip()
+
+    def given(self, name: str) -> str:
+        """A field of the form."""
+        value = self.form.get(name)
+        return value.strip() if isinstance(value, str) else ""
+
+    def number(self, name: str, default: int) -> int:
+        """A whole number in the address; the default for anything else."""
+        text = self.asked(name)
+        return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default
+
+    def reason(self) -> str:
+        """The reason in the form, which every change wants."""
+        if not (why := self.given("why")):
+            raise InvalidInput("Say why: the reason is kept in the history.")
+        return why[:1_000]
+
+    def part(self, name: str) -> str:
+        """A part of the path."""
+        return str(self.request.path_params[name])
+
+    def check(self, role: Role) -> None:
+        """Refuse a user who lacks a role."""
+        if not self.user.may(role):
+            raise NotAllowed(
+                f"This needs the role {role}; {self.user.name} is {self.user.role}.", 403
+            )
+
+
+class Entrance:
+    """Lets people in: with their token, or with the address that `acegraph desk` prints."""
+
+    def __init__(self, service: Service, owner: User | None = None) -> None:
+        self._service, self._owner = service, owner
+        self._once = ""
+        """The hash of the token in the address, until it is used."""
+
+    def one_time_token(self) -> str:
+        """A token that lets the owner in once."""
+        token = secrets.token_urlsafe(24)
+        self._once = sha256(token.encode()).hexdigest()
+        return token
+
+    def check_host(self, request: Request) -> None:
+        """Where nobody is asked for a token, only this machine's own names lead to the desk.
+
+        Else another site could make its name mean this machine, and read the pages.
+        """
+        is_open = self._owner is not None or self._service.settings.without_users
+        if is_open and not is_local(
+            urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
+        ):
+            raise NotAllowed("This desk answers under 127.0.0.1 and localhost only.", 403)
+
+    def session(self, request: Request) -> Session | None:
+        """The session of a request."""
+        token = request.cookies.get(COOKIE, "")
+        return find_session(self._service.playbook.database, token) if token else None
+
+    def enter(self, request: Request, token: str) -> Session | None:
+        """A session for the token in the address, which counts once."""
+        given = sha256(token.encode("utf-8", "replace")).hexdigest()
+        if self._owner is None or not self._once or not hmac.compare_digest(given, self._once):
+            return None
+        self._once = ""
+        return self._begin(request, self._owner, is_local=True)
+
+    def begin_without_users(self, request: Request) -> Session | None:
+        """A session for anybody, where the service runs without users."""
+        if not self._service.settings.without_users:
+            return None
+        return self._begin(request, User("everyone", "administrator"), is_local=True)
+
+    async def log_in(self, request: Request, token: str) -> User | None:
+        """The user of a token.
+
+        These pages show one playbook, and a tenant's is another.
+        """
+        user = await self._service.access.user_of(token, self._service)
+        if user is not None and user.tenant:
+            raise NotAllowed(
+                "This desk does not show the playbooks of tenants: start one with "
+                "'acegraph desk' and the address of the tenant's playbook.",
+                403,
+            )
+        return user
+
+    def _begin(self, request: Request, user: User, *, is_local: bool = False) -> Session:
+        self.end(request)  # a session from before must not become this one
+        return begin_session(self._service.playbook.database, user, is_local=is_local)
+
+    def begin(self, request: Request, user: User) -> Session:
+        """A session for a user who has logged in."""
+        return self._begin(request, user)
+
+    def end(self, request: Request) -> None:
+        """End the session of a request."""
+        if token := request.cookies.get(COOKIE):
+            end_session(self._service.playbook.database, token)
+
+
+def is_local(host: str) -> bool:
+    """Whether a name means this machine.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("example.org")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def check_origin(request: Request) -> None:
+    """Refuse an action that does not come from a page of this server."""
+    origin, host = request.headers.get("origin"), request.headers.get("host", "")
+    is_ours = origin is None or urlsplit(origin).netloc == host
+    if not is_ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise NotAllowed("This action came from another site and was refused.", 403)
+
+
+def check_form(visit: Visit) -> None:
+    """Refuse an action without the form token of the session."""
+    given = visit.request.headers.get(_HEADER) or visit.given(FORM_TOKEN)
+    if not hmac.compare_digest(given.encode(), visit.session.form_token.encode()):
+        raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
+
+
+def with_session(request: Request, session: Session, base: str) -> Response:
+    """Send the browser to the first page, with the session in a cookie that no script can read."""
+    response = RedirectResponse(f"{base}/", 303)
+    response.set_cookie(
+        COOKIE,
+        session.token,
+        max_age=LONGEST_SECONDS,
+        path=f"{base}/",
+        secure=request.url.scheme == "https",
+        httponly=True,
+        samesite="lax",
+    )
+    return response

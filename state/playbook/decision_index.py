@@ -1,0 +1,191 @@
+"""Every decision in a few numbers, in memory and in step with the ledger: to count and to search.
+
+The first look reads all decisions, each later one only what is new. Texts stay in the database.
+"""
+
+import json
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from threading import Lock
+from typing import Any, Final
+
+import numpy as np
+import sqlalchemy as sa
+from numpy.typing import NDArray
+
+from acegraph.state.database.base import READ_CLOCK, Database
+from acegraph.state.database.encoding import chunks
+from acegraph.state.database.tables import cases, decisions, outcomes, selections
+from acegraph.state.ledger import queries as sql
+from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.playbook.growing_arrays import grown
+from acegraph.state.values.decision import LET_THROUGH
+from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import DECLINE
+
+FRAUD, HONEST, UNLABELLED = 1, 0, -1
+_FEW: Final = 5_000
+"""So many new decisions are looked up by their ids; of more, whole tables are read."""
+_COLUMNS: Final = (
+    ("position", np.int64),
+    ("seconds", np.float64),
+    ("declined", np.bool_),
+    ("label", np.int8),
+    ("counted", np.bool_),
+    ("let_through", np.bool_),
+    ("may_ask", np.bool_),
+    ("risk", np.float64),
+    ("amount", np.float64),
+)
+_OF_BULLETS: Final = (("row", np.int64), ("bullet", np.int64), ("credited", np.bool_))
+Bools = NDArray[np.bool_]
+Floats = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class DecisionColumns:
+    """The decisions of one moment, oldest first, a number each."""
+
+    ids: list[str]
+    position: Rows
+    seconds: Floats
+    """When it was decided, since 1970."""
+    declined: Bools
+    label: NDArray[np.int8]
+    """FRAUD, HONEST or UNLABELLED; the opinion of a judge is no label."""
+    counted: Bools
+    let_through: Bools
+    """Would-be declines that were let through."""
+    may_ask: Bools
+    """Whether its settings allow that a person is asked."""
+    risk: Floats
+    """NaN where there is none."""
+    amount: Floats
+    shown_row: Rows
+    """By bullet that was shown: the number of the decision."""
+    shown_bullet: Rows
+    shown_credited: Bools
+
+    def __len__(self) -> int:
+        return len(self.position)
+
+    def rows_of(self, bullet: int, *, credited: bool = False) -> Rows:
+        """The decisions for which a bullet was shown, or on which it fired (`credited`)."""
+        is_its = self.shown_bullet == bullet
+        return np.sort(self.shown_row[is_its & self.shown_credited if credited else is_its])
+
+
+class DecisionIndex:
+    """Keeps the columns in step with a ledger."""
+
+    def __init__(self, database: Database, amount_of: Callable[[Fields], float | None]) -> None:
+        self._database, self._amount_of = database, amount_of
+        self._lock = Lock()
+        self._forget()
+
+    def _forget(self) -> None:
+        self._position = -1
+        self._ids: list[str] = []
+        self._numbers: dict[str, int] = {}
+        self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS}
+        self._shown = {name: np.zeros(0, kind) for name, kind in _OF_BULLETS}
+        self._shown_size = 0
+
+    def columns(self) -> DecisionColumns:
+        """The decisions as they are now."""
+        with self._lock:
+            if self._database.clock().position != self._position:
+                self._database.in_snapshot(self._read_news)
+            size = len(self._ids)
+            found = {name: self._columns[name][:size] for name, _ in _COLUMNS}
+            shown = {f"shown_{n}": self._shown[n][: self._shown_size] for n, _ in _OF_BULLETS}
+            return DecisionColumns(self._ids[:size], **found, **shown)  # type: ignore[arg-type]
+
+    def number(self, decision_id: str) -> int | None:
+        """The number of a decision in the columns."""
+        return self._numbers.get(decision_id)
+
+    def _read_news(self, connection: sa.Connection) -> None:
+        since = self._position
+        if since >= 0 and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
+            self._forget()  # decisions may have been pruned or erased
+            since = -1
+        position = connection.execute(READ_CLOCK).one().position
+        new = connection.execute(_decisions_since(since)).all()
+        first = len(self._ids)
+        self._take(new)
+        self._take_shown(connection, self._ids[first:])
+        if first:
+            said = sa.select(outcomes).where(outcomes.c.position > since)
+            for row in connection.execute(said.order_by(outcomes.c.position)):
+                number = self._numbers.get(row.case)
+                if number is not None and row.source != JUDGE:
+                    self._columns["label"][number] = _label(row.label)
+        self._position = position
+
+    def _take(self, rows: Collection[Any]) -> None:
+        start, size = len(self._ids), len(self._ids) + len(rows)
+        values: Mapping[str, Iterable[object]] = {
+            "position": [row.position for row in rows],
+            "seconds": np.array([r.decided_at[:26] for r in rows], "M8[us]").astype(float) / 1e6,
+            "declined": [row.decision == DECLINE for row in rows],
+            "label": [_label(row.label) for row in rows],
+            "counted": [row.counted for row in rows],
+            "let_through": [row.let_through for row in rows],
+            "may_ask": [row.may_ask for row in rows],
+            "risk": [row.risk_score for row in rows],
+            "amount": [self._amount_of(json.loads(row.fields)) for row in rows],
+        }
+        for name, kind in _COLUMNS:
+            self._columns[name] = grown(self._columns[name], size)
+            self._columns[name][start:size] = np.array(values[name], kind)
+        self._ids += [row.case for row in rows]
+        self._numbers.update({row.case: start + n for n, row in enumerate(rows)})
+
+    def _take_shown(self, connection: sa.Connection, ids: list[str]) -> None:
+        query = sa.select(selections.c.case, selections.c.bullet, selections.c.credited)
+        if len(ids) > _FEW:
+            rows = [row for row in connection.execute(query) if row.case in self._numbers]
+        else:
+            rows = [
+                row
+                for part in chunks(ids)
+                for row in connection.execute(query.where(selections.c.case.in_(part)))
+            ]
+        start, size = self._shown_size, self._shown_size + len(rows)
+        values = {
+            "row": [self._numbers[row.case] for row in rows],
+            "bullet": [row.bullet for row in rows],
+            "credited": [row.credited for row in rows],
+        }
+        for name, kind in _OF_BULLETS:
+            self._shown[name] = grown(self._shown[name], size)
+            self._shown[name][start:size] = np.array(values[name], kind)
+        self._shown_size = size
+
+
+def _label(value: str | None) -> int:
+    return UNLABELLED if value is None else FRAUD if value == DECLINE else HONEST
+
+
+def _decisions_since(position: int) -> sa.Select[Any]:
+    newest = outcomes.alias("newest")
+    is_its_label = sa.and_(
+        newest.c.case == decisions.c.case, is_current_label(newest), newest.c.source != JUDGE
+    )
+    names = ("case", "position", "decision", "risk_score", "decided_at", "counted")
+    return (
+        sa.select(
+            *(decisions.c[name] for name in names),
+            decisions.c.settings.contains(LET_THROUGH).label("let_through"),
+            decisions.c.settings.contains('"review":true').label("may_ask"),
+            cases.c.fields,
+            newest.c.label,
+        )
+        .join(cases, cases.c.id == decisions.c.case)
+        .outerjoin(newest, is_its_label)
+        .where(decisions.c.position > position)
+        .order_by(decisions.c.position)
+    )

@@ -1,0 +1,367 @@
+"""The desk in a real browser. All of it runs with `make test-desk`, some of it with `make test`."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from shutil import copy
+from typing import TYPE_CHECKING
+from urllib.parse import quote
+
+import pytest
+
+pytest.importorskip("playwright", reason="the desk is driven with playwright (pip install it)")
+
+from desk_office import fill
+from desk_playbooks import NODE, add_people, demo_playbook
+from desk_server import CHROMIUM, PAGES, Looker, Served, chromium, served
+from injections import STRINGS
+
+from acegraph.graph.data.synthetic import write_sample
+from acegraph.graph.operations.decide import Decider
+from acegraph.state import AceContext, BulletPlaybook, verify
+from acegraph.state.errors import InvalidInput
+from acegraph.state.maintenance.users import add_user
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+pytestmark = pytest.mark.skipif(
+    CHROMIUM is None, reason="no browser: apt-get install chromium (make test-desk)"
+)
+whole = pytest.mark.skipif(
+    "ACE_DESK" not in os.environ, reason="a longer test of the desk: make test-desk"
+)
+Built = tuple[Path, dict[str, str]]
+GENEROUS = 120_000
+
+
+@pytest.fixture(scope="module")
+def browser() -> "Iterator[Browser]":
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def playbooks(tmp_path_factory: pytest.TempPathFactory) -> Built:
+    """A folder with a playbook that has people only, and one with rules and decisions besides."""
+    folder = tmp_path_factory.mktemp("desk")
+    tokens = add_people(f"sqlite:///{folder / 'empty.db'}")
+    copy(folder / "empty.db", folder / "full.db")
+    with BulletPlaybook(f"sqlite:///{folder / 'full.db'}") as book:
+        fill(book)
+    return folder, tokens
+
+
+@pytest.fixture(scope="module")
+def demo(playbooks: Built) -> Path:
+    """The playbook of the demo, with people."""
+    file = playbooks[0] / "demo.db"
+    copy(playbooks[0] / "empty.db", file)
+    with BulletPlaybook(f"sqlite:///{file}") as book:
+        demo_playbook(book)
+    return file
+
+
+@pytest.fixture
+def desk(playbooks: Built, tmp_path: Path) -> Iterator[Served]:
+    copy(playbooks[0] / "full.db", tmp_path / "ace.db")
+    with served(f"sqlite:///{tmp_path / 'ace.db'}") as one:
+        yield one
+
+
+@pytest.fixture
+def demo_desk(demo: Path, tmp_path: Path) -> Iterator[Served]:
+    copy(demo, tmp_path / "ace.db")
+    with served(f"sqlite:///{tmp_path / 'ace.db'}") as one:
+        yield one
+
+
+@pytest.fixture
+def empty_desk(playbooks: Built, tmp_path: Path) -> Iterator[Served]:
+    copy(playbooks[0] / "empty.db", tmp_path / "ace.db")
+    with served(f"sqlite:///{tmp_path / 'ace.db'}") as one:
+        yield one
+
+
+BOTH = pytest.mark.parametrize("kind", ["desk", pytest.param("demo_desk", marks=whole)])
+
+
+@BOTH
+def test_a_newcomer_finds_the_rule_that_blocks_most_good_customers_retires_it_and_undoes_that(
+    browser: "Browser", kind: str, request: pytest.FixtureRequest
+) -> None:
+    desk: Served = request.getfixturevalue(kind)
+    pat = Looker(browser, desk)
+    page = pat.page
+    page.click("nav >> text=Playbook")
+    page.click("thead >> text=Good customers blocked")
+    blocked = [int(t) for t in page.locator("tbody td:nth-child(4)").all_inner_texts() if t != "–"]
+    assert blocked == sorted(blocked, reverse=True)
+    page.click("tbody tr:first-child th a")
+    worst = page.url.rpartition("/")[2]
+    page.fill("#why", "blocks too many good customers")
+    page.click("text=Retire")
+    assert "It no longer decides" in page.locator("[role=status]").inner_text()
+    assert desk.book.get_bullet(worst).status == "retired"
+    page.fill("#why", "a trial only")
+    page.click("button >> text=Restore")
+    assert desk.book.get_bullet(worst).status == "active"
+    assert [row["source"] for row in desk.book.history(worst)[-2:]] == ["analyst:pat"] * 2
+    assert pat.is_unharmed()
+    pat.close()
+
+
+@BOTH
+def test_the_lab_tries_a_rule_while_it_is_typed(
+    browser: "Browser", kind: str, request: pytest.FixtureRequest
+) -> None:
+    desk: Served = request.getfixturevalue(kind)
+    pat = Looker(browser, desk)
+    page = pat.go("/lab")
+    page.click("text=DECLINE when")
+    page.locator("#rule").press_sequentially("amou")
+    page.click(".chip[data-insert='DECLINE when amount ']")
+    assert page.input_value("#rule") == "DECLINE when amount "
+    page.fill("#rule", "DECLINE when amount >= 100")
+    page.wait_for_selector("text=Frauds it would have caught")
+    first = page.locator(".figure.fraud").inner_text()
+    page.fill("#rule", "DECLINE when amount >= 330")
+    page.wait_for_function(f"document.querySelector('.figure.fraud').innerText !== '{first}'")
+    assert page.locator("svg.curve .here").count() == 1
+    assert pat.is_unharmed()
+    pat.close()
+
+
+@whole
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("kind", ["empty_desk", "desk", "demo_desk"])
+def test_no_page_has_a_violation_of_accessibility_and_none_is_too_wide(
+    browser: "Browser", kind: str, scheme: str, request: pytest.FixtureRequest
+) -> None:
+    desk: Served = request.getfixturevalue(kind)
+    pat = Looker(browser, desk, color_scheme=scheme)
+    known = desk.desk.decisions().ids
+    one = quote(known[-1], safe="") if known else ""
+    of_one = [f"/decisions/one?id={one}&f.amount=5", f"/decisions/replay?id={one}"]
+    of_one += ["/playbook/b1", f"/review/one?id={one}", "/versions/rollback?to=1"]
+    for path in (*PAGES, *(of_one if known else ())):
+        for width in (375, 1280, 1920):
+            pat.page.set_viewport_size({"width": width, "height": 900})
+            pat.go(path)
+            assert pat.is_unharmed(), (path, width, pat.complaints)
+        assert pat.violations() == [], path
+    pat.close()
+
+
+@whole
+def test_two_people_propose_approve_and_collide(
+    browser: "Browser", desk: Served, playbooks: Built
+) -> None:
+    ann, bob = (Looker(browser, desk, playbooks[1][name]) for name in ("ann", "bob"))
+    page = ann.go("/lab?rule=DECLINE+when+amount+%3E%3D+160+and+amount+%3C+2000")
+    page.fill("#why", "seen twice this week")
+    page.click("text=Propose >> nth=-1")
+    there = page.url.partition("/desk")[2].partition("?")[0]
+    bullet = there.rpartition("/")[2]
+    page.fill("#why", "I like it")
+    page.click("text=Approve")
+    assert "ann wrote it and cannot approve" in page.locator("[role=alert]").inner_text()
+    bob.go(there)
+    third = Looker(browser, desk, playbooks[1]["approver"])
+    third.go(there)
+    bob.page.fill("#why", "checked against last month")
+    bob.page.click("text=Approve")
+    assert desk.book.get_bullet(bullet).status == "active"
+    third.page.fill("#why", "no")
+    third.page.click("text=Reject")
+    assert "bob was faster" in third.page.locator("[role=alert]").inner_text()
+    assert desk.book.get_bullet(bullet).status == "active"
+    for one in (ann, bob, third):
+        one.close()
+
+
+@whole
+def test_a_question_is_taken_seen_as_taken_and_answered_with_keys(
+    browser: "Browser", desk: Served, playbooks: Built
+) -> None:
+    ann, bob = (Looker(browser, desk, playbooks[1][name]) for name in ("ann", "bob"))
+    ann.go("/review").click("text=Take the next payment")
+    taken = ann.page.locator("h1").inner_text()
+    assert f"{taken}" in bob.go("/review").inner_text(".queue")
+    assert "ann looks at it" in bob.page.inner_text(".queue")
+    bob.page.click("text=Take the next payment")
+    assert bob.page.locator("h1").inner_text() != taken
+    ann.page.fill("#why", "the customer denies it")
+    ann.page.keyboard.press("Alt+d")
+    ann.page.wait_for_selector("text=Answer kept.")
+    ann.go(f"/decisions/one?id={taken}")
+    assert "the customer denies it" in ann.page.inner_text("main")
+    assert verify(desk.book) == []
+    for one in (ann, bob):
+        one.close()
+
+
+@whole
+def test_a_decision_is_found_replayed_and_asked_what_if(browser: "Browser", desk: Served) -> None:
+    pat = Looker(browser, desk)
+    page = pat.go("/decisions")
+    page.fill("#q", "d7")
+    page.click("text=Find")
+    page.click("tbody >> text=d7")
+    page.click("text=Replay it")
+    page.wait_for_selector("text=Reproduced")
+    page.fill("#what-if [name='f.amount']", "900")
+    page.click("#what-if button")
+    page.wait_for_selector(".verdict-box .tag.decline")
+    assert page.locator("svg.funnel").count() == 2
+    assert pat.is_unharmed()
+    pat.close()
+
+
+@whole
+@BOTH
+def test_a_rollback_is_previewed_made_and_undone(
+    browser: "Browser", kind: str, request: pytest.FixtureRequest
+) -> None:
+    desk: Served = request.getfixturevalue(kind)
+    pat = Looker(browser, desk)
+    before = {b.id: b.status for b in desk.book}
+    newest = desk.book.version
+    page = pat.go(f"/versions/rollback?to={newest - 1}")
+    assert page.locator("text=Would be declined").count() == 1
+    page.fill("#why", "a trial")
+    page.click("main form button")
+    assert {b.id: b.status for b in desk.book} != before
+    page = pat.go(f"/versions/rollback?to={newest}")
+    page.fill("#why", "undone")
+    page.click("main form button")
+    assert {b.id: b.status for b in desk.book} == before
+    pat.close()
+
+
+@whole
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_a_file_is_compared_and_its_report_is_kept(
+    browser: "Browser", empty_desk: Served, tmp_path: Path, kind: str
+) -> None:
+    file = tmp_path / "payments.csv"
+    write_sample(file, 200, seed=3, fraud_rate=0.5)
+    if kind == "parquet":
+        from pyarrow import csv, parquet
+
+        parquet.write_table(csv.read_csv(file), file.with_suffix(".parquet"))
+        file = file.with_suffix(".parquet")
+    pat = Looker(browser, empty_desk)
+    page = pat.go("/compare")
+    page.set_input_files("#file", file)
+    page.click("text=Compare >> nth=-1")
+    page.wait_for_selector("text=Who decides", timeout=GENEROUS)
+    with page.expect_download() as download:
+        page.click("text=Download the figures")
+    assert b"balanced_accuracy" in Path(download.value.path()).read_bytes()
+    assert file.name in pat.go("/compare").inner_text("main")
+    assert pat.is_unharmed()
+    pat.close()
+
+
+@whole
+def test_a_new_decision_appears_by_itself(browser: "Browser", empty_desk: Served) -> None:
+    pat = Looker(browser, empty_desk)
+    page = pat.go("/live")
+    page.wait_for_selector("text=New decisions appear")
+    payment = {"amount": 950, "memo": STRINGS[0]}
+    Decider(empty_desk.book).decide_many([{"transaction": payment, "decision_id": "first<b>"}])
+    page.wait_for_selector("tbody >> text=first<b>")
+    assert pat.is_unharmed()
+    pat.close()
+
+
+@whole
+def test_pages_can_be_read_without_javascript(browser: "Browser", desk: Served) -> None:
+    pat = Looker(browser, desk, java_script_enabled=False)
+    page = pat.go("/lab")
+    page.fill("#rule", "DECLINE when amount >= 330")
+    page.click("text=Try")
+    assert page.locator(".figure.fraud").count() == 1
+    for path in PAGES:
+        assert pat.go(path).locator("h1").count() == 1
+    pat.close()
+
+
+@whole
+def test_the_keyboard_alone_reaches_the_content_and_every_page(
+    browser: "Browser", desk: Served
+) -> None:
+    pat = Looker(browser, desk)
+    page = pat.go("/")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.innerText") == "Skip to the content"
+    page.keyboard.press("Enter")
+    assert page.evaluate("document.activeElement.id") == "main"
+    page.focus("nav >> text=Playbook")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/playbook")
+    pat.close()
+
+
+@whole
+def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
+    browser: "Browser", empty_desk: Served, tmp_path: Path
+) -> None:
+    book, decider = empty_desk.book, Decider(empty_desk.book, AceContext(explore=1.0))
+    for n, text in enumerate(STRINGS):
+        with pytest.raises(InvalidInput):
+            add_user(book.database, text, "viewer")
+        book.add_bullet(f"{text[:400]} {n}", NODE, status=("active", "candidate")[n % 2])
+    fields = [{"amount": 900.0, "memo": t, "merchant": t, t[:60]: t} for t in STRINGS]
+    decider.decide_many(
+        [
+            {"transaction": one, "decision_id": f"{text[:80]} {n}"}
+            for n, (one, text) in enumerate(zip(fields, STRINGS, strict=True))
+        ]
+    )
+    pat = Looker(browser, empty_desk)
+    ids = empty_desk.desk.decisions().ids
+    assert len(ids) == len(STRINGS)
+    for path in (*PAGES, "/playbook?status=candidate", "/versions?before=0&after=300"):
+        pat.go(path)
+        assert pat.is_unharmed(), (path, pat.complaints)
+    start = len(ids)
+    while start > 50:
+        start -= 50
+        pat.go(f"/decisions?from={start}")
+        assert pat.is_unharmed(), pat.complaints
+    for n, text in enumerate(STRINGS):
+        word = quote(text, safe="")
+        for path in (
+            f"/decisions/one?id={quote(ids[n], safe='')}",
+            f"/playbook/b{n + 1}?done={word}",
+            f"/decisions?q={word}&bullet={word}&since={word}",
+            f"/lab?rule={word}",
+            f"/review/one?id={quote(ids[n], safe='')}",
+            f"/compare/{word}",
+        )[: 6 if n % 10 == 0 else 2]:
+            pat.go(path)
+            assert pat.is_unharmed(), (path, pat.complaints)
+    page = pat.go("/compare")
+    for text in STRINGS[::50]:
+        name = re.sub(r"[/\x00\r\n]", "_", text)[:80] + ".csv"
+        page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": b"a\n1\n"})
+        page.click("text=Compare >> nth=-1")
+        page.wait_for_selector("[role=alert]")
+        assert pat.is_unharmed(), pat.complaints
+        page = pat.go("/compare")
+    pat.close()
+
+
+@whole
+def test_a_session_ends_in_the_browser_too(
+    browser: "Browser", desk: Served, playbooks: Built
+) -> None:
+    ann = Looker(browser, desk, playbooks[1]["viewer"])
+    assert ann.go("/playbook/b1").locator("text=Retire").count() == 0
+    ann.page.click("text=Log out")
+    ann.page.wait_for_url("**/login")
+    assert ann.go("/playbook").url.endswith("/login")
+    ann.close()

@@ -1,0 +1,287 @@
+"""The desk without a browser: who may see and do what, and what the actions leave behind."""
+
+import re
+import time
+
+import pytest
+from desk_office import PLACE, Office
+
+from acegraph.graph.desk.app import PAGES
+from acegraph.state import verify
+from acegraph.state.database.kept_values import keep, kept
+from acegraph.state.ledger.lookups import label_history
+from acegraph.state.maintenance import sessions
+from acegraph.state.maintenance.users import ROLES, User, add_user, remove_user
+
+ADDRESSES = [
+    ("GET", "/"),
+    ("GET", "/playbook"),
+    ("GET", "/playbook/b1"),
+    ("GET", "/lab?rule=DECLINE+when+amount+%3E%3D+200"),
+    ("GET", "/decisions"),
+    ("GET", "/decisions/one?id=d3"),
+    ("GET", "/decisions/replay?id=d3"),
+    ("GET", "/review"),
+    ("GET", "/review/one?id=d19"),
+    ("GET", "/versions?before=0&after=1"),
+    ("GET", "/versions/rollback?to=1"),
+    ("GET", "/compare"),
+    ("GET", "/live"),
+]
+ACTIONS = {
+    "/playbook/b1": {"action": "retire", "status": "active", "why": "tried"},
+    "/lab": {"rule": 'DECLINE when country is "NG" and amount < 60', "why": "tried"},
+    "/review/take": {"id": "d19"},
+    "/review/answer": {"id": "d19", "verdict": "DECLINE", "why": "tried"},
+    "/review/back": {"id": "d19"},
+    "/versions/rollback": {"to": "1", "newest": "2", "why": "tried"},
+    "/audit": {},
+    "/compare": {},
+    "/compare/abc/remove": {},
+}
+
+
+def test_every_action_is_tried_here() -> None:
+    posted = {page.path for page in PAGES if page.method == "POST"}
+    assert posted == {re.sub("b1|abc", "{id}", path) for path in ACTIONS}
+
+
+def test_without_a_session_no_page_and_no_action_answers(office: Office) -> None:
+    browser, before = office.browser(), office.book.clock
+    for _, path in ADDRESSES:
+        answer = browser.get(f"/desk{path}", follow_redirects=False)
+        assert (answer.status_code, answer.headers["location"]) == (303, "/desk/login")
+    for path, fields in ACTIONS.items():
+        assert browser.post(f"/desk{path}", data=fields).status_code == 401
+    assert browser.get("/desk/live/events", follow_redirects=False).status_code == 303
+    assert office.book.clock == before
+
+
+def test_every_page_answers_a_viewer_who_can_change_nothing(office: Office) -> None:
+    viewer = office.person("viewer")
+    for _, path in ADDRESSES:
+        page = viewer.get(path)
+        assert "</html>" in page
+        assert re.findall('<form method="post" action="([^"]*)"', page) == ["/desk/logout"]
+    before = office.book.clock
+    for path, fields in ACTIONS.items():
+        status, text = viewer.post(path, **fields)
+        assert (status, "needs the role" in text) == (403, True), path
+    assert office.book.clock == before
+
+
+def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Office) -> None:
+    admin = empty_office.person("administrator")
+    for path in (
+        "/",
+        "/playbook",
+        "/lab",
+        "/decisions",
+        "/review",
+        "/versions",
+        "/compare",
+        "/live",
+    ):
+        page = admin.get(path)
+        assert re.search(r"<code>acegraph|Write|appears here", page), path
+
+
+def test_somebody_of_a_tenant_does_not_get_in_to_another_playbook(office: Office) -> None:
+    secret = add_user(office.book.database, "tess", "administrator", tenant="north")
+    browser = office.browser()
+    answer = browser.post("/desk/login", data={"token": f"tess:{secret}"})
+    assert (answer.status_code, "tenants" in answer.text) == (403, True)
+    assert browser.get("/desk/", follow_redirects=False).status_code == 303
+
+
+def test_a_forged_action_is_refused(office: Office) -> None:
+    ann = office.person("ann")
+    fields = {**ACTIONS["/playbook/b1"], "form_token": ann.form_token}
+    for headers in (
+        {"Origin": "http://evil.example"},
+        {"Origin": "null"},
+        {"Sec-Fetch-Site": "cross-site"},
+        {"Origin": f"{PLACE}.evil.example"},
+    ):
+        answer = ann.client.post("/desk/playbook/b1", data=fields, headers=headers)
+        assert (answer.status_code, "another site" in answer.text) == (403, True)
+    bob = office.person("bob")
+    for token in ("", "x", bob.form_token):
+        status, text = ann.post("/playbook/b1", **{**fields, "form_token": token})
+        assert (status, "forged" in text) == (403, True)
+    assert office.book.get_bullet("b1").status == "active"
+
+
+def test_retire_and_restore_are_signed_and_want_a_reason(office: Office) -> None:
+    ann = office.person("ann")
+    act = {"action": "retire", "status": "active"}
+    assert ann.post("/playbook/b1", **act)[0] == 422
+    status, page = ann.post("/playbook/b1", **act, why="blocks <b>good</b> customers")
+    assert (status, "It no longer decides" in page) == (200, True)
+    assert office.book.get_bullet("b1").status == "retired"
+    assert "blocks &lt;b&gt;good&lt;/b&gt; customers" in page
+    ann.post("/playbook/b1", action="restore", status="retired", why="a mistake")
+    last = office.book.history("b1")[-1]
+    assert (last["status"], last["reason"], last["source"]) == (
+        "active",
+        "a mistake",
+        "analyst:ann",
+    )
+
+
+def test_a_proposed_rule_waits_for_somebody_else_and_two_people_cannot_both_decide(
+    office: Office,
+) -> None:
+    ann, bob, third = (office.person(name) for name in ("ann", "bob", "approver"))
+    status, page = ann.post("/lab", rule="DECLINE when amount >= 160 and amount < 999", why="seen")
+    assert (status, "waits until somebody else" in page) == (200, True), page
+    (bullet,) = [b for b in office.book if b.status == "candidate"]
+    act = {"action": "approve", "status": "candidate", "why": "checked"}
+    status, page = ann.post(f"/playbook/{bullet.id}", **act)
+    assert (status, "ann wrote it" in page) == (422, True)
+    assert bob.post(f"/playbook/{bullet.id}", **act)[0] == 200
+    assert office.book.get_bullet(bullet.id).status == "active"
+    status, page = third.post(f"/playbook/{bullet.id}", **{**act, "action": "reject"})
+    assert (status, "bob was faster" in page) == (409, True)
+    assert office.book.get_bullet(bullet.id).status == "active"
+
+
+def test_a_rule_that_the_gate_refuses_is_not_added_and_the_reason_is_told(office: Office) -> None:
+    status, page = office.person("ann").post("/lab", rule="APPROVE when amount >= 300", why="x")
+    assert (status, "The gate refused it" in page) == (422, True)
+
+
+def test_a_question_is_claimed_answered_once_and_its_reason_is_kept(office: Office) -> None:
+    ann, bob = office.person("ann"), office.person("bob")
+    ann.post("/review/take", id="d19")
+    assert "ann looks at it" in bob.get("/review")
+    status, page = bob.post("/review/answer", id="d19", verdict="APPROVE", why="known")
+    assert (status, "ann looks at this payment" in page) == (409, True)
+    status, _ = ann.post("/review/answer", id="d19", verdict="DECLINE", why="denied by phone")
+    assert status == 200
+    (said,) = label_history(office.book.database, "d19")
+    assert (said.label, said.source, said.why) == ("DECLINE", "analyst:ann", "denied by phone")
+    assert "denied by phone" in bob.get("/decisions/one?id=d19")
+    assert verify(office.book) == []
+    assert (
+        "first answer stands" in bob.post("/review/answer", id="d19", verdict="APPROVE", why="k")[1]
+    )
+
+
+def test_a_rollback_is_previewed_made_and_undone(office: Office) -> None:
+    bob = office.person("bob")
+    page = bob.get("/versions/rollback?to=1")
+    assert re.search(r'Would be approved</h2>\s*<p class="figure"><data value="\d', page)
+    status, _ = bob.post("/versions/rollback", to="1", newest="2", why="too strict")
+    assert (status, office.book.get_bullet("b2").status) == (200, "removed")
+    status, page = bob.post("/versions/rollback", to="2", newest="2", why="late")
+    assert (status, "has changed meanwhile" in page) == (409, True)
+    bob.post("/versions/rollback", to="2", newest="3", why="it was fine")
+    assert office.book.get_bullet("b2").status == "active"
+
+
+def test_what_if_tells_another_verdict_and_stores_nothing(office: Office) -> None:
+    viewer, before = office.person("viewer"), office.book.clock
+    high = viewer.get("/decisions/one?id=d1&f.amount=900&f.country=NG")
+    low = viewer.get("/decisions/one?id=d1&f.amount=5&f.country=FR")
+    decided = [
+        re.findall(r'role="status">\s*<p><span class="tag (\w+)', page) for page in (high, low)
+    ]
+    assert decided == [["decline"], ["approve"]]
+    assert office.book.clock == before
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("q=d12", ["d12"]),
+        ("q=amount=330", ["d11"]),
+        ("label=fraud", ["d9", "d8"]),
+        ("verdict=DECLINE&label=honest&q=d7", ["d7"]),
+        ("bullet=b1&label=none&until=2000-01-01", []),
+        ("bullet=zz", []),
+    ],
+)
+def test_decisions_are_found_by_id_field_verdict_bullet_and_time(
+    office: Office, query: str, found: list[str]
+) -> None:
+    page = office.person("viewer").get(f"/decisions?{query}")
+    assert re.findall(r'<th scope="row"><a [^>]*>(\w+)</a>', page) == found
+
+
+def test_a_session_is_new_at_each_login_and_ends(office: Office) -> None:
+    browser, entry = office.browser(), {"token": office.tokens["ann"]}
+    headers = {"Origin": PLACE}
+    browser.cookies.set("acegraph_desk", "planted", domain="127.0.0.1", path="/desk/")
+    browser.post("/desk/login", data=entry, headers=headers)
+    first = browser.cookies.get("acegraph_desk", path="/desk/", domain="127.0.0.1")
+    ann = office.person("ann")
+    second = ann.client.cookies["acegraph_desk"]
+    assert len({"planted", first, second}) == 3
+    assert ann.post("/logout")[0] == 200
+    ann.client.cookies.set("acegraph_desk", second, domain="127.0.0.1", path="/desk/")
+    assert ann.client.get("/desk/", follow_redirects=False).status_code == 303
+
+
+def test_a_session_ends_by_age_by_idleness_and_with_its_user(office: Office) -> None:
+    database = office.book.database
+    at = time.time()
+    for began, used in ((at - sessions.LONGEST_SECONDS, at), (at, at - sessions.IDLE_SECONDS)):
+        session = sessions.begin_session(database, User("ann", "approver"))
+        (key,) = [
+            key for key in kept(database, "session:") if sessions._key(session.token)[8:] == key
+        ]
+        keep(
+            database,
+            f"session:{key}",
+            {**kept(database, "session:")[key], "began": began, "used": used},
+        )
+        assert sessions.find_session(database, session.token) is None
+    session = sessions.begin_session(database, User("ann", "approver"))
+    add_user(database, "ann", "viewer")
+    assert sessions.find_session(database, session.token) is None
+    session = sessions.begin_session(database, User("bob", "approver"))
+    remove_user(database, "bob")
+    assert sessions.find_session(database, session.token) is None
+
+
+def test_the_one_time_address_lets_its_owner_in_once_and_only_on_this_machine(
+    office: Office,
+) -> None:
+    from acegraph.graph.desk.desk import Desk
+
+    office.desk = Desk(office.desk.service, User("pat", "administrator"))
+    token = office.desk.entrance.one_time_token()
+    browser = office.browser()
+    assert browser.get("/desk/enter?token=wrong").status_code == 401
+    assert "pat" in browser.get(f"/desk/enter?token={token}").text
+    assert office.browser().get(f"/desk/enter?token={token}").status_code == 401
+    rebound = browser.get("/desk/", headers={"Host": "evil.example"})
+    assert rebound.status_code == 403
+
+
+def test_every_answer_forbids_foreign_scripts_frames_and_caches(office: Office) -> None:
+    answer = office.person("viewer").client.get("/desk/")
+    policy = answer.headers["content-security-policy"]
+    assert "default-src 'none'" in policy
+    assert "unsafe" not in policy
+    assert answer.headers["x-frame-options"] == "DENY"
+    assert answer.headers["cache-control"] == "no-store"
+    cookie = office.browser().post(
+        "/desk/login",
+        data={"token": office.tokens["ann"]},
+        headers={"Origin": PLACE},
+        follow_redirects=False,
+    )
+    assert re.search("HttpOnly.*SameSite=lax", cookie.headers["set-cookie"], re.IGNORECASE)
+
+
+def test_scripts_and_styles_are_small(office: Office) -> None:
+    browser = office.browser()
+    names = ("htmx.min.js", "desk.js", "desk.css")
+    sizes = [len(browser.get(f"/desk/static/{name}").content) for name in names]
+    assert sum(sizes) < 150_000
+
+
+def test_roles_are_those_of_the_service() -> None:
+    assert {page.role for page in PAGES} <= set(ROLES)
