@@ -96,9 +96,10 @@ def _application(desk: Desk) -> Starlette:
         ("/login", _show_login, ["GET"]),
         ("/login", _log_in, ["POST"]),
         ("/logout", _log_out, ["POST"]),
-        ("/{rest:path}", _not_found, ["GET"]),
     ):
         routes.append(Route(path, _guarded(desk, handler), methods=methods))
+    anything = Page("GET", "/{rest:path}", "viewer", _not_found)
+    routes.append(Route(anything.path, _handled(desk, anything)))
     routes.insert(0, Mount("/static", app=StaticFiles(directory=_STATIC)))
     return Starlette(routes=routes)
 
@@ -114,7 +115,8 @@ def _guarded(desk: Desk, step: Step) -> Callable[[Request], Awaitable[Response]]
             desk.entrance.check_host(request)
             response = await step(desk, request)
         except AceError as error:
-            response = desk.failure(request, error, status_of(error))
+            found = {"message": str(error), "status": status_of(error)}
+            response = desk.page_for_nobody(request, "error.html", found, status_of(error))
         response.headers.update(HEADERS)
         return response
 
@@ -133,16 +135,23 @@ def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]
                 return with_session(request, begun, base)
             return RedirectResponse(f"{base}/login", 303)
         visit = Visit(request, session)
-        visit.check(page.role)
-        if request.method == "GET":
-            return await asyncio.to_thread(page.handler, desk, visit)
-        check_origin(request)
-        _check_size(request, page.most_bytes)
-        async with request.form() as visit.form:
-            check_form(visit)
-            return await asyncio.to_thread(page.handler, desk, visit)
+        try:
+            return await _answered(desk, page, visit)
+        except AceError as error:
+            return await asyncio.to_thread(desk.failure, visit, error, status_of(error))
 
     return _guarded(desk, step)
+
+
+async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
+    desk.service.check(visit.user, page.role)
+    if page.method == "POST":
+        check_origin(visit.request)
+        _check_size(visit.request, page.most_bytes)
+        async with visit.request.form() as visit.form:
+            check_form(visit)
+            return await asyncio.to_thread(page.handler, desk, visit)
+    return await asyncio.to_thread(page.handler, desk, visit)
 
 
 def _check_size(request: Request, most: int) -> None:
@@ -189,7 +198,5 @@ async def _log_out(desk: Desk, request: Request) -> Response:
     return response
 
 
-async def _not_found(desk: Desk, request: Request) -> Response:
-    if await asyncio.to_thread(desk.entrance.session, request) is None:
-        return RedirectResponse(f"{request.scope.get('root_path', '')}/login", 303)
+def _not_found(desk: Desk, visit: Visit) -> Response:
     raise NotAllowed("There is no such page.", 404)

@@ -8,6 +8,7 @@ from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
@@ -21,7 +22,8 @@ from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.scorecard import amount_of, log_odds_over
 from acegraph.state import AceContext, BulletPlaybook, CaseTable
 from acegraph.state.database.places import shown_url
-from acegraph.state.playbook.decision_index import DecisionColumns, DecisionIndex
+from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
+from acegraph.state.playbook.review_queue import Waiting, waiting
 
 if TYPE_CHECKING:
     from acegraph.graph.server.service import Service
@@ -79,6 +81,7 @@ class Desk:
         self._index: DecisionIndex | None = None
         self._cases: tuple[CaseTable, Cases] | None = None
         self._ruleset: tuple[object, Ruleset] | None = None
+        self._waiting: tuple[object, list[Waiting]] | None = None
         self._declined: tuple[Ruleset, CaseTable, Bools] | None = None
         self._templates = Environment(
             loader=FileSystemLoader(_TEMPLATES),
@@ -137,6 +140,16 @@ class Desk:
             known = self._declined = (ruleset, table, declined)
         return known[2]
 
+    def waiting(self) -> list[Waiting]:
+        """Everything that waits for a person."""
+        moment, columns = self.playbook.clock, self.decisions()
+        known = self._waiting
+        if known is None or known[0] != moment:
+            may_wait = (columns.may_ask | columns.let_through) & (columns.label == UNLABELLED)
+            ids = [columns.ids[row] for row in np.flatnonzero(may_wait)]
+            known = self._waiting = (moment, waiting(self.playbook, ids))
+        return known[1]
+
     def page(
         self, visit: Visit, template: str, found: Mapping[str, object], status: int = 200
     ) -> Response:
@@ -171,8 +184,7 @@ class Desk:
         context = {"base": request.scope.get("root_path", ""), "user": None, **found}
         return HTMLResponse(self._templates.get_template(template).render(context), status)
 
-    def failure(self, request: Request, error: Exception, status: int) -> Response:
-        """A page that says what went wrong, and what to do."""
-        found = {"message": str(error), "status": status}
-        template = "_error.html" if request.headers.get("hx-request") else "error.html"
-        return self.page_for_nobody(request, template, found, status)
+    def failure(self, visit: Visit, error: Exception, status: int) -> Response:
+        """A page, or a part of one, that says what went wrong."""
+        template = "_error.html" if visit.wants_part else "error.html"
+        return self.page(visit, template, {"message": str(error), "status": status}, status)

@@ -95,10 +95,12 @@ class Jobs:
         file = Path(folder.name) / f"file{Path(name).suffix.lower()[:10]}"
 
         def run() -> None:
+            job.failure = "it stopped before its end"
             try:
                 found = _compared(file, job, columns)
                 report = {"name": job.name, "by": job.by, "at": now(), "found": found}
                 keep(playbook.database, _KEY + job.id, report)
+                job.failure = ""
             except AceError as error:
                 job.failure = str(error).replace(str(file), job.name)
             finally:

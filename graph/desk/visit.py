@@ -10,7 +10,6 @@ import hmac
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
-from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
@@ -18,7 +17,7 @@ from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from acegraph.graph.server.access import NotAllowed
+from acegraph.graph.server.access import NotAllowed, is_local
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.sessions import (
     LONGEST_SECONDS,
@@ -27,7 +26,7 @@ from acegraph.state.maintenance.sessions import (
     end_session,
     find_session,
 )
-from acegraph.state.maintenance.users import Role, User
+from acegraph.state.maintenance.users import User
 
 if TYPE_CHECKING:
     from acegraph.graph.server.service import Service
@@ -83,13 +82,6 @@ class Visit:
     def part(self, name: str) -> str:
         """A part of the path."""
         return str(self.request.path_params[name])
-
-    def check(self, role: Role) -> None:
-        """Refuse a user who lacks a role."""
-        if not self.user.may(role):
-            raise NotAllowed(
-                f"This needs the role {role}; {self.user.name} is {self.user.role}.", 403
-            )
 
 
 class Entrance:
@@ -162,18 +154,6 @@ class Entrance:
         """End the session of a request."""
         if token := request.cookies.get(COOKIE):
             end_session(self._service.playbook.database, token)
-
-
-def is_local(host: str) -> bool:
-    """Whether a name means this machine.
-
-    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("example.org")
-    (True, True, False)
-    """
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 def check_origin(request: Request) -> None:

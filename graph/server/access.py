@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from hashlib import sha256
+from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 
 from starlette.requests import Request
@@ -42,6 +43,18 @@ class NotAllowed(AceError):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+def is_local(host: str) -> bool:
+    """Whether a name means this machine.
+
+    >>> is_local("127.0.0.1"), is_local("localhost"), is_local("example.org")
+    (True, True, False)
+    """
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
 
 
 class Access:

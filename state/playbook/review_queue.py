@@ -75,7 +75,8 @@ def _transactions(playbook: BulletPlaybook, ids: Collection[str] | None) -> list
     with playbook.database.reading() as connection:
         parts = [sa.or_(decisions.c.case.is_(None), *is_under_review)]
         if ids is not None:
-            undecided = sa.select(cases.c.id).where(cases.c.id.not_in(sa.select(decisions.c.case)))
+            is_decided = sa.exists().where(decisions.c.case == cases.c.id)
+            undecided = sa.select(cases.c.id).where(~is_decided, ~is_labelled)
             wanted = [*ids, *connection.scalars(undecided)]
             parts = [cases.c.id.in_(part) for part in chunks(wanted)]
         rows = [row for part in parts for row in connection.execute(query.where(part))]

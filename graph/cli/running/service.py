@@ -6,7 +6,6 @@ import socket
 import webbrowser
 from dataclasses import asdict
 from importlib.util import find_spec
-from ipaddress import ip_address
 from typing import Annotated, Final
 
 import typer
@@ -57,10 +56,11 @@ def serve(
     try:
         import uvicorn
 
+        from acegraph.graph.server.access import is_local
         from acegraph.graph.server.service import ServiceSettings, to_environment
     except ImportError:
         raise InvalidSettings(_EXTRA) from None
-    if without_users and not _is_local(host):
+    if without_users and not is_local(host):
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
     if workers > 1 and file_of(playbook) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
@@ -126,13 +126,6 @@ def desk(
             timeout_graceful_shutdown=2,
         )
         uvicorn.Server(config).run(sockets=[listening])
-
-
-def _is_local(host: str) -> bool:
-    try:
-        return ip_address(host).is_loopback
-    except ValueError:
-        return host == "localhost"
 
 
 @users_app.command("add")

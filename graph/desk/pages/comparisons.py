@@ -26,9 +26,8 @@ NAMES: Final = {
     "online": "Learning from the stream",
     "offline_online": "History, then the stream",
     "logistic_regression": "Logistic regression",
-    "decision_tree": "Decision tree",
+    "depth_3_tree": "Decision tree of depth 3",
     "gradient_boosting": "Gradient boosting",
-    "random_forest": "Random forest",
 }
 
 
@@ -76,6 +75,7 @@ def show_one(desk: Desk, visit: Visit) -> Response:
     lines = [
         {"name": NAMES.get(name, name.replace("_", " ")), "key": name, **figures}
         for name, figures in runs.items()
+        if not name.endswith("second_half")  # the same runs again, in part
     ]
     return desk.page(visit, "report.html", {"report": kept, "lines": lines, "found": found})
 

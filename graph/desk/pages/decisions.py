@@ -175,7 +175,7 @@ def show_one(desk: Desk, visit: Visit) -> Response:
     found = {
         "stored": stored,
         "said": label_history(desk.playbook.database, decision_id),
-        "bullets": _known_bullets(desk, stored["bullets"]),
+        "bullets": desk.playbook.get_bullets(stored["bullets"]),
         "used": stored["bullets_used"],
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
@@ -186,10 +186,6 @@ def show_one(desk: Desk, visit: Visit) -> Response:
     }
     template = "_what_if.html" if visit.wants_part else "decision.html"
     return desk.page(visit, template, found)
-
-
-def _known_bullets(desk: Desk, ids: list[str]) -> list[Any]:
-    return desk.playbook.get_bullets(ids)
 
 
 def _asked_fields(visit: Visit, fields: Fields) -> dict[str, Any]:

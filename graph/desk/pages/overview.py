@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.figures import course, labels, outcome
-from acegraph.graph.desk.pages.review import what_waits
 from acegraph.graph.desk.visit import Visit
 
 if TYPE_CHECKING:
@@ -32,7 +31,7 @@ def show(desk: Desk, visit: Visit) -> Response:
     columns = desk.decisions()
     by_part = course(columns)
     parts = [outcome(columns, rows) for rows in by_part.parts]
-    entries = what_waits(desk)
+    entries = desk.waiting()
     if not desk.jobs.audit.at and len(columns) < _SMALL:
         desk.jobs.start_audit(desk.playbook)
     found = {

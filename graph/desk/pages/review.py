@@ -5,8 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 from urllib.parse import quote
 
-import numpy as np
-
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.operations.review import answer_outside_run
@@ -14,8 +12,6 @@ from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import label_history
 from acegraph.state.maintenance.claims import claim, claims, release
-from acegraph.state.playbook.decision_index import UNLABELLED
-from acegraph.state.playbook.review_queue import Waiting, waiting
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
 if TYPE_CHECKING:
@@ -25,16 +21,9 @@ _MOST: Final = 200
 """So many entries of the queue are shown."""
 
 
-def what_waits(desk: Desk) -> list[Waiting]:
-    """Everything that waits for a person."""
-    columns = desk.decisions()
-    may_wait = (columns.may_ask | columns.let_through) & (columns.label == UNLABELLED)
-    return waiting(desk.playbook, [columns.ids[row] for row in np.flatnonzero(may_wait)])
-
-
 def show_all(desk: Desk, visit: Visit) -> Response:
     """The queue."""
-    entries = what_waits(desk)
+    entries = desk.waiting()
     found = {
         "entries": entries[:_MOST],
         "count": len(entries),
@@ -47,7 +36,7 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     """One transaction with all that a reviewer needs."""
     decision_id = visit.asked("id") or visit.given("id")
     stored = desk.playbook.decision(decision_id)
-    entry = next((one for one in what_waits(desk) if one.id == decision_id), None)
+    entry = next((one for one in desk.waiting() if one.id == decision_id), None)
     found = {
         "stored": stored,
         "entry": entry,
@@ -64,7 +53,7 @@ def take(desk: Desk, visit: Visit) -> Response:
     """Claim a question, the named one or the next that nobody looks at, and show it."""
     database, wanted = desk.playbook.database, visit.given("id")
     taken = claims(database)
-    entries = [one for one in what_waits(desk) if one.kind == "verdict"]
+    entries = [one for one in desk.waiting() if one.kind == "verdict"]
     free = (one.id for one in entries if taken.get(one.id, visit.user.name) == visit.user.name)
     decision_id = wanted or next(free, "")
     if not decision_id:

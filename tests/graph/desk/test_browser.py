@@ -2,12 +2,15 @@
 
 import os
 import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from shutil import copy
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+import httpx
 import pytest
 
 pytest.importorskip("playwright", reason="the desk is driven with playwright (pip install it)")
@@ -16,6 +19,7 @@ from desk_office import fill
 from desk_playbooks import NODE, add_people, demo_playbook
 from desk_server import CHROMIUM, PAGES, Looker, Served, chromium, served
 from injections import STRINGS
+from playwright.sync_api import expect
 
 from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.operations.decide import Decider
@@ -127,7 +131,7 @@ def test_the_lab_tries_a_rule_while_it_is_typed(
     page.wait_for_selector("text=Frauds it would have caught")
     first = page.locator(".figure.fraud").inner_text()
     page.fill("#rule", "DECLINE when amount >= 330")
-    page.wait_for_function(f"document.querySelector('.figure.fraud').innerText !== '{first}'")
+    expect(page.locator(".figure.fraud")).not_to_have_text(first, timeout=GENEROUS)
     assert page.locator("svg.curve .here").count() == 1
     assert pat.is_unharmed()
     pat.close()
@@ -275,6 +279,22 @@ def test_a_new_decision_appears_by_itself(browser: "Browser", empty_desk: Served
     page.wait_for_selector("tbody >> text=first<b>")
     assert pat.is_unharmed()
     pat.close()
+
+
+@whole
+def test_the_command_prints_an_address_that_lets_one_person_in_once(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "acegraph.graph.cli", "desk", "--port", "0", "--no-browser"]
+    words += ["--who", "Pat O'Neil", "--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline().split()[-1]
+        assert address.startswith("http://127.0.0.1:")
+        try:
+            with httpx.Client(follow_redirects=True) as first, httpx.Client() as second:
+                assert "Pat-O-Neil" in first.get(address, timeout=120).text
+                assert second.get(address, timeout=120).status_code == 401
+        finally:
+            process.terminate()
 
 
 @whole

@@ -3,10 +3,17 @@
 import re
 import time
 
+import html5lib
 import pytest
 from desk_office import PLACE, Office
+from starlette.middleware import Middleware
+from starlette.testclient import TestClient
 
-from acegraph.graph.desk.app import PAGES
+from acegraph.graph.desk.app import PAGES, desk_routes
+from acegraph.graph.desk.desk import Desk
+from acegraph.graph.server.app import create_service
+from acegraph.graph.server.guard import Guard
+from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history
@@ -61,7 +68,7 @@ def test_every_page_answers_a_viewer_who_can_change_nothing(office: Office) -> N
     viewer = office.person("viewer")
     for _, path in ADDRESSES:
         page = viewer.get(path)
-        assert "</html>" in page
+        html5lib.HTMLParser(strict=True).parse(page)  # raises where the HTML is not valid
         assert re.findall('<form method="post" action="([^"]*)"', page) == ["/desk/logout"]
     before = office.book.clock
     for path, fields in ACTIONS.items():
@@ -89,7 +96,9 @@ def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Offi
 def test_somebody_of_a_tenant_does_not_get_in_to_another_playbook(office: Office) -> None:
     secret = add_user(office.book.database, "tess", "administrator", tenant="north")
     browser = office.browser()
-    answer = browser.post("/desk/login", data={"token": f"tess:{secret}"})
+    answer = browser.post(
+        "/desk/login", data={"token": f"tess.{secret}"}, headers={"Origin": PLACE}
+    )
     assert (answer.status_code, "tenants" in answer.text) == (403, True)
     assert browser.get("/desk/", follow_redirects=False).status_code == 303
 
@@ -248,8 +257,6 @@ def test_a_session_ends_by_age_by_idleness_and_with_its_user(office: Office) -> 
 def test_the_one_time_address_lets_its_owner_in_once_and_only_on_this_machine(
     office: Office,
 ) -> None:
-    from acegraph.graph.desk.desk import Desk
-
     office.desk = Desk(office.desk.service, User("pat", "administrator"))
     token = office.desk.entrance.one_time_token()
     browser = office.browser()
@@ -274,6 +281,16 @@ def test_every_answer_forbids_foreign_scripts_frames_and_caches(office: Office) 
         follow_redirects=False,
     )
     assert re.search("HttpOnly.*SameSite=lax", cookie.headers["set-cookie"], re.IGNORECASE)
+
+
+def test_the_service_has_the_desk_behind_the_guard_and_shares_its_users(office: Office) -> None:
+    app = create_service(ServiceSettings(), office.book, [Middleware(Guard)], desk_routes)
+    with TestClient(app, base_url=PLACE) as client:
+        assert client.get("/desk").url.path == "/desk/login"
+        entry = {"token": office.tokens["viewer"]}
+        assert "Overview" in client.post("/desk/login", data=entry, headers={"Origin": PLACE}).text
+        bearer = {"Authorization": f"Bearer {office.tokens['viewer']}"}
+        assert client.get("/playbook", headers=bearer).json()["version"] == office.book.version
 
 
 def test_scripts_and_styles_are_small(office: Office) -> None:
