@@ -44,7 +44,11 @@ def doctor(
 
     Exits with 1 where there is a problem. At another place than the default a playbook must exist.
     """
-    from acegraph.graph.operations.doctor import database_findings, model_findings, version_finding
+    from acegraph.graph.operations.monitoring.doctor import (
+        database_findings,
+        model_findings,
+        version_finding,
+    )
 
     file = file_of(place_of(playbook))
     findings = database_findings(playbook, must_exist=playbook != DEFAULT_URL)

@@ -66,7 +66,12 @@ def replay(
 
 def prune(
     decisions_before: Annotated[
-        str, typer.Option(help="Remove decisions made before this time: ISO 8601, or as 90d.")
+        str,
+        typer.Option(
+            "--decisions-before",
+            "--older-than",
+            help="Remove decisions made before this time: ISO 8601, or as 90d.",
+        ),
     ],
     who: Who = "",
     dry_run: DryRun = False,

@@ -21,7 +21,8 @@ from acegraph.graph.cli.console import (
     one_line,
     say,
 )
-from acegraph.graph.cli.running import consume, review, service, setup
+from acegraph.graph.cli.running import consume, monitor, review, service, setup
+from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput
 
 _UsageError: Any = typer.BadParameter.__base__
@@ -53,6 +54,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         inspection.schema,
         inspection.graph,
         inspection.doctor,
+        monitor.monitor,
         ledger.verify,
         ledger.replay,
     ),
@@ -78,6 +80,7 @@ def acegraph(
         raise typer.Exit
     setup.read_env_file()
     setup.warn_of_unknown_settings()
+    start_logging()
 
 
 def main() -> None:

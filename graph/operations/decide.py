@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from time import monotonic
+from time import monotonic, time_ns
 from typing import Any, Final, cast
 
 from acegraph.graph.build import build_graph, gather_parts
@@ -22,6 +22,7 @@ from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
 from acegraph.nodes.judge.outcome import sighting_in
 from acegraph.nodes.models.providers import model_name
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
+from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import new_case, selected, understand
@@ -117,7 +118,7 @@ class Decider:
 
     def _decide(self, given: Sequence[AceInput], settings: RunSettings) -> list[Answer]:
         """The answers to the first inputs that do not look back on each other."""
-        times = [monotonic()]
+        times, began = [monotonic()], time_ns()
         with metered(Meter()):
             view = FrozenPlaybook(self.playbook, settings["node"])
             answers: list[Any] = list(_read(given, view, settings))
@@ -143,14 +144,14 @@ class Decider:
                 )
                 states.append({**state, **finish(agent(state, BLOCKING))})
             times.append(monotonic())
-            for number, answer in zip(numbers, self._judged(states), strict=True):
+            for number, answer in zip(numbers, self._judged(states, began), strict=True):
                 answers[number] = answer
         times.append(monotonic())
         for name, start, end in zip(("selector", "agent", "judge"), times, times[1:], strict=False):
             self.seconds[name] += end - start  # type: ignore[assignment]
         return answers
 
-    def _judged(self, states: Sequence[AceState]) -> Iterator[Answer]:
+    def _judged(self, states: Sequence[AceState], began: int) -> Iterator[Answer]:
         """Record all decisions in one write, and conclude."""
         judge = JudgeNode(self.playbook, self._parts.judge)
         judged: dict[int, tuple[Judgement, str | None]] = {
@@ -183,7 +184,9 @@ class Decider:
             except REFUSED as error:
                 yield error
             else:
-                yield _output({**state, **update})
+                concluded: AceState = {**state, **update}
+                note_decision(concluded, began)
+                yield _output(concluded)
 
 
 @dataclass(frozen=True)

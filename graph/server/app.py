@@ -17,6 +17,8 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
+from acegraph.graph.operations.monitoring.logs import start_logging
+from acegraph.graph.operations.monitoring.telemetry import start_telemetry
 from acegraph.graph.server import health, routes
 from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
 from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
@@ -58,6 +60,8 @@ def create_service(
 
 def from_environment() -> Starlette:
     """The application of a worker of `acegraph serve`."""
+    start_logging()
+    start_telemetry()
     return create_service(settings_in_environment())
 
 

@@ -1,9 +1,9 @@
 """Which model serves which role: the named one, or the embedded one. A key chooses nothing.
 
 Only this module builds clients, each when it is first needed, and only it reads their settings from
-the environment. (graph/operations/doctor.py looks there for the origin of a model's name; other
-modules read ACE_REDACT_KEY, ACE_USERS and ACE_PLAYBOOK_URL, which concern no model.) An argument
-comes before a run's `AceContext`, and that before the environment.
+the environment. (graph/operations/monitoring/doctor.py looks there for the origin of a model's
+name; other modules read ACE_REDACT_KEY, ACE_USERS and ACE_PLAYBOOK_URL, which concern no model.) An
+argument comes before a run's `AceContext`, and that before the environment.
 """
 
 import os

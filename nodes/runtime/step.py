@@ -13,6 +13,7 @@ from langgraph.errors import GraphInterrupt
 
 from acegraph.nodes.runtime.events import events_of, tell, trace_metadata, waiting_event
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
+from acegraph.nodes.runtime.telemetry import describe, node_span, note_decision
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
 from acegraph.state.run.schema import Update
@@ -55,12 +56,16 @@ class Step(Runnable[AceState, Update]):
             var_child_runnable_config.reset(token)
 
     async def _run(self, state: AceState, wait: Wait) -> Update:
-        with metered(Meter()) as meter:
+        with metered(Meter()) as meter, node_span(self.step) as span:
             try:
                 update = await self._body(state, wait)
             except GraphInterrupt:
                 tell(waiting_event(state, self.step))
                 raise
+            after: AceState = {**state, **update}
+            describe(span, after)
+            if self.step == "judge":
+                note_decision(after)
         tell(events_of(state, update))
         if meter.by_model:
             usage = update["usage"] if "usage" in update else state["usage"]

@@ -347,16 +347,13 @@ class Database(ABC):
     def check_writable(self) -> None:
         """Raise unless a write would succeed; nothing is changed."""
         with self.writing() as writer:
-            writer.run(_SET_CLOCK, [(writer.position, writer.version, writer.seal)])
+            now = (writer.position, writer.version, writer.seal)
+            # There and back: SQLite writes nothing for a row that is set to what it is.
+            writer.run(_SET_CLOCK, [(writer.position + 1, writer.version, writer.seal), now])
 
     def check_ready(self) -> None:
         """Raise unless the tables are there, have the present schema, and can be written to."""
-        with Scope(self._snapshot()) as connection:
-            try:
-                is_ready = is_current(connection)
-            except self._errors as error:
-                raise self._failure("cannot read", error) from error
-        if not is_ready:
+        if not self.in_snapshot(is_current):
             raise PlaybookError(f"{self.url} has not schema {self.schema_version}")
         self.check_writable()
 

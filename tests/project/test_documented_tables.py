@@ -73,6 +73,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         "challenge 1 cards.csv --label is_fraud --json",
         "read cards.csv --label is_fraud --json",
         "doctor --json",
+        "monitor --json",
         "verify --json",
         "replay order-1 --json",
         "playbook list --json",

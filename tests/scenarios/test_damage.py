@@ -18,7 +18,7 @@ import pytest
 from ledger_cases import NODE, record
 from project_paths import SUPPORT
 
-from acegraph.graph.operations.doctor import database_findings
+from acegraph.graph.operations.monitoring.doctor import database_findings
 from acegraph.state import (
     BulletPlaybook,
     Case,

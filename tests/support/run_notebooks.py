@@ -1,4 +1,4 @@
-"""Run notebooks from a clean start; as a script it stores what they show."""
+"""Run notebooks from a clean start; `make notebooks` stores what they show."""
 
 import nbformat
 from nbclient import NotebookClient

@@ -18,7 +18,7 @@ import threading
 import time
 from contextlib import ExitStack
 from dataclasses import dataclass, field
-from typing import Any
+from typing import IO, Any
 
 import httpx
 import psutil
@@ -48,6 +48,8 @@ class Service:
     url: str
     options: tuple[str, ...]
     port: int = 0
+    log: IO[str] | None = None
+    """Where its standard error goes; else nowhere."""
     process: subprocess.Popen[bytes] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -64,8 +66,8 @@ class Service:
         """Start a process; it listens after some seconds."""
         words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--without-users"]
         words += ["--port", str(self.port), "--playbook", self.url, *self.options]
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self.process = subprocess.Popen(words, **quiet)  # type: ignore[call-overload]
+        log = self.log or subprocess.DEVNULL
+        self.process = subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=log)
 
     def kill(self) -> None:
         """End it on the spot."""

@@ -56,6 +56,7 @@ def serve(
     try:
         import uvicorn
 
+        from acegraph.graph.operations.monitoring.logs import is_asked_for
         from acegraph.graph.server.access import is_local
         from acegraph.graph.server.service import ServiceSettings, to_environment
     except ImportError:
@@ -72,6 +73,7 @@ def serve(
         port=port,
         workers=workers,
         log_level="info",
+        log_config=None if is_asked_for() else uvicorn.config.LOGGING_CONFIG,
         access_log=False,  # paths hold the ids of decisions
     )
 

@@ -56,6 +56,10 @@ SETTINGS: Final = """\
 # ACE_REDACT=
 # A key for pseudonyms in place of redacted values (AceContext(redact=[...])):
 # ACE_REDACT_KEY=
+# Logs on standard error, as lines of JSON or of text; without it there are none:
+# ACE_LOG_FORMAT=json
+# Where `acegraph monitor` sends its alerts:
+# ACE_WEBHOOK=https://hooks.example.com/...
 # Who may use the LangGraph server, with langgraph.secure.json:
 # ACE_USERS=ann:TOKEN,bob:TOKEN
 """

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from acegraph.graph.operations.doctor import database_findings
+from acegraph.graph.operations.monitoring.doctor import database_findings
 from acegraph.state import BulletPlaybook
 from acegraph.state.database.tables import SCHEMA_VERSION
 

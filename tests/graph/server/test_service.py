@@ -3,14 +3,20 @@
 import asyncio
 import json
 import re
+import resource
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from pathlib import Path
 from typing import Any, cast
 
 import httpx
+import psycopg
 import pytest
 import sqlalchemy as sa
+from pages import table
 from postgres import Server
+from project_paths import ROOT
 from starlette.testclient import TestClient
 
 from acegraph.graph.operations.decide import Answer
@@ -224,55 +230,96 @@ def test_when_too_many_wait_the_next_is_refused(playbook: BulletPlaybook) -> Non
         assert 200 in codes
 
 
-def test_ready_is_red_for_each_fault_and_green_after(
-    playbook: BulletPlaybook, postgres: Server, tmp_path: Any
-) -> None:
+def test_ready_is_red_for_each_fault_of_postgresql_and_green_after(postgres: Server) -> None:
     url = postgres.url()
-    with (
-        BulletPlaybook(url) as book,
-        TestClient(create_service(ServiceSettings(url=url))) as client,
-    ):
-        engine = book.database._engine  # type: ignore[attr-defined]
-        assert client.get("/ready").status_code == 200
+    with BulletPlaybook(url) as book, service_at(url) as client:
 
         def run(statement: str) -> None:
-            with engine.execution_options(isolation_level="AUTOCOMMIT").connect() as connection:
-                connection.exec_driver_sql(statement)
+            with psycopg.connect(url, autocommit=True) as connection:
+                connection.execute(f"BEGIN READ WRITE; {statement}; COMMIT")
+
+        def set_read_only(answer: str) -> None:
+            run(f"ALTER ROLE CURRENT_USER SET default_transaction_read_only = {answer}")
+            run(_END_OTHERS)  # who is connected already keeps the setting of before
 
         for spoil, repair in (
-            ("UPDATE ace_meta SET value = '99' WHERE key = 'schema'",
-             "UPDATE ace_meta SET value = '4' WHERE key = 'schema'"),
-            ("ALTER TABLE clock RENAME TO away", "ALTER TABLE away RENAME TO clock"),
+            (partial(run, "UPDATE ace_meta SET value = '99' WHERE key = 'schema'"),
+             partial(run, "UPDATE ace_meta SET value = '4' WHERE key = 'schema'")),
+            (partial(run, "ALTER TABLE clock RENAME TO away"),
+             partial(run, "ALTER TABLE away RENAME TO clock")),
+            (partial(set_read_only, "on"), partial(set_read_only, "off")),
+            (postgres.stop_at_once, postgres.start_again),
         ):  # fmt: skip
-            run(spoil)
-            red = client.get("/ready")
-            assert (red.status_code, red.json()["status"]) == (503, "not ready")
-            run(repair)
-            assert client.get("/ready").status_code == 200
+            check_red_then_green(client, spoil, repair)
         assert not verify(book)
 
 
-def test_ready_is_red_without_the_file_and_when_it_is_read_only(tmp_path: Any) -> None:
-    file = tmp_path / "ace.db"
-    with TestClient(create_service(ServiceSettings(url=f"sqlite:///{file}"))) as client:
-        assert client.get("/ready").status_code == 200
-        away = file.rename(tmp_path / "away.db")
-        assert client.get("/ready").status_code == 503
+_END_OTHERS = """SELECT pg_terminate_backend(pid) FROM pg_stat_activity
+WHERE pid <> pg_backend_pid() AND usename = current_user"""
+
+
+def service_at(url: str) -> TestClient:
+    return TestClient(create_service(ServiceSettings(url=url)))
+
+
+def check_red_then_green(
+    client: TestClient, spoil: Callable[[], object], repair: Callable[[], object]
+) -> None:
+    assert client.get("/ready").status_code == 200
+    spoil()
+    try:
+        red = client.get("/ready")
+        assert (red.status_code, red.json()["status"]) == (503, "not ready")
         assert client.get("/live").status_code == 200
-        away.rename(file)
-        assert client.get("/ready").status_code == 200
-    missing = f"sqlite:///{tmp_path}/no/folder/ace.db"
-    with TestClient(create_service(ServiceSettings(url=missing))) as client:
+    finally:
+        repair()
+    assert client.get("/ready").status_code == 200
+
+
+def test_ready_is_red_for_each_fault_of_a_file_and_green_after(tmp_path: Path) -> None:
+    file, away = tmp_path / "ace.db", tmp_path / "away.db"
+    with service_at(f"sqlite:///{file}") as client:
+        check_red_then_green(client, lambda: file.rename(away), lambda: away.rename(file))
+        usual = resource.getrlimit(resource.RLIMIT_FSIZE)
+        full = file.stat().st_size  # no file may grow beyond this: the disk is full
+        check_red_then_green(
+            client,
+            lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (min(full, 4096), usual[1])),
+            lambda: resource.setrlimit(resource.RLIMIT_FSIZE, usual),
+        )
+    with service_at(f"sqlite:///{tmp_path}/no/folder/ace.db") as client:
         assert client.get("/ready").status_code == 503
+
+
+def test_ready_is_red_for_a_file_of_another_schema(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/ace.db"
+    with BulletPlaybook(url) as book, service_at(url) as client:
+
+        def set_schema(version: str) -> None:
+            with book.database.writing() as writer:
+                change = "UPDATE ace_meta SET value = :v WHERE key = 'schema'"
+                writer.connection.execute(sa.text(change), {"v": version})
+
+        now = str(book.database.schema_version)
+        check_red_then_green(client, lambda: set_schema("99"), lambda: set_schema(now))
 
 
 def test_ready_is_red_where_nothing_can_be_written(playbook: BulletPlaybook) -> None:
     with TestClient(create_service(ServiceSettings(), playbook)) as client:
         driver = playbook.database._driver  # type: ignore[attr-defined]
-        driver.execute("PRAGMA query_only = 1")
-        assert client.get("/ready").status_code == 503
-        driver.execute("PRAGMA query_only = 0")
-        assert client.get("/ready").status_code == 200
+        check_red_then_green(
+            client,
+            lambda: driver.execute("PRAGMA query_only = 1"),
+            lambda: driver.execute("PRAGMA query_only = 0"),
+        )
+
+
+def test_every_metric_is_documented_with_its_kind(client: TestClient) -> None:
+    text = client.get("/metrics", headers=as_role("viewer")).text
+    given = dict(re.findall(r"^# TYPE (\w+) (\w+)$", text, re.MULTILINE))
+    page = (ROOT / "docs" / "service.md").read_text()
+    listed = {name.strip("`"): kind for name, kind, *_ in table(page, "metric")}
+    assert listed == given
 
 
 def test_no_secret_is_stored(playbook: BulletPlaybook) -> None:

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph import reembed
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.doctor import Finding, model_findings
+from acegraph.graph.operations.monitoring.doctor import Finding, model_findings
 from acegraph.nodes.models.recordings import Recorder
 from acegraph.state import AceContext, BulletPlaybook
 

@@ -15,7 +15,7 @@ import pytest
 from model_samples import NODE, RULE, SUSPICIOUS
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.graph.operations.doctor import model_findings
+from acegraph.graph.operations.monitoring.doctor import model_findings
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent
 from acegraph.state import ModelAnswerInvalid
 

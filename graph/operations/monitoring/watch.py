@@ -1,0 +1,129 @@
+"""What a person should know of a running playbook: drift, bullets that turned bad, queues, labels.
+
+Nothing here holds a value of a transaction: an alert names fields, bullets and counts.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime, timedelta
+from typing import Final
+
+import numpy as np
+
+from acegraph.graph.metrics.stability import (
+    Stability,
+    counts_of_numbers,
+    field_stability,
+    stability,
+)
+from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.state import AceContext, Bullet, BulletPlaybook
+from acegraph.state.maintenance.activity import Activity, Record, activity_since
+from acegraph.state.playbook.review_queue import waiting
+
+RISK: Final = "risk"
+"""The name under which the distribution of risk is reported."""
+_FEWEST: Final = 50
+"""Fewer payments, or fewer cases of training, tell nothing about a distribution."""
+_FEWEST_OUTCOMES: Final = 10
+_FEWEST_LABELS: Final = 10
+
+
+@dataclass(frozen=True)
+class Alert:
+    """One thing that somebody should look at."""
+
+    kind: str
+    """drift, bullet, queue or labels."""
+    name: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Watch:
+    """What was found in a time of some days."""
+
+    decisions: int
+    trained: int
+    labels: int
+    labels_before: int
+    waiting: int
+    stability: dict[str, float]
+    """The population stability index of each field, and of risk, against the training data."""
+    alerts: list[Alert]
+
+    def to_json(self) -> dict[str, object]:
+        """The findings by name."""
+        return asdict(self)
+
+
+def watch(
+    playbook: BulletPlaybook,
+    *,
+    days: float = 7.0,
+    most_waiting: int = 100,
+    node: str | None = None,
+    now: datetime | None = None,
+) -> Watch:
+    """Compare the last days of a playbook with its training data and with the days before."""
+    now, node = now or datetime.now(UTC), node or AceContext().node
+    activity = activity_since(playbook, node, now - timedelta(days=days), now)
+    active = playbook.get_bullets_for_node(node)
+    moved = _stabilities(activity, active)
+    entries = waiting(playbook)
+    alerts = [
+        Alert("drift", name, f"{name} has moved from the training data: index {one.index:.2f}")
+        for name, one in moved.items()
+        if one.has_moved
+    ]
+    alerts += [alert for bullet in active if (alert := _bad(bullet, activity.records))]
+    if len(entries) > most_waiting:
+        oldest = min(entry.since for entry in entries)[:16]
+        text = (
+            f"{len(entries)} wait for a person, more than {most_waiting}; the oldest since {oldest}"
+        )
+        alerts.append(Alert("queue", "review", text))
+    few = activity.labels * 10 <= activity.labels_before
+    if few and activity.labels_before >= _FEWEST_LABELS and len(activity.live):
+        text = (
+            f"{activity.labels} labels in {days:g} days, {activity.labels_before} in those before"
+        )
+        alerts.append(Alert("labels", "labels", text))
+    return Watch(
+        len(activity.live),
+        len(activity.trained),
+        activity.labels,
+        activity.labels_before,
+        len(entries),
+        {name: one.index for name, one in moved.items()},
+        alerts,
+    )
+
+
+def _stabilities(activity: Activity, active: list[Bullet]) -> dict[str, Stability]:
+    """The stability of each field that rules may use, and of the risk by today's rules."""
+    trained, live = activity.trained, activity.live
+    if min(len(trained), len(live)) < _FEWEST:
+        return {}
+    risks = (np.asarray(log_odds_over(table, active)) for table in (trained, live))
+    moved = {RISK: stability(*counts_of_numbers(*risks))}
+    for name in learnable_fields(trained):
+        column = trained.column(name)
+        if column is not None:
+            moved[name] = field_stability(column, live.column(name), len(live))
+    return moved
+
+
+def _bad(bullet: Bullet, records: dict[str, tuple[Record, Record]]) -> Alert | None:
+    """An alert for a bullet whose newer record is worse than chance could make of its older one."""
+    before, since = records.get(bullet.id, (Record(), Record()))
+    fires, precision = (float(bullet.evidence.get(name) or 0) for name in ("fires", "precision"))
+    right = before.helpful + fires * precision
+    outcomes, known = since.helpful + since.harmful, before.helpful + before.harmful + round(fires)
+    if outcomes < _FEWEST_OUTCOMES or not known:
+        return None
+    if wilson_interval(since.helpful, outcomes)[1] >= wilson_interval(right, known)[0]:
+        return None
+    text = f"{bullet.id} was right {since.helpful} times of {outcomes}, before {right / known:.0%}"
+    return Alert("bullet", bullet.id, text)

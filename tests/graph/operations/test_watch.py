@@ -1,0 +1,149 @@
+"""Monitoring: what is alerted, what is not, and what leaves by the webhook."""
+
+import json
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from threading import Thread
+from typing import Any
+
+import pytest
+
+from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.feedback import feedback_many, read_label
+from acegraph.graph.operations.monitoring import webhook
+from acegraph.graph.operations.monitoring.watch import Alert, Watch, watch
+from acegraph.state import AceInput, BulletPlaybook, Case
+
+NODE = "fraud_detection"
+ALERT = Alert("drift", "amount", "amount has moved")
+
+
+def payment(number: int, factor: float = 1.0) -> dict[str, Any]:
+    usual = 10 + (number * 37) % 90
+    return {"amount": factor * usual, "hour": number % 24, "channel": ("web", "app")[number % 2]}
+
+
+@pytest.fixture(scope="module")
+def trained() -> Iterator[BulletPlaybook]:
+    """A playbook with 400 cases of a file, and a bullet that was proved on them."""
+    with BulletPlaybook() as book:
+        rows = [Case(f"history:{NODE}:{i}", payment(i), "APPROVE") for i in range(400)]
+        book.remember(rows, NODE)
+        proved = {"fires": 60, "precision": 0.9}
+        book.add_bullet("DECLINE when amount >= 95", NODE, evidence=proved)
+        yield book
+
+
+@pytest.fixture
+def playbook(trained: BulletPlaybook) -> Iterator[BulletPlaybook]:
+    with trained.fork() as book:
+        yield book
+
+
+def decide(book: BulletPlaybook, count: int, factor: float = 1.0) -> None:
+    given: list[AceInput] = [
+        {"transaction": payment(i, factor), "decision_id": f"d{i}"} for i in range(count)
+    ]
+    assert all(isinstance(one, dict) for one in Decider(book).decide_many(given))
+
+
+def give_labels(book: BulletPlaybook, count: int, days_ago: float = 0) -> None:
+    at = (datetime.now(UTC) - timedelta(days=days_ago)).isoformat()
+    labels = [{"decision_id": f"d{i}", "label": "APPROVE", "at": at} for i in range(count)]
+    report = feedback_many(book, [read_label(one) for one in labels], learn=False)
+    assert report.changed == count
+
+
+def kinds(found: Watch) -> set[tuple[str, str]]:
+    return {(alert.kind, alert.name) for alert in found.alerts}
+
+
+def test_payments_like_those_of_the_training_are_no_alert(playbook: BulletPlaybook) -> None:
+    decide(playbook, 200)
+    found = watch(playbook)
+    assert found.alerts == []
+    assert (found.decisions, found.trained) == (200, 400)
+    assert found.stability.keys() == {"risk", "amount", "hour", "channel"}
+    assert max(found.stability.values()) < 0.1
+
+
+def test_a_field_that_moved_is_named_and_one_that_did_not_is_not(playbook: BulletPlaybook) -> None:
+    decide(playbook, 200, factor=4.0)
+    assert kinds(watch(playbook)) >= {("drift", "amount"), ("drift", "risk")}
+    assert not {("drift", "hour"), ("drift", "channel")} & kinds(watch(playbook))
+
+
+def test_too_few_payments_tell_nothing(playbook: BulletPlaybook) -> None:
+    decide(playbook, 20, factor=4.0)
+    assert watch(playbook).stability == {}
+
+
+def test_a_bullet_that_turned_bad_is_named(playbook: BulletPlaybook) -> None:
+    decide(playbook, 20, factor=20.0)  # all above its threshold
+    give_labels(playbook, 20)
+    (alert,) = [one for one in watch(playbook).alerts if one.kind == "bullet"]
+    assert (alert.name, "0 times of 20" in alert.text) == ("b1", True)
+    later = datetime.now(UTC) + timedelta(days=30)
+    assert watch(playbook, now=later).alerts == []  # what it did before that is no news
+
+
+def test_labels_that_stopped_coming_are_an_alert(playbook: BulletPlaybook) -> None:
+    decide(playbook, 20)
+    give_labels(playbook, 12, days_ago=3)
+    assert ("labels", "labels") in kinds(watch(playbook, days=2))
+    assert ("labels", "labels") not in kinds(watch(playbook, days=7))
+
+
+def test_a_queue_that_is_too_long_is_an_alert(playbook: BulletPlaybook) -> None:
+    playbook.add_bullet("APPROVE when hour < 2", NODE, status="candidate")
+    assert ("queue", "review") in kinds(watch(playbook, most_waiting=0))
+    assert watch(playbook, most_waiting=1).alerts == []
+
+
+class Hook:
+    """A server that answers with some statuses, one after another."""
+
+    def __init__(self, *statuses: int) -> None:
+        self.bodies: list[dict[str, Any]] = []
+        hook, left = self, list(statuses)
+
+        class Answer(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                length = int(self.headers["Content-Length"])
+                hook.bodies.append(json.loads(self.rfile.read(length)))
+                self.send_response(left.pop(0))
+                self.end_headers()
+
+            def log_message(self, *_: Any) -> None: ...
+
+        self.server = HTTPServer(("127.0.0.1", 0), Answer)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/secret-path?token=canary"
+        Thread(target=self.server.serve_forever, daemon=True).start()
+
+    def __enter__(self) -> "Hook":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.server.shutdown()
+        self.server.server_close()
+
+
+def test_a_webhook_that_fails_is_tried_again_with_the_same_id() -> None:
+    with Hook(503, 204) as hook:
+        webhook.send(hook.url, [ALERT], "postgresql://ann:***@host/db")
+    first, second = hook.bodies
+    assert first == second
+    assert first["alerts"] == [{"kind": "drift", "name": "amount", "text": "amount has moved"}]
+    assert "canary" not in str(first)
+
+
+@pytest.mark.parametrize("status", [404, 302])
+def test_a_webhook_that_refuses_is_not_tried_again_and_its_address_stays_secret(
+    status: int,
+) -> None:
+    with Hook(status) as hook, pytest.raises(webhook.NotSent, match=rf"status {status}") as said:
+        webhook.send(hook.url, [ALERT], "sqlite:///ace.db")
+    assert len(hook.bodies) == 1
+    assert "canary" not in str(said.value)
+    assert "secret-path" not in str(said.value)
