@@ -20,7 +20,7 @@ from acegraph.graph.desk.desk import Desk
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, Label
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.decision import DecisionRecord, Shown
 

@@ -19,7 +19,7 @@ from typing import Any, Final
 import numpy as np
 
 from acegraph.graph import create_ace_graph, generate_transactions
-from acegraph.graph.operations.purge import purge
+from acegraph.graph.operations.learning.purge import purge
 from acegraph.state import AceContext, BulletPlaybook, verify
 
 CUSTOMERS: Final = 300

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
         feedback_many,
         read_labels,
     )
-    from acegraph.graph.operations.purge import purge
+    from acegraph.graph.operations.learning.background import LearnedLessons, learn_waiting
+    from acegraph.graph.operations.learning.purge import purge
+    from acegraph.graph.operations.learning.trial import Trial, try_bullet
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import Replay, replay
     from acegraph.graph.server.checkpoints import strict_serializer
@@ -41,11 +43,13 @@ _HOMES = {
     "graph.metrics.paired": "PairedTest mcnemar",
     "graph.metrics.run": "Run",
     "graph.operations.agent_tool": "create_fraud_tool",
+    "graph.operations.learning.background": "LearnedLessons learn_waiting",
     "graph.operations.decide": "Decider",
     "graph.operations.feedback": "Feedback FeedbackReport feedback feedback_many read_labels",
-    "graph.operations.purge": "purge",
+    "graph.operations.learning.purge": "purge",
     "graph.operations.reembed": "reembed",
     "graph.operations.replay": "Replay replay",
+    "graph.operations.learning.trial": "Trial try_bullet",
     "graph.server.checkpoints": "strict_serializer",
     "graph.tables.expression": "as_expression",
     "graph.tables.ruleset": "Ruleset",
@@ -56,10 +60,10 @@ _HOMES = {
 __getattr__ = later(__name__, _HOMES)
 
 __all__ = [
-    "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "ModePlan",
-    "PairedTest", "Replay", "Ruleset", "Run", "ScoreReport", "TrainingPipeline", "TrainingReport",
-    "as_expression", "create_ace_graph", "create_fraud_tool", "estimate", "feedback",
-    "feedback_many",
-    "generate_transactions", "load_dataset", "mcnemar", "purge", "read_labels", "reembed",
-    "replay", "score", "score_files", "strict_serializer",
+    "MODES", "Decider", "Estimate", "Example", "Feedback", "FeedbackReport", "LearnedLessons",
+    "ModePlan", "PairedTest", "Replay", "Ruleset", "Run", "ScoreReport", "TrainingPipeline",
+    "TrainingReport", "Trial", "as_expression", "create_ace_graph", "create_fraud_tool", "estimate",
+    "feedback", "feedback_many", "generate_transactions", "learn_waiting", "load_dataset",
+    "mcnemar", "purge", "read_labels", "reembed", "replay", "score", "score_files",
+    "strict_serializer", "try_bullet",
 ]  # fmt: skip

@@ -22,6 +22,7 @@ from typing_extensions import TypedDict
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
+from acegraph.nodes.agent.shadow_trial import ShadowTrial
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.node import CuratorNode
 from acegraph.nodes.judge.custom import JudgeLike, as_judge
@@ -89,7 +90,7 @@ def build_graph(parts: Parts) -> AceGraph:
     selector = SelectorNode(
         parts.visible_playbook, parts.selectors, parts.context, parts.review, parts.keeps_derived
     )
-    agent = AgentNode(parts.playbook, parts.agent, parts.challenger)
+    agent = AgentNode(parts.playbook, parts.agent, parts.challenger, parts.trial)
     judge = JudgeNode(parts.playbook, parts.judge)
     reflector = ReflectorNode(parts.playbook, parts.reflector)
     curator = CuratorNode(parts.playbook, parts.curator, embedding)
@@ -113,6 +114,20 @@ def build_graph(parts: Parts) -> AceGraph:
     else:
         graph.add_conditional_edges("judge", after_judge)
         graph.add_edge("curator", END)
+    return graph
+
+
+def build_learning_graph(parts: Parts) -> AceGraph:
+    """The learning branch alone, for a worker that learns what runs have left in the queue."""
+    embedding = parts.selectors.embedding if parts.stores_vectors else None
+    graph = _Builder(AceState, context_schema=AceContext)
+    graph.default_name = f"{parts.name}_learning"
+    graph.add_node("reflector", Step(ReflectorNode(parts.playbook, parts.reflector), "reflector"))
+    curator = CuratorNode(parts.playbook, parts.curator, embedding)
+    graph.add_node("curator", Step(curator, "curator"))
+    graph.add_edge(START, "reflector")
+    graph.add_edge("reflector", "curator")
+    graph.add_edge("curator", END)
     return graph
 
 
@@ -177,6 +192,7 @@ class Parts:
     curator: Curator
     selectors: Selecting
     challenger: Challenger
+    trial: ShadowTrial
     context: AceContext
     """The settings that count where a run sets none of its own."""
     stores_vectors: bool = True
@@ -228,6 +244,7 @@ def gather_parts(
         curator=curator or Curator(),
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
+        trial=ShadowTrial(playbook, deciding_agent, selectors.select),
         context=context or AceContext(),
     )
 

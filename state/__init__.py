@@ -60,7 +60,7 @@ if TYPE_CHECKING:
 
 _HOMES = {
     # A purge also learns again from the remaining labels, so its place is in `graph`.
-    "graph.operations.purge": "purge",
+    "graph.operations.learning.purge": "purge",
     "state.database.base": "Durability",
     "state.maintenance.as_of": "as_of",
     "state.maintenance.backup": "back_up",

@@ -219,6 +219,7 @@ def _compare_modes(
 ) -> None:
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
+    from acegraph.graph.experiments.judge_agreement import measure_judge
     from acegraph.graph.experiments.two_agents import TwoAgents
     from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model, prices
     from acegraph.state import AceContext
@@ -247,6 +248,7 @@ def _compare_modes(
             beside = run(context=embedded, baselines=False)
             runs, efforts = (experiment.modes, beside.modes), (experiment.effort, beside.effort)
             experiment.agents = TwoAgents.of(agent.name, runs, efforts, prices())
+        experiment.judge = measure_judge(splits[0].test, context)
     experiment.data = " and ".join(path.name for path in vars(files).values() if path)
     if as_json:
         print_json(experiment.to_json())

@@ -21,7 +21,7 @@ from acegraph.graph.cli.console import (
     one_line,
     say,
 )
-from acegraph.graph.cli.running import consume, monitor, review, service, setup
+from acegraph.graph.cli.running import consume, learn, monitor, review, service, setup
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput
 
@@ -58,7 +58,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         ledger.verify,
         ledger.replay,
     ),
-    "Run": (setup.init, service.desk, service.serve, consume.consume),
+    "Run": (setup.init, service.desk, service.serve, consume.consume, learn.learn),
     "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
 }
 for panel, commands in COMMANDS.items():

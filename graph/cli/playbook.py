@@ -8,14 +8,17 @@ import typer
 
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
+    MODEL_HELP,
     AsJson,
     DryRun,
     PlaybookUrl,
     Who,
+    announce_models,
     field_and_value,
     lasting,
     print_json,
     print_table,
+    print_usage,
     progress_bar,
     say,
 )
@@ -181,6 +184,41 @@ def _switch(
     return status
 
 
+@playbook_app.command("trial")
+def try_prose(
+    bullet_id: BulletId,
+    max_calls: Annotated[
+        int, typer.Option(min=1, help="Stop before more calls to language models.")
+    ] = 200,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    playbook: PlaybookUrl = DEFAULT_URL,
+    as_json: AsJson = False,
+) -> None:
+    """Try a bullet in prose: a model decides labelled cases with it and without it."""
+    from acegraph.graph.operations.learning.trial import try_bullet
+    from acegraph.state import AceContext
+
+    announce_models(model)
+    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+        trial = try_bullet(
+            book,
+            bullet_id,
+            max_calls=max_calls,
+            context=AceContext(agent_model=model),
+            before=lambda cost: typer.echo(f"{bullet_id}: {cost}", err=True),
+            progress=progress(None),
+        )
+    if as_json:
+        print_json(trial.to_json())
+        return
+    say(f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}")
+    say(
+        f"{trial.cases} cases ({trial.live} of them live): {trial.gained} right only with it, "
+        f"{trial.lost} only without it; {trial.calls} call(s)"
+    )
+    print_usage()
+
+
 @playbook_app.command("history")
 def show_history(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
     """Every change to the playbook: its version, when, what, why and who."""
@@ -268,7 +306,7 @@ def purge_suspect(
 
     By source, entities, time, or several of them together; or by the author of bullets.
     """
-    from acegraph.graph.operations.purge import purge
+    from acegraph.graph.operations.learning.purge import purge
 
     pairs = [field_and_value(one) for one in entity or ()]
     with (

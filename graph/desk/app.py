@@ -33,7 +33,7 @@ from acegraph.graph.server.app import create_service
 from acegraph.graph.server.endpoints import MOST_BYTES, status_of
 from acegraph.graph.server.service import Service, settings_in_environment
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 
 PAGES: Final[tuple[Page, ...]] = (
     *overview.PAGES,

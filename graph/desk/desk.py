@@ -27,7 +27,7 @@ from acegraph.state.playbook.review_queue import Waiting, waiting
 
 if TYPE_CHECKING:
     from acegraph.graph.server.service import Service
-    from acegraph.state.maintenance.users import Role, User
+    from acegraph.state.maintenance.people.users import Role, User
     from acegraph.state.playbook.decision_index import Bools
 
 MENU: Final = {

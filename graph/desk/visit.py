@@ -19,14 +19,14 @@ from starlette.responses import RedirectResponse, Response
 
 from acegraph.graph.server.access import NotAllowed, is_local
 from acegraph.state.errors import InvalidInput
-from acegraph.state.maintenance.sessions import (
+from acegraph.state.maintenance.people.sessions import (
     LONGEST_SECONDS,
     Session,
     begin_session,
     end_session,
     find_session,
 )
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 
 if TYPE_CHECKING:
     from acegraph.graph.server.service import Service

@@ -30,6 +30,7 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.evidence.scorecard import amount_of
+from acegraph.nodes.judge.agreement import Agreement
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.usage import metered
 from acegraph.nodes.text.reader import read_fields
@@ -101,6 +102,8 @@ class Experiment:
     """What training and deciding took."""
     agents: TwoAgents | None = None
     """The same cases decided by the embedded analyst too, if that was asked for."""
+    judge: Agreement | None = None
+    """How often the judge that is named agrees with the labels of test cases."""
 
     @property
     def learned(self) -> bool:
@@ -191,6 +194,7 @@ class Experiment:
                 {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
             ],
             "agents": self.agents.to_json() if self.agents else None,
+            "judge": self.judge.to_json(AceContext().judge_bar) if self.judge else None,
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:

@@ -30,7 +30,7 @@ class Stability:
     @property
     def has_moved(self) -> bool:
         """Whether the difference is large, and no chance."""
-        return self.index >= MOVED and self.index > self.chance
+        return bool(self.index >= MOVED and self.index > self.chance)
 
 
 def stability(before: NDArray[np.float64], after: NDArray[np.float64]) -> Stability:

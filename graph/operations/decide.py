@@ -135,7 +135,11 @@ class Decider:
             )
             times.append(monotonic())
             agent = AgentNode(
-                view, self._parts.agent, self._parts.challenger, scale_of(view, settings)
+                view,
+                self._parts.agent,
+                self._parts.challenger,
+                self._parts.trial,
+                scale_of(view, settings),
             )
             states: list[AceState] = []
             for one, selection in zip(cases, selections, strict=True):

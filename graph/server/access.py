@@ -16,7 +16,7 @@ from starlette.requests import Request
 
 from acegraph.graph.server.batching import TooMuch
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.users import Role, User, check_user
+from acegraph.state.maintenance.people.users import Role, User, check_user
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

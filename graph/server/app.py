@@ -24,7 +24,7 @@ from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
 from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
 NOBODY: Final = User("nobody", "viewer")

@@ -24,7 +24,7 @@ from acegraph.state.errors import (
     UnknownBullet,
     UnknownDecision,
 )
-from acegraph.state.maintenance.users import Role, User
+from acegraph.state.maintenance.people.users import Role, User
 
 MOST_BYTES: Final = 16_000_000
 """The largest body of a request."""

@@ -19,7 +19,7 @@ from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput, Bullet
 from acegraph.state.errors import AceError, InvalidInput
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 from acegraph.state.playbook.review_queue import waiting
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,

@@ -20,7 +20,7 @@ from acegraph.graph.server.batching import Batcher, RateLimit
 from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.users import Role, User
+from acegraph.state.maintenance.people.users import Role, User
 
 VARIABLE: Final = "ACE_SERVICE"
 """The variable in which `acegraph serve` gives its settings to its workers, as JSON."""

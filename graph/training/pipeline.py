@@ -167,7 +167,7 @@ class TrainingPipeline:
         if concurrency < 1:
             raise InvalidSettings(f"concurrency is a number from 1 on, not {concurrency}")
         self.playbook = BulletPlaybook() if playbook is None else playbook
-        self.context = context or AceContext()
+        self.context = (context or AceContext()).with_changes(learn_later=False)
         self.concurrency = concurrency
         self.budget = Budget(max_calls, max_tokens)
         self.prices = providers.prices() if prices is None else Prices.of(prices)

@@ -46,6 +46,18 @@ class SimpleFraudAgent:
         )
         self._model, self._prompt = model, prompt or AGENT
 
+    def reader(self, name: str | None = None) -> str:
+        """Who reads bullets in prose: a model and the version of its prompt; empty if nobody does.
+
+        `name` is a model other than the default one.
+        """
+        model = self.language_model(name)
+        return f"{model.name} {prompt_version(self._prompt)}" if model else ""
+
+    def language_model(self, name: str | None = None) -> LanguageModel | None:
+        """The model that decides; None for the embedded analyst."""
+        return resolve_model("agent", self._model, name)
+
     def analyze(self, transaction: str | Mapping[str, object]) -> Verdict:
         """The verdict alone."""
         return self.decide(transaction).decision
@@ -72,12 +84,12 @@ class SimpleFraudAgent:
         The embedded analyst decides on the `scale` of risk; a model is told what it would decide.
         """
         shown, fields = tuple(bullets), read_fields(transaction)
-        model = resolve_model("agent", self._model, name)
+        model = self.language_model(name)
         if model is None:
             return analyse(fields, shown, scale)
         opinion = _opinion(fields, shown, scale)
-        has_playbook = shown or scale.unshown or scale.has_rules
-        known = Known(fields, opinion if has_playbook else None, scale.unshown)
+        has_rules = scale.unshown or scale.has_rules or any(b.condition for b in shown)
+        known = Known(fields, opinion if has_rules else None, scale.unshown)
         fence = model.fence("agent", decision_id or transaction.digest())
         messages = agent_messages(transaction.text, shown, fence, known, self._prompt)
         form = await model.fill(DecisionForm, messages, wait)

@@ -14,6 +14,7 @@ from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
+from acegraph.nodes.agent.shadow_trial import ShadowTrial
 from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import Wait
@@ -34,6 +35,7 @@ class AgentNode:
     playbook: ReadablePlaybook
     agent: Agent
     challenger: Challenger
+    trial: ShadowTrial
     scale: RiskScale | None = None
     """The scale of all runs, where the playbook does not change between them."""
 
@@ -68,6 +70,9 @@ class AgentNode:
             settings = {**settings, "departure": decision.departure}
         if settings["selects"] and settings["challenger"] is not None:
             settings = {**settings, "shadow": await self.challenger.decide(case, settings, wait)}
+        if settings["selects"] and settings.get("trial"):
+            tried = await self.trial.decide(state, bullets, decision, scale, wait)
+            settings = {**settings, "tried": tried} if tried else settings
         return {
             "decision": decision.decision,
             "risk_score": decision.risk_score,

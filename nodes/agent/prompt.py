@@ -69,7 +69,7 @@ class Known:
 
     fields: Mapping[str, Scalar] = field(default_factory=dict)
     opinion: Opinion | None = None
-    """None without a playbook: the model is alone."""
+    """None without rules that were checked: the model is alone."""
     unshown: Sequence[Bullet] = ()
     """Rules that hold and for which there was no room."""
 

@@ -47,4 +47,5 @@ class _CustomJudge(SimpleJudge):
             clean_text(str(answer.get("reasoning", ""))),
             decided if is_correct else other(decided),
             JUDGE,
+            "custom judge",
         )

@@ -39,6 +39,8 @@ class Judgement:
     correct_answer: Verdict | None = None
     source: str = GIVEN_LABEL
     """Who gave the right answer: `label` for ground truth, `judge` for a model's opinion."""
+    judge: str = ""
+    """The judge whose opinion it is."""
 
 
 PENDING = Judgement(
@@ -112,7 +114,7 @@ class LLMJudge(SimpleJudge):
         form = await model.fill(VerdictForm, messages, wait)
         right = decided if form.is_correct else other(decided)
         reasoning = clean_text(form.reasoning)
-        return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE)
+        return Judgement(form.is_correct, form.confidence, reasoning, right, JUDGE, model.name)
 
 
 def compare(output: str, ground_truth: str) -> Judgement:

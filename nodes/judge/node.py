@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
+from acegraph.nodes.judge.agreement import JudgeRecord
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.judge.outcome import (
     is_right,
     is_worth_learning,
     keep_undecided,
+    learns_now,
     sighting_in,
     verdict_word,
 )
@@ -42,6 +44,10 @@ class JudgeNode:
 
     playbook: BulletPlaybook
     judge: SimpleJudge
+    record: JudgeRecord = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "record", JudgeRecord(self.playbook))
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; record it and move the counters, once."""
@@ -56,8 +62,19 @@ class JudgeNode:
             # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}
         judgement, undecided = await self.judged(state, wait)
-        recorded = await wait.work(self.playbook.record, record_of(state), label_of(judgement))
+        state, judgement = await wait.work(self._weighed, state, judgement)
+        recorded = await wait.work(self._record, state, judgement)
         return await self.concluded(state, recorded, judgement, undecided, wait)
+
+    def _record(self, state: AceState, judgement: Judgement) -> Recorded:
+        """Record the decision and its label; what is learned later is queued in the same write."""
+        settings, record = state["settings"], record_of(state)
+        if not (settings.get("learn_later") and settings["learn"]):
+            return self.playbook.record(record, label_of(judgement))
+        with self.playbook.writing():
+            recorded = self.playbook.record(record, label_of(judgement))
+            learns_now(self.playbook, record.id, recorded, settings)
+        return recorded
 
     async def concluded(
         self,
@@ -77,7 +94,9 @@ class JudgeNode:
             settings = {**settings, "let_through": bool(earlier and earlier[1])}
             if earlier:
                 first_answer = {**earlier[0], "settings": settings}
-        learning = await is_worth_learning(self.playbook, case["id"], recorded, settings, wait)
+        learning = False
+        if not settings.get("learn_later"):  # else it was queued when it was recorded
+            learning = await is_worth_learning(self.playbook, case["id"], recorded, settings, wait)
         return {
             **first_answer,
             "decision_id": case["id"],
@@ -111,6 +130,17 @@ class JudgeNode:
             undecided = f"judge: {error}"
             return Judgement(None, None, undecided), undecided
         return judgement, None
+
+    def _weighed(self, state: AceState, judgement: Judgement) -> tuple[AceState, Judgement]:
+        """The opinion of a judge is noted with the decision; it counts if the judge is believed."""
+        answer = judgement.correct_answer
+        if not judgement.judge or answer is None:
+            return state, judgement
+        case, settings = state["case"], state["settings"]
+        settings = {**settings, "opinion": {"by": judgement.judge, "verdict": answer}}
+        if not self.record.counts(judgement.judge, case["id"], settings.get("judge_bar", 0.0)):
+            judgement = replace(judgement, is_correct=None, correct_answer=None)
+        return {**state, "settings": settings}, judgement
 
     def _earlier_decision(self, decision_id: str) -> tuple[Update, bool] | None:
         """The answer given under this id before, and whether it was let through."""

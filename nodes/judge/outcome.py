@@ -37,13 +37,29 @@ def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
 async def is_worth_learning(
     playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings, wait: Wait
 ) -> bool:
-    """After a mistake, and after every k-th right decision when asked; once per decision."""
+    """Whether this run goes on to learn from its decision."""
+    if not settings["learn"] or is_right(recorded) is None:
+        return False
+    return await wait.work(learns_now, playbook, case_id, recorded, settings)
+
+
+def learns_now(
+    playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings
+) -> bool:
+    """After a mistake, and after every k-th right decision when asked; once per decision.
+
+    With `learn_later` the decision is queued instead.
+    """
     is_correct, number = is_right(recorded), None
     if is_correct and settings["learn"] and settings["learn_every"]:  # numbered, learned or not
-        number = await wait.work(playbook.right_decision_number, case_id, settings["node"])
+        number = playbook.right_decision_number(case_id, settings["node"])
     if not settings["learn"] or is_correct is None or recorded.lesson is not None:
         return False
-    return not is_correct or bool(number and number % settings["learn_every"] == 0)
+    is_lesson = not is_correct or bool(number and number % settings["learn_every"] == 0)
+    if is_lesson and settings.get("learn_later"):
+        playbook.queue_lesson(case_id)
+        return False
+    return is_lesson
 
 
 def sighting_in(case: CaseData) -> Sighting | None:

@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import zip_longest
 from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
@@ -13,8 +14,9 @@ from acegraph.state import Case
 REFLECTOR: Final = """\
 You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
 It must be actionable, with thresholds, specific and about the kind of transaction, never about a person, \
-card, account or merchant by name. Past cases with their correct answers are given where there are some: \
-the rule should tell those of one answer from those of the other. If the rule can be stated over the \
+card, account or merchant by name. Past cases with their correct answers, their fields and the risk that the \
+playbook gives them are given where there are some: the rule should tell those of one answer from those of the \
+other, where the playbook does not yet. If the rule can be stated over the \
 transaction's fields, also give it as a condition of at most three comparisons and the verdict that \
 follows; it is checked on past cases before it is believed. If there is nothing to learn, leave new_bullet \
 empty."""
@@ -35,6 +37,8 @@ class Mistake:
     """The fields that a condition may use."""
     similar: Sequence[Case] = ()
     """Labelled past cases of both outcomes that resemble the transaction."""
+    opinions: Sequence[float] = ()
+    """The risk that the playbook gives to each of these cases."""
 
 
 def prompt_version(instructions: str = REFLECTOR) -> str:
@@ -48,8 +52,11 @@ def reflector_messages(
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
     outcome = "right" if mistake.predicted == mistake.correct else "wrong"
     fields = ", ".join(one_line(name) for name in mistake.field_names) or "(none)"
+    risks = [f", playbook's risk {risk:.2f}" for risk in mistake.opinions]
     past = "\n".join(
-        f"Correct answer {c.label}:\n{fence(c.text[:_LONGEST_CASE])}" for c in mistake.similar
+        f"Correct answer {case.label}{risk}:\n{fence(_described(case))}"
+        for case, risk in zip_longest(mistake.similar, risks, fillvalue="")
+        if isinstance(case, Case)
     )
     return [
         SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
@@ -60,3 +67,12 @@ def reflector_messages(
             f"Past cases that resemble it:\n{past or '(none)'}"
         ),
     ]
+
+
+def _described(case: Case) -> str:
+    """A past case: its text, and the fields that were read from it, unless the text names them."""
+    text = case.text[:_LONGEST_CASE]
+    if all(name in text for name in case.fields):
+        return text
+    fields = ", ".join(f"{name} {value}" for name, value in case.fields.items())
+    return f"{text}\n({fields[:_LONGEST_CASE]})"

@@ -13,7 +13,8 @@ import numpy as np
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
-from acegraph.nodes.evidence.residuals import Numbers
+from acegraph.nodes.evidence.residuals import Numbers, sigmoid
+from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
@@ -90,7 +91,11 @@ class Reflector:
 
     def is_embedded(self, name: str | None = None) -> bool:
         """Whether it induces conditions; `name` is a model other than the default one."""
-        return resolve_model("reflector", self._model, name) is None
+        return self.language_model(name) is None
+
+    def language_model(self, name: str | None = None) -> LanguageModel | None:
+        """The model that reflects; None for the embedded reflector."""
+        return resolve_model("reflector", self._model, name)
 
     async def reflect(
         self,
@@ -102,7 +107,7 @@ class Reflector:
     ) -> Reflection | None:
         """One heuristic from one judged decision, or None if there is nothing to learn."""
         transaction, label = Transaction.of(query), parse_verdict(correct)
-        model = resolve_model("reflector", self._model, None)
+        model = self.language_model()
         if model is not None:
             judged = Judged(transaction, parse_verdict(predicted), label, agent_reasoning)
             return await self._ask(model, judged, AWAITING)
@@ -124,20 +129,22 @@ class Reflector:
         self, judged: Judged, wait: Wait, name: str | None = None
     ) -> Reflection | None:
         """Reflect with the evidence of a playbook; the graph's node calls this."""
-        model = resolve_model("reflector", self._model, name)
+        model = self.language_model(name)
         if model is not None:
             return await self._ask(model, judged, wait)
         return await wait.work(_induce_with_playbook, judged, self._gate)
 
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
         fields = read_fields(judged.transaction)
+        near = similar_cases(fields, judged.transaction.text, judged.table)
         mistake = Mistake(
             judged.transaction.text,
             judged.predicted,
             judged.correct,
             judged.reasoning,
             sorted(fields),
-            similar_cases(fields, judged.transaction.text, judged.table),
+            near,
+            _risks(near, judged),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
         messages = reflector_messages(mistake, fence, self._prompt)
@@ -152,6 +159,12 @@ class Reflector:
             author=model.name,
             prompt=prompt_version(self._prompt),
         )
+
+
+def _risks(cases: Sequence[Case], judged: Judged) -> list[float]:
+    """The risk that the playbook gives to past cases."""
+    shift = RiskScale.of(judged.table, judged.bullets).shift
+    return [float(p) for p in sigmoid(log_odds_over(CaseTable(cases), judged.bullets) + shift)]
 
 
 def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | None:

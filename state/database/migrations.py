@@ -179,8 +179,11 @@ def _to_3(connection: sa.Connection) -> None:
 
 
 def _to_4(connection: sa.Connection) -> None:
-    """Add the table of answers, and the order of decisions; the first step may have made them."""
-    tables.answers.create(connection, checkfirst=True)
+    """Add what people answered and why, the order of decisions, the answers of trials, and the
+    lessons that wait to be learned in the background; the first step may have made them.
+    """
+    for table in (tables.answers, tables.trial_answers, tables.waiting_lessons):
+        table.create(connection, checkfirst=True)
     for index in tables.decisions.indexes:
         index.create(connection, checkfirst=True)
 

@@ -196,6 +196,14 @@ sightings = _ledger(
 )
 # The ids of pruned decisions: they are neither decided nor counted a second time.
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
+# What a model answered in trials of bullets, by a hash of what it was asked: nobody pays twice.
+trial_answers = sa.Table(
+    "trial_answers", metadata, _text("asked", primary_key=True), _text("answer")
+)
+# Judged decisions whose lessons are learned in the background; a learned one leaves the table.
+waiting_lessons = sa.Table(
+    "waiting_lessons", metadata, _text("case", primary_key=True), _bigint("position")
+)
 LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
     *(sightings, answers),

@@ -1,4 +1,4 @@
-"""Look stored cases up: which ids are in use, one whole decision, what a challenger decided."""
+"""Look stored cases up: which ids are in use, one whole decision, what was decided in shadow."""
 
 import json
 from collections.abc import Iterable, Sequence
@@ -106,10 +106,57 @@ class ChallengedDecision:
 
 def challenged_decisions(database: Database, version: int) -> list[ChallengedDecision]:
     """The labelled decisions with a challenger of this version, in the order of the decisions."""
+    return [
+        ChallengedDecision(
+            json.loads(row.fields),
+            row.label,
+            row.decision,
+            row.risk_score,
+            settings["shadow"]["decision"],
+            settings["shadow"]["risk_score"],
+        )
+        for row, settings in _labelled_with(database, "shadow")
+        if settings["challenger"] == version
+    ]
+
+
+@dataclass(frozen=True)
+class TriedDecision:
+    """A labelled case that the agent decided with a bullet and without it."""
+
+    case_id: str
+    fields: Fields
+    label: Verdict
+    with_it: Verdict
+    without_it: Verdict
+
+
+def tried_decisions(database: Database, bullet_id: str) -> list[TriedDecision]:
+    """The labelled cases on which a bullet was tried in shadow, in the order of the decisions."""
+    return [
+        TriedDecision(
+            row.case, json.loads(row.fields), row.label, tried["with_it"], tried["without_it"]
+        )
+        for row, settings in _labelled_with(database, "tried")
+        if (tried := settings["tried"])["bullet"] == bullet_id
+    ]
+
+
+def labelled_opinions(database: Database) -> list[tuple[str, Verdict, Verdict]]:
+    """The opinions of judges on labelled decisions: the judge, its verdict, and the label."""
+    return [
+        (opinion["by"], opinion["verdict"], row.label)
+        for row, settings in _labelled_with(database, "opinion")
+        if (opinion := settings["opinion"])
+    ]
+
+
+def _labelled_with(database: Database, setting: str) -> list[tuple[sa.Row[Any], dict[str, Any]]]:
+    """The labelled decisions whose settings hold an object of this name, and those settings."""
     newest = outcomes.alias("newest")
     query = (
         sa.select(
-            *(decisions.c[name] for name in ("decision", "risk_score", "settings")),
+            *(decisions.c[name] for name in ("case", "decision", "risk_score", "settings")),
             cases.c.fields,
             newest.c.label,
         )
@@ -120,24 +167,13 @@ def challenged_decisions(database: Database, version: int) -> list[ChallengedDec
             is_current_label(newest),
             newest.c.source != JUDGE,
             newest.c.label.is_not(None),
-            decisions.c.settings.contains('"shadow":{'),
+            decisions.c.settings.contains(f'"{setting}":{{'),
         )
         .order_by(decisions.c.position)
     )
     with database.reading() as connection:
         rows = connection.execute(query).all()
-    return [
-        ChallengedDecision(
-            json.loads(row.fields),
-            row.label,
-            row.decision,
-            row.risk_score,
-            settings["shadow"]["decision"],
-            settings["shadow"]["risk_score"],
-        )
-        for row in rows
-        if (settings := json.loads(row.settings))["challenger"] == version
-    ]
+    return [(row, json.loads(row.settings)) for row in rows]  # type: ignore[misc]
 
 
 @dataclass(frozen=True)

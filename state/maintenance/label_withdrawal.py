@@ -1,6 +1,6 @@
 """Take back the labels and bullets that a source, entities, an import or an author brought in.
 
-Learning again without them is in `graph/operations/purge.py`.
+Learning again without them is in `graph/operations/learning/purge.py`.
 """
 
 import json

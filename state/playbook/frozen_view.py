@@ -16,7 +16,7 @@ class FrozenPlaybook:
     """What selector, agent and reflector read of a playbook, as it was when this was made."""
 
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
-        self._view = playbook.view(node)
+        self._playbook, self._view = playbook, playbook.view(node)
         self._bullets = {b.id: b for b in playbook.get_bullets_for_node(node, status=None)}
         self._cases = playbook.cases(node)
         # A payment sees what was paid before it, whichever decisions are learned from meanwhile.
@@ -27,6 +27,11 @@ class FrozenPlaybook:
         self.store_vectors = playbook.store_vectors
         self.text_vectors = playbook.text_vectors
         self.store_text_vectors = playbook.store_text_vectors
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The model whose vectors the bullets got last."""
+        return self._playbook.embedding_model
 
     @property
     def clock(self) -> Clock:

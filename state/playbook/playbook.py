@@ -14,7 +14,7 @@ import sqlalchemy as sa
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.errors import InvalidInput, InvalidSettings, PlaybookError, UnknownBullet
+from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.ledger.ledger import DecisionAndLabel
@@ -26,10 +26,12 @@ from acegraph.state.ledger.sightings import (
     set_sighting_columns,
     sighting_columns,
 )
+from acegraph.state.ledger.waiting_lessons import leave_queue, queue_lesson, read_queue
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
+from acegraph.state.playbook.vector_store import keep_answers, read_answers
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
@@ -154,8 +156,6 @@ class BulletPlaybook(PlaybookCache):
         """The unit vectors of a view; wanted ones that memory lacks are read from the database."""
         with self._lock:
             lacking = view.bullets(view.lacking(model, wanted))
-            if lacking:
-                self._check_model(model)
             for start in range(0, len(lacking), _VECTORS):
                 some = lacking[start : start + _VECTORS]
                 stored = self._vectors.read(model, [b.content for b in some])
@@ -222,24 +222,21 @@ class BulletPlaybook(PlaybookCache):
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
 
     def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The vectors of one embedding model, for those of the bullets that have one.
-
-        Refused if the bullets have vectors of another model: see `rebind_vectors`.
-        """
-        self._check_model(model)
+        """The vectors of one embedding model, for those of the bullets that have one."""
         contents = {i: self.get_bullet(i).content for i in bullet_ids}
         stored = self._vectors.read(model, contents.values())
         return {i: stored[text] for i, text in contents.items() if text in stored}
 
     @retried
     def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors of bullets; vectors of two models are never mixed."""
+        """Store vectors of bullets, and use their model from now on; those of two models are never
+        compared, and those of the model before stay.
+        """
         if vectors:
             with self.writing():
-                self._check_model(model)
                 contents = {self.get_bullet(i).content: v for i, v in vectors.items()}
                 self._vectors.store(model, contents)
-                if self._vectors.bound_model() is None:
+                if self._vectors.bound_model() != model:
                     self._vectors.bind(model)
                 self._bullets.put_vectors(model, {_number(i): v for i, v in vectors.items()})
 
@@ -256,7 +253,7 @@ class BulletPlaybook(PlaybookCache):
 
     @property
     def embedding_model(self) -> str | None:
-        """The model whose vectors the bullets have; None while they have none."""
+        """The model whose vectors the bullets got last; None while they have none."""
         return self._vectors.bound_model()
 
     @retried
@@ -277,17 +274,6 @@ class BulletPlaybook(PlaybookCache):
             self._vectors.bind(model)
             self._bullets.forget_vectors()
         return replaced
-
-    def _check_model(self, model: str) -> None:
-        bound = self._vectors.bound_model()
-        if bound not in (None, model):
-            how = f"run: acegraph reembed --model {model} --playbook {self.url}"
-            if self.database.in_memory:
-                how = f"call acegraph.graph.reembed(playbook, {model!r})"
-            raise InvalidSettings(
-                f"the bullets of this playbook have vectors of {bound!r}, not of {model!r}; to "
-                f"switch, {how}"
-            )
 
     def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
         """Store a decision and its label, and add to the counters of its bullets, once per id."""
@@ -388,9 +374,27 @@ class BulletPlaybook(PlaybookCache):
 
         def store(writer: LedgerWriter) -> tuple[None, CounterDeltas]:
             ledger.store_lesson(writer, decision_id, lesson)
+            leave_queue(writer, decision_id)
             return None, {}
 
         self.append(store)
+
+    @retried
+    def queue_lesson(self, decision_id: str) -> None:
+        """Let a decision wait until it is learned from in the background."""
+        with self.writing() as writer:
+            queue_lesson(writer, decision_id)
+
+    @retried
+    def drop_lesson(self, decision_id: str) -> None:
+        """Take a decision out of the queue, because there is nothing to learn from it."""
+        with self.writing() as writer:
+            leave_queue(writer, decision_id)
+
+    def waiting_lessons(self) -> list[str]:
+        """The decisions that wait to be learned from in the background, in their order."""
+        with self.database.reading() as connection:
+            return read_queue(connection)
 
     @retried
     def right_decision_number(self, decision_id: str, node: str) -> int:
@@ -418,6 +422,17 @@ class BulletPlaybook(PlaybookCache):
         with self.writing() as writer:
             keep_form(writer, node, form)
             self._cases.pop(node, None)
+
+    def kept_answers(self, asked: Iterable[str]) -> dict[str, str]:
+        """What models answered in trials of bullets, for those questions that have an answer."""
+        with self.database.reading() as connection:
+            return read_answers(connection, list(asked))
+
+    @retried
+    def keep_answers(self, answers: Mapping[str, str]) -> None:
+        """Keep what models answered in trials, by a hash of what they were asked."""
+        with self.writing() as writer:
+            keep_answers(writer, answers)
 
     @retried
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:

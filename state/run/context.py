@@ -59,6 +59,11 @@ class AceContext(BaseModel):
     learn_every: int = Field(
         default=0, ge=0, description="Also learn from every k-th right decision; 0: from none."
     )
+    learn_later: bool = Field(
+        default=False,
+        description="Whether lessons wait in the ledger for `acegraph learn`, instead of being "
+        "learned within the run.",
+    )
     credit: Literal["part", "selected"] = Field(
         default="part",
         description="Credit the bullets that had a part in the decision, or all selected ones.",
@@ -91,6 +96,13 @@ class AceContext(BaseModel):
     embedding_model: str | None = Field(
         default=None, description="Embedding model; empty: the default."
     )
+    judge_bar: float = Field(
+        default=0.8,
+        ge=0,
+        lt=1,
+        description="A judge's opinions teach if it agrees with at least this share of the labels "
+        "(lower bound); 0 believes any judge.",
+    )
     seed: int = Field(default=0, ge=0, description="Seed of the Thompson draws.")
     redact: list[str] = Field(
         default_factory=list,
@@ -100,6 +112,11 @@ class AceContext(BaseModel):
         default=None,
         ge=0,
         description="A version of the playbook that decides in shadow; it counts nothing.",
+    )
+    trial: str | None = Field(
+        default=None,
+        description="A bullet in prose, as b7: the agent also decides with it in shadow, or "
+        "without it if it is active; `acegraph playbook trial` counts these decisions.",
     )
     costs: str | None = Field(
         default=None,

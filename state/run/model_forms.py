@@ -66,6 +66,15 @@ class ConditionForm(Form):
     verdict: Literal["APPROVE", "DECLINE"]
 
 
+class RestatementForm(Form):
+    """Say one heuristic as a condition."""
+
+    condition: ConditionForm | None = Field(
+        default=None,
+        description="the heuristic over the transaction's fields; empty if it cannot be",
+    )
+
+
 class ReflectionForm(Form):
     """Draw one heuristic from one judged decision."""
 

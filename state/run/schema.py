@@ -48,6 +48,21 @@ class ChallengerDecision(TypedDict):
     bullets: NotRequired[list[str]]
 
 
+class TriedDecisions(TypedDict):
+    """What the agent decides on a transaction with a bullet in prose, and without it."""
+
+    bullet: str
+    with_it: Verdict
+    without_it: Verdict
+
+
+class OpinionData(TypedDict):
+    """What a judge without a label takes for the right answer."""
+
+    by: str
+    verdict: Verdict
+
+
 class RunSettings(TypedDict):
     """The settings of `AceContext` after the mode has decided what they leave open (modes.py)."""
 
@@ -58,6 +73,7 @@ class RunSettings(TypedDict):
     learn: bool
     learn_as: Source
     learn_every: int
+    learn_later: NotRequired[bool]
     credit: Literal["part", "selected"]
     quality_threshold: float
     semantic_threshold: float | None
@@ -70,6 +86,8 @@ class RunSettings(TypedDict):
     seed: int
     redact: list[str]
     challenger: int | None
+    trial: NotRequired[str | None]
+    judge_bar: NotRequired[float]
     costs: NotRequired[str | None]
     base_rate: NotRequired[float | None]
     drift: NotRequired[bool]
@@ -87,6 +105,10 @@ class RunSettings(TypedDict):
     let_through: NotRequired[bool]
     """Whether this decline was let through for review (explored)."""
     shadow: NotRequired[ChallengerDecision]
+    opinion: NotRequired[OpinionData]
+    """The opinion of a judge, if one was asked; whether it counts is decided by its agreement."""
+    tried: NotRequired[TriedDecisions]
+    """With a bullet on trial: what the agent decided with it and without it, where it is near."""
     decided_by: NotRequired[str]
     """The language model that decided, if one did."""
     prompt: NotRequired[str]

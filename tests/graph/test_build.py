@@ -353,6 +353,7 @@ def test_any_function_is_a_collaborator() -> None:
         agent=agent,
         judge=lambda given: (False, 0.8),
         reflector=lambda given: {"new_bullet": "Watch out for quiet supermarkets"},
+        context=AceContext(judge_bar=0),
     ).compile()
     result = graph.invoke({"transaction": CALM})
     assert (result["decision"], result["verdict"], result["confidence"]) == (
@@ -366,7 +367,10 @@ def test_any_function_is_a_collaborator() -> None:
 
 def test_a_judges_opinion_is_no_evidence() -> None:
     playbook = BulletPlaybook()
-    graph = create_ace_graph(playbook=playbook, judge=lambda given: True).compile()
+    believed = AceContext(judge_bar=0)
+    graph = create_ace_graph(
+        playbook=playbook, judge=lambda given: True, context=believed
+    ).compile()
     graph.invoke({"transaction": CALM, "decision_id": "mine"})
     assert playbook.decision("mine")["label_source"] == "judge"
     assert len(playbook.cases(NODE)) == 0

@@ -10,7 +10,7 @@ from openai_server import OpenAIServer
 from project_paths import DATA
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
-from acegraph.graph.operations.purge import purge
+from acegraph.graph.operations.learning.purge import purge
 from acegraph.nodes import Curator
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.state import (

@@ -19,7 +19,7 @@ from acegraph.state import BulletPlaybook, InvalidSettings, verify
 from acegraph.state.database import tables
 from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import InvalidInput
-from acegraph.state.maintenance.users import add_user
+from acegraph.state.maintenance.people.users import add_user
 
 TENANTS = ("acme", "bank")
 _TIMES = {"created_at", "decided_at", "known_at", "at", "hash", "settings"}

@@ -8,7 +8,7 @@ from acegraph.graph.operations.decide import Decider
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.maintenance.users import ROLES, add_user
+from acegraph.state.maintenance.people.users import ROLES, add_user
 
 NODE = "fraud_detection"
 

@@ -16,7 +16,7 @@ from acegraph.graph.desk.app import create_desk
 from acegraph.graph.desk.desk import Desk
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import User
 
 CHROMIUM = which("chromium") or which("chromium-browser") or which("google-chrome")
 AXE = Path(__file__).parent / "axe" / "axe.min.js"

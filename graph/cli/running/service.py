@@ -99,7 +99,7 @@ def desk(
     in with their tokens (acegraph users add).
     """
     from acegraph.graph.server.service import Service, ServiceSettings
-    from acegraph.state.maintenance.users import User
+    from acegraph.state.maintenance.people.users import User
 
     if not _has_desk() or find_spec("uvicorn") is None:
         raise InvalidSettings(_DESK)
@@ -145,7 +145,7 @@ def add(
 
     Only a hash of it is stored.
     """
-    from acegraph.state.maintenance.users import add_user
+    from acegraph.state.maintenance.people.users import add_user
 
     with lasting(playbook) as book:
         secret = add_user(book.database, name, role, tenant=tenant)  # type: ignore[arg-type]
@@ -157,7 +157,7 @@ def add(
 @users_app.command("list")
 def list_users(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
     """List the users and their roles."""
-    from acegraph.state.maintenance.users import users
+    from acegraph.state.maintenance.people.users import users
 
     with lasting(playbook, must_exist=True) as book:
         known = users(book.database)
@@ -176,7 +176,7 @@ def remove(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Remove a user; a running service forgets the token within a minute."""
-    from acegraph.state.maintenance.users import remove_user
+    from acegraph.state.maintenance.people.users import remove_user
 
     with lasting(playbook, must_exist=True) as book:
         remove_user(book.database, name)

@@ -11,7 +11,7 @@ from acegraph.graph.operations.review import answer_outside_run
 from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import label_history
-from acegraph.state.maintenance.claims import claim, claims, release
+from acegraph.state.maintenance.people.claims import claim, claims, release
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
 if TYPE_CHECKING:

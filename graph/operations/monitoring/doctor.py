@@ -11,6 +11,7 @@ from typing import Final, Literal, get_args
 from langchain_core.messages import HumanMessage
 from pydantic import Field
 
+from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import DEFAULT_THRESHOLD, THRESHOLDS
@@ -78,6 +79,11 @@ def model_findings(
         findings.append(Finding("prices", "ok", text))
     if playbook is not None:
         findings.append(_check_vectors(playbook, names["embedding"]))
+        bar = (context or AceContext()).judge_bar
+        judges = agreements(playbook)
+        if names["judge"]:
+            judges.setdefault(names["judge"], Agreement(names["judge"]))
+        findings += [Finding("agreement", "ok", one.in_words(bar)) for one in judges.values()]
     return findings
 
 
@@ -138,12 +144,11 @@ def _check_embedder(name: str, what: str, ask: bool) -> Finding:
 
 
 def _check_vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
-    try:
-        playbook.vectors(name or EMBEDDED_MODEL, [])
-    except InvalidSettings as error:
-        return Finding("vectors", "problem", str(error))
-    stored = playbook.embedding_model
-    return Finding("vectors", "ok", f"of {stored}" if stored else "none in the playbook yet")
+    stored, model = playbook.embedding_model, name or EMBEDDED_MODEL
+    text = f"of {stored}" if stored else "none in the playbook yet"
+    if stored not in (None, model):
+        text += f"; those of {model} are fetched when a bullet is first needed, or by reembed"
+    return Finding("vectors", "ok", text)
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:

@@ -25,7 +25,7 @@ from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.operations.decide import Decider
 from acegraph.state import AceContext, BulletPlaybook, verify
 from acegraph.state.errors import InvalidInput
-from acegraph.state.maintenance.users import add_user
+from acegraph.state.maintenance.people.users import add_user
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser

@@ -17,8 +17,8 @@ from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history
-from acegraph.state.maintenance import sessions
-from acegraph.state.maintenance.users import ROLES, User, add_user, remove_user
+from acegraph.state.maintenance.people import sessions
+from acegraph.state.maintenance.people.users import ROLES, User, add_user, remove_user
 
 ADDRESSES = [
     ("GET", "/"),

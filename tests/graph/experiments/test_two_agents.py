@@ -69,3 +69,17 @@ def test_the_difference_and_the_price_are_printed() -> None:
 def test_without_a_model_there_is_nothing_to_put_beside_it(folder: Path) -> None:
     said = run(folder, *COMMAND, "--also-embedded", code=2)
     assert "--also-embedded goes with a model that decides: --model NAME" in said.stderr
+
+
+def test_a_judge_that_is_named_is_measured(server: OpenAIServer, folder: Path) -> None:
+    server.on("VerdictForm", filled(reasoning="it fits", is_correct=True, confidence=0.9))
+    env = {"OPENAI_API_KEY": "none", "OPENAI_BASE_URL": server.url, "NO_PROXY": "127.0.0.1"}
+    found = from_json(run(folder, *COMMAND, "--no-baselines", "--json", ACE_JUDGE_MODEL="j", **env))
+    # It is asked about right and wrong decisions in turn, and always says right.
+    assert found["judge"] == {
+        "judge": "j",
+        "labels": 20,
+        "agreed": 10,
+        "low": 0.2993,
+        "weight": 0.0,
+    }

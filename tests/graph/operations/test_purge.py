@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from acegraph.graph import create_ace_graph, feedback
-from acegraph.graph.operations.purge import purge
-from acegraph.graph.operations.relearn import relearn
+from acegraph.graph.operations.learning.purge import purge
+from acegraph.graph.operations.learning.relearn import relearn
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, PlaybookError, verify
 from acegraph.state.maintenance.label_withdrawal import purge_filter
 

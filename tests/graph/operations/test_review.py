@@ -311,7 +311,7 @@ def test_a_judges_opinion_does_not_take_the_question_away() -> None:
     assert [w.id for w in waiting(playbook)] == ["d"]
     result = graph.invoke(verdict("ann", "DECLINE"), THREAD)
     assert result["verdict"] == "right"
-    assert labels(playbook) == [("DECLINE", "judge"), ("DECLINE", "analyst:ann")]
+    assert labels(playbook) == [("DECLINE", "analyst:ann")]  # the judge was never measured
     assert waiting(playbook) == []
 
 
@@ -486,7 +486,7 @@ def test_a_word_that_was_taken_back_answers_nothing(place: Place) -> None:
 @pytest.mark.parametrize("low", [0, 0.9])
 @pytest.mark.parametrize("learned", [LEARNED, None])
 def test_the_answer_has_its_decision_id_whoever_was_asked(low: float, learned: str | None) -> None:
-    ask = AceContext(mode="online", review_from=low, review_to=1)
+    ask = AceContext(mode="online", review_from=low, review_to=1, judge_bar=0)
     graph = create_ace_graph(
         agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
         judge=lambda given: {"is_correct": False, "confidence": 0.9},

@@ -20,7 +20,7 @@ from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
-from acegraph.state.maintenance.users import add_user
+from acegraph.state.maintenance.people.users import add_user
 from acegraph.state.run.review_answers import ApprovalAnswer
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"

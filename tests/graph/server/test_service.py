@@ -24,7 +24,7 @@ from acegraph.graph.server.app import ENDPOINTS, create_service
 from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import AceInput, AceOutput, BulletPlaybook, verify
-from acegraph.state.maintenance.users import ROLES, Role, add_user
+from acegraph.state.maintenance.people.users import ROLES, Role, add_user
 
 PAYMENT = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
 TOKENS: dict[str, str] = {}

@@ -3,9 +3,7 @@
 import json
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
-import numpy as np
 import pytest
 from model_samples import (
     APPROVAL,
@@ -21,9 +19,10 @@ from openai_server import Body, OpenAIServer, Response, embedded, failed, filled
 from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, reembed
-from acegraph.graph.cli.main import app, main
+from acegraph.graph.cli.main import app
 from acegraph.nodes import ConceptEmbeddings, HybridSelector
-from acegraph.state import BulletPlaybook, InvalidSettings, ModelError
+from acegraph.nodes.runtime.usage import Budget, metered
+from acegraph.state import BulletPlaybook, ModelError
 
 GIVEN = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
 NEAR = {"transaction": PROSE, "ground_truth": "DECLINE"}
@@ -94,7 +93,7 @@ def test_vectors_out_of_order_find_their_texts(
     assert [b.id for b in bullets] == [prose]
 
 
-def test_another_model_is_refused_and_the_command_is_told(
+def test_another_model_embeds_the_bullets_at_first_use_and_says_so(
     server: OpenAIServer, tmp_path: Path
 ) -> None:
     url = f"sqlite:///{tmp_path / 'ace.db'}"
@@ -102,47 +101,24 @@ def test_another_model_is_refused_and_the_command_is_told(
     with BulletPlaybook(url) as playbook:
         prose = playbook.add_bullet(PROSE, NODE)
         graph = create_ace_graph(playbook=playbook)
-        assert run_once(graph, NEAR)["bullets"][0]["id"] == prose
-        version, asked = playbook.version, len(server.requests)
-        with pytest.raises(InvalidSettings) as caught:
-            run_once(graph, NEAR, embedding_model="text-embedding-3-large")
-        assert str(caught.value).endswith(
-            f"run: acegraph reembed --model text-embedding-3-large --playbook {url}"
-        )
-        assert (playbook.version, len(server.requests)) == (version, asked)
+        runs = [run_once(graph, NEAR, embedding_model=name) for name in (None, "another") * 2]
+        assert [[b["id"] for b in found["bullets"]] for found in runs] == [[prose]] * 4
+        said = "selector: 1 bullet(s) with vectors of {} were embedded with another too"
+        warned = [[], [said.format("text-embedding-3-small")], [], []]
+        assert [found["warnings"] for found in runs] == warned
+        assert playbook.embedding_model == "another"
+    fetched = [(r.body["model"], text) for r in server.embeddings for text in r.body["input"]]
+    assert len(fetched) == len(set(fetched))  # nothing is fetched twice
 
 
-def test_after_the_command_selection_works(server: OpenAIServer, tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'ace.db'}"
-    server.on("DecisionForm", filled(**DENIAL))
-    with BulletPlaybook(url) as playbook:
-        prose = playbook.add_bullet(PROSE, NODE)
-        run_once(create_ace_graph(playbook=playbook), NEAR)
-        with pytest.raises(InvalidSettings) as caught:
-            run_once(create_ace_graph(playbook=playbook), NEAR, embedding_model="another")
-    command = str(caught.value).partition("run: acegraph ")[2].split()
-    done = CliRunner().invoke(app, command)
-    assert (done.exit_code, done.stdout) == (
-        0,
-        f"1 bullet(s) in {url} have vectors of another now\n",
-    )
-    with BulletPlaybook(url) as playbook:
-        graph = create_ace_graph(playbook=playbook)
-        found = run_once(graph, NEAR, embedding_model="another")
-        assert [b["id"] for b in found["bullets"]] == [prose]
-        with pytest.raises(InvalidSettings, match="text-embedding-3-small"):
-            run_once(graph, NEAR)
-    assert {r.body["model"] for r in server.embeddings} == {"text-embedding-3-small", "another"}
-
-
-def test_a_key_that_appears_does_not_switch_models_in_silence(
+def test_without_budget_for_another_model_only_rules_are_shown(
     server: OpenAIServer, playbook: BulletPlaybook
 ) -> None:
     playbook.add_bullet(PROSE, NODE)
     HybridSelector(embeddings=ConceptEmbeddings()).select_bullets(PROSE, NODE, playbook)
-    with pytest.raises(InvalidSettings, match=r"call acegraph.graph.reembed\(playbook, "):
-        HybridSelector().select_bullets(PROSE, NODE, playbook)
-    assert reembed(playbook, None) == 1
+    with metered(Budget(max_calls=0)):
+        assert HybridSelector().select_bullets(PROSE, NODE, playbook)[0] == []
+    assert server.requests == []
     bullets, _ = HybridSelector().select_bullets(PROSE, NODE, playbook)
     assert [b.content for b in bullets] == [PROSE]
 
@@ -183,21 +159,6 @@ def test_reembedding_with_the_same_model_replaces_what_a_server_gave_wrongly(
     assert "1 vector(s) of 64 dimensions were fetched; the 3 stored before are gone" in done.stdout
 
 
-def test_a_switch_on_the_command_line_is_one_line_and_exit_code_two(
-    server: OpenAIServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any
-) -> None:
-    url = f"sqlite:///{tmp_path / 'ace.db'}"
-    with BulletPlaybook(url) as playbook:
-        playbook.add_bullet(PROSE, NODE)
-        reembed(playbook, "embedded")
-    monkeypatch.setattr("sys.argv", ["acegraph", "decide", PROSE, "--playbook", url])
-    with pytest.raises(SystemExit) as left:
-        main()
-    assert left.value.code == 2
-    _, line = capsys.readouterr().err.splitlines()  # the first says who is asked
-    assert "acegraph reembed --model text-embedding-3-small --playbook" in line
-
-
 def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: BulletPlaybook) -> None:
     playbook.add_bullet("gift cards at night", NODE)
     graph = create_ace_graph(playbook=playbook)
@@ -208,12 +169,3 @@ def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: Bull
         "stage 3 left no bullet in 20 of 20 selections; "
         "lower semantic_threshold if these bullets should apply"
     ]
-
-
-def test_a_learned_bullet_is_refused_a_vector_of_another_model(
-    server: OpenAIServer, playbook: BulletPlaybook
-) -> None:
-    bullet = playbook.add_bullet(PROSE, NODE)
-    playbook.store_vectors("one", {bullet: np.ones(3, np.float32)})
-    with pytest.raises(InvalidSettings, match="have vectors of 'one', not of 'two'"):
-        playbook.store_vectors("two", {bullet: np.ones(3, np.float32)})

@@ -30,7 +30,7 @@ from openai_server import (
 )
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook
 
 
 def _stream(graph: Any) -> list[Any]:
@@ -108,13 +108,15 @@ def test_prose_is_shown_where_its_words_are_near(
     assert "something else entirely" not in server.chats[0].prompt
 
 
-def test_without_ground_truth_the_judges_opinion_counts(
+def test_without_ground_truth_the_opinion_of_a_believed_judge_counts(
     server: OpenAIServer, playbook: BulletPlaybook, run: Run
 ) -> None:
     used = playbook.add_bullet(RULE, NODE)
     server.on("DecisionForm", filled(**DENIAL))
     server.on("VerdictForm", filled(**AGREEMENT))
-    found = run(create_ace_graph(playbook=playbook), {"transaction": SUSPICIOUS})
+    believed = AceContext(judge_bar=0)
+    graph = create_ace_graph(playbook=playbook, context=believed)
+    found = run(graph, {"transaction": SUSPICIOUS})
     assert (found["verdict"], found["confidence"]) == ("right", 0.8)
     assert found["judge_reasoning"] == "it fits"
     assert len(server.chats) == 2

@@ -50,7 +50,19 @@ PROMPTS: dict[str, Callable[[str], list[Any]]] = {
     "reflector": lambda text: _reflected(text=text, reasoning=text, field_names=["amount"]),
     "names of fields": lambda text: _reflected(field_names=[text]),
     "past cases": lambda text: _reflected(similar=[Case("1", {}, "APPROVE", text)]),
+    "fields of past cases": lambda text: _reflected(
+        similar=[Case("1", {"memo": text}, "APPROVE", "y")]
+    ),
 }
+
+
+def test_the_reflector_sees_near_cases_with_their_fields_and_what_the_playbook_says() -> None:
+    near = [Case("1", {"hour": 3}, "DECLINE", "late"), Case("2", {"hour": 9}, "APPROVE", "hour: 9")]
+    text = _text(_reflected(similar=near, opinions=[0.314, 0.5]))
+    assert re.search(
+        r"Correct answer DECLINE, playbook's risk 0.31:\nDATA \w+\nlate\n\(hour 3", text
+    )
+    assert "hour: 9\nDATA" in text  # its text names its fields already
 
 
 @pytest.mark.parametrize("render", PROMPTS.values(), ids=PROMPTS.keys())
@@ -87,7 +99,7 @@ def test_the_roles_do_not_share_their_marks(server: OpenAIServer) -> None:
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("VerdictForm", filled(**OBJECTION))
     server.on("ReflectionForm", filled(**LESSON))
-    run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "decision_id": "d1"})
+    run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "decision_id": "d1"}, judge_bar=0)
     marks = [{m[1] for m in _FENCE.finditer(r.prompt)} for r in server.chats]
     assert len(set.union(*marks)) == sum(len(m) for m in marks) == 5
 
@@ -112,7 +124,7 @@ def test_the_reflector_sees_labelled_cases_of_both_outcomes(
         create_ace_graph(playbook=playbook), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
     )
     prompt = server.chats[1].prompt
-    assert "Correct answer DECLINE:\nDATA" in prompt
+    assert re.search(r"Correct answer DECLINE, playbook's risk 0\.\d\d:\nDATA", prompt)
     assert prompt.index("past case of 3 days") < prompt.index("past case of 400 days")
     assert "Decision: APPROVE, which was wrong. Correct answer: DECLINE" in prompt
     assert "\nusual\n" in prompt  # the agent's reasoning

@@ -56,13 +56,13 @@ def test_a_run_is_replayed_without_a_server_or_a_key(
 ) -> None:
     _script(server)
     with recording(tmp_path / "run.jsonl"):
-        first = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN)
+        first = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, judge_bar=0)
     asked = len(server.requests)
     assert first["new_bullet"] == "b1"
     offline()
     for _ in range(2):
         with replaying(tmp_path / "run.jsonl"):
-            again = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN)
+            again = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, judge_bar=0)
         assert again == first
     assert len(server.requests) == asked
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from acegraph.graph import create_ace_graph, feedback
-from acegraph.graph.operations.purge import purge
+from acegraph.graph.operations.learning.purge import purge
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
 from acegraph.nodes.curator.refinement.whole_playbook import best_rules

@@ -160,9 +160,10 @@ class RelearnedCopy:
 
     def _repeat_decision(self, event: Decided) -> None:
         settings = {k: v for k, v in event.settings.items() if k in AceContext.model_fields}
-        # What is stored is redacted and converted already, a challenger's decision counts for
+        # What is stored is redacted and converted already, decisions in shadow count for
         # nothing, and labels that were too young were never stored.
-        settings |= {"redact": [], "rates": {}, "challenger": None, "mature_days": {}}
+        settings |= {"redact": [], "rates": {}, "mature_days": {}}
+        settings |= {"challenger": None, "trial": None}
         settings["embedding_model"] = EMBEDDED_NAME
         # The graph also takes a Transaction, which holds the stored text and the fields read of it.
         given: Any = {"transaction": event.transaction, "decision_id": event.id}

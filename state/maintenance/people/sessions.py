@@ -12,8 +12,8 @@ from typing import Any, Final
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.kept_values import forget, keep, kept, kept_value
-from acegraph.state.maintenance.users import KEY as USER_KEY
-from acegraph.state.maintenance.users import User
+from acegraph.state.maintenance.people.users import KEY as USER_KEY
+from acegraph.state.maintenance.people.users import User
 
 LONGEST_SECONDS: Final = 12 * 3600
 IDLE_SECONDS: Final = 3600

@@ -1,0 +1,377 @@
+"""The trial of a bullet in prose: whether the agent decides labelled cases better with it.
+
+No backtest can test prose, but an agent that reads it can: it decides the cases that are nearest to
+the bullet with it and without it. A test that may be looked at after every pair
+(nodes/evidence/paired_bets.py) ends the trial early. What was decided in shadow on live cases
+(`AceContext(trial=...)`) counts first; answers are kept, so that nothing is paid for twice.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Final, Literal, Unpack
+
+import numpy as np
+
+from acegraph.graph.build import Collaborators, gather_parts
+from acegraph.nodes.agent.agent import SimpleFraudAgent
+from acegraph.nodes.curator.capacity import WAITS_FOR
+from acegraph.nodes.curator.screening import proposal_of
+from acegraph.nodes.evidence.paired_bets import multiplied
+from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
+from acegraph.nodes.models.embedding_models import EMBEDDED
+from acegraph.nodes.models.language_model import LanguageModel
+from acegraph.nodes.reflector.reflector import Reflector
+from acegraph.nodes.reflector.restate import restate
+from acegraph.nodes.runtime.sync_async import BLOCKING, finish
+from acegraph.nodes.runtime.usage import Budget, metered
+from acegraph.state import (
+    DECLINE,
+    AceContext,
+    BudgetSpent,
+    Bullet,
+    Case,
+    Condition,
+    InvalidSettings,
+    ModelError,
+    Transaction,
+    Verdict,
+)
+from acegraph.state.database.encoding import text_hash
+from acegraph.state.ledger.lookups import tried_decisions
+from acegraph.state.playbook.vector_matrix import unit
+from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.memos import facts_text
+from acegraph.state.values.transaction import Fields
+
+if TYPE_CHECKING:
+    from acegraph.graph.build import Parts
+    from acegraph.state import BulletPlaybook
+
+BORNE_OUT: Final = 1_000.0
+"""Bets on the bullet must have multiplied their amount by this: a bullet that does not help gets
+that far in at most one of a thousand trials, whenever they are stopped."""
+REFUTED: Final = 20.0
+"""The same for bets against it: to let a bullet go costs less than to let one in."""
+_MOST_COMPARED: Final = 2_000
+"""So many labelled cases are looked at for those that are nearest to the bullet."""
+_FAILURES: Final = 3
+"""A trial ends after so many failures in a row: each of them may have cost a call."""
+_CHARACTERS_PER_TOKEN: Final = 4
+
+Outcome = Literal["borne out", "refuted", "restated", "open"]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """What came of a trial."""
+
+    bullet_id: str
+    outcome: Outcome
+    reason: str
+    status: str
+    """The status of the bullet after the trial."""
+    model: str
+    """Who decided, with the version of its prompt."""
+    cases: int = 0
+    """Labelled cases that were decided with the bullet and without it."""
+    live: int = 0
+    """Those of them that were decided in shadow."""
+    gained: int = 0
+    """Cases that were right only with the bullet."""
+    lost: int = 0
+    """Cases that were right only without it."""
+    evidence: float = 1.0
+    """By how much bets on the bullet have multiplied their amount."""
+    calls: int = 0
+    """How often a model was asked."""
+
+    def to_json(self) -> dict[str, object]:
+        """One object for machines."""
+        return asdict(self) | {"evidence": round(self.evidence, 3)}
+
+
+@dataclass(frozen=True)
+class _Pair:
+    """A labelled case, decided with the bullet and without it."""
+
+    case_id: str
+    fields: Fields
+    label: Verdict
+    with_it: Verdict
+    without_it: Verdict
+
+
+def try_bullet(
+    playbook: BulletPlaybook,
+    bullet_id: str,
+    *,
+    max_calls: int = 200,
+    context: AceContext | None = None,
+    before: Callable[[str], None] = lambda cost: None,
+    progress: Callable[[str, int, int], None] = lambda what, done, total: None,
+    **collaborators: Unpack[Collaborators],
+) -> Trial:
+    """Let the agent decide labelled cases with a bullet in prose and without it.
+
+    A candidate that is borne out acts from now on, with the trial as its evidence; one that is
+    refuted is retired, be it active or not. `before` is told what the trial may cost. The
+    collaborators are those of `create_ace_graph`.
+    """
+    parts = gather_parts(playbook, context=context, **collaborators)
+    bullet = playbook.get_bullet(bullet_id)
+    reader = _reader(parts, bullet)
+    trial = _RunningTrial(parts, bullet, reader, max_calls)
+    if bullet.status == "candidate" and (reason := trial.reason_to_wait()):
+        return Trial(bullet_id, "open", reason, bullet.status, reader)
+    before(trial.cost_in_words())
+    with metered(Budget(max_calls)) as budget:
+        restated = trial.restated() if bullet.status == "candidate" else None
+        ended = restated or trial.run(progress)
+    return replace(ended, calls=max(trial.asked, budget.total.calls))
+
+
+def _reader(parts: Parts, bullet: Bullet) -> str:
+    """Who reads the bullet; what cannot be tried is refused."""
+    if bullet.condition is not None:
+        raise InvalidSettings(f"{bullet.id} has a condition: a backtest tests it, not a trial")
+    if bullet.status not in ("candidate", "active"):
+        raise InvalidSettings(f"{bullet.id} is {bullet.status}; restore it before a trial")
+    if not isinstance(parts.agent, SimpleFraudAgent):
+        return "custom agent"
+    reader = parts.agent.reader(parts.context.agent_model)
+    if not reader:
+        raise InvalidSettings(
+            f"{bullet.id} is prose, which the embedded analyst cannot read: name the model that "
+            "decides (--model or ACE_AGENT_MODEL)"
+        )
+    return reader
+
+
+class _RunningTrial:
+    def __init__(self, parts: Parts, bullet: Bullet, reader: str, max_calls: int) -> None:
+        self.parts, self.bullet, self.reader = parts, bullet, reader
+        self.playbook, self.max_calls = parts.playbook, max_calls
+        self.settings = settle_settings(parts.context.model_copy(update={"node": bullet.node}))
+        self.scale = scale_of(self.playbook, self.settings)
+        self.pairs = [
+            _Pair(**vars(tried)) for tried in tried_decisions(self.playbook.database, bullet.id)
+        ]
+        self.live = len(self.pairs)
+        self.asked = 0
+        """How often an agent was asked; a custom one is counted by nobody else."""
+
+    def reason_to_wait(self) -> str:
+        """Why no trial may let the candidate act; empty if one may."""
+        curator = self.parts.curator
+        objection = (
+            curator.screen(proposal_of(self.bullet, self.playbook)) if curator.screen else None
+        )
+        if objection:
+            return f"waits for a person: {objection.reason}"
+        return "" if WAITS_FOR in self.bullet.evidence else "waits for the approval of a person"
+
+    def cost_in_words(self) -> str:
+        """What the trial may cost at most; tokens are estimated."""
+        texts = [case.text for case in self.playbook.cases(self.bullet.node)][:100]
+        shown = self.playbook.get_bullets_for_node(self.bullet.node)[: self.settings["n_bullets"]]
+        words = sum(len(b.content) for b in shown) + len(self.bullet.content) + 800
+        words += sum(map(len, texts)) // max(len(texts), 1)
+        tokens = self.max_calls * words // _CHARACTERS_PER_TOKEN
+        return f"at most {self.max_calls} call(s) to {self.reader}, about {tokens:,} tokens sent"
+
+    def restated(self) -> Trial | None:
+        """What came of the bullet as a condition; None if it cannot be said as one."""
+        condition = self._as_condition()
+        if condition is None:
+            return None
+        bullet = self.bullet
+        with self.playbook.writing():
+            curation = self.parts.curator.curate(
+                condition.render(),
+                bullet.node,
+                self.playbook,
+                bullet.source,
+                condition=condition,
+                problem_types=bullet.problem_types,
+                confidence=bullet.confidence,
+                origin={**bullet.origin, "restates": bullet.id},
+            )
+            outcome: Outcome = "open"
+            if curation.action in ("added", "revived"):
+                outcome = "restated"
+                reason = f"said as a condition by {curation.bullet_id}"
+                self.playbook.set_status(bullet.id, "retired", reason, "curator")
+        return self._ended(outcome, f"as a condition {curation.action}: {curation.reason}")
+
+    def _as_condition(self) -> Condition | None:
+        model = self._model()
+        names = self.playbook.cases(self.bullet.node).field_names
+        if model is None or not names:
+            return None
+        asked = text_hash(json.dumps([model.name, "restate", self.bullet.content, names]))
+        kept = self.playbook.kept_answers([asked])
+        if asked in kept:
+            said = json.loads(kept[asked])
+            return Condition.from_json(said) if said else None
+        try:
+            condition = finish(restate(model, self.bullet.content, names, BLOCKING))
+        except ModelError:
+            return None
+        answer = json.dumps(condition.to_json() if condition else None)
+        self.playbook.keep_answers({asked: answer})
+        return condition
+
+    def _model(self) -> LanguageModel | None:
+        """The reflector's model, or else the agent's."""
+        agent, reflector = self.parts.agent, self.parts.reflector
+        model = None
+        if isinstance(reflector, Reflector):
+            model = reflector.language_model(self.settings["reflector_model"])
+        if model is None and isinstance(agent, SimpleFraudAgent):
+            model = agent.language_model(self.settings["agent_model"])
+        return model
+
+    def run(self, progress: Callable[[str, int, int], None]) -> Trial:
+        """Decide case after case, until the pairs tell enough or no call is left."""
+        cases, failures = self._nearest_cases(), 0
+        for number, case in enumerate(cases):
+            left = min(len(cases) - number, self.max_calls - self.asked)
+            if ended := self._told(left):
+                return ended
+            progress("trial", number, len(cases))
+            try:
+                self.pairs.append(self._decided_twice(case))
+                failures = 0
+            except BudgetSpent:
+                break
+            except ModelError as error:  # a case that stays undecided tells nothing
+                failures += 1
+                if failures == _FAILURES:
+                    return self._ended("open", f"the model fails: {error}")
+        return self._told(0) or self._ended("open", "the cases and calls do not tell yet")
+
+    def _told(self, left: int) -> Trial | None:
+        """The end of the trial, if the pairs tell enough, or if no `left` pairs could."""
+        gains = [_gain(pair, self.scale) for pair in self.pairs]
+        if multiplied(gains) >= BORNE_OUT:
+            return self._borne_out()
+        if multiplied([-gain for gain in gains]) >= REFUTED:
+            return self._refuted()
+        if multiplied([*gains, *[1.0] * left]) < BORNE_OUT and self.bullet.status == "candidate":
+            return self._ended("open", "what is left of cases and calls could not bear it out")
+        return None
+
+    def _borne_out(self) -> Trial:
+        if self.bullet.status == "active":
+            return self._ended("borne out", "it helps")
+        proof = self._ended("borne out", "")
+        evidence = {
+            "right": proof.gained,
+            "fires": proof.gained + proof.lost,
+            "cases": proof.cases,
+            "live": proof.live,
+            "evidence": round(proof.evidence, 1),
+            "model": self.reader,
+        }
+        reason = f"a trial bore it out: {_in_words(proof)}"
+        self.parts.curator.bear_out(self.bullet.id, self.playbook, evidence, reason)
+        return self._ended("borne out", reason)
+
+    def _refuted(self) -> Trial:
+        reason = f"a trial refuted it: {_in_words(self._ended('refuted', ''))}"
+        self.playbook.set_status(self.bullet.id, "retired", reason, "curator")
+        return self._ended("refuted", reason)
+
+    def _ended(self, outcome: Outcome, reason: str) -> Trial:
+        gains = [_gain(pair, self.scale) for pair in self.pairs]
+        return Trial(
+            self.bullet.id,
+            outcome,
+            reason,
+            self.playbook.get_bullet(self.bullet.id).status,
+            self.reader,
+            cases=len(gains),
+            live=self.live,
+            gained=sum(gain > 0 for gain in gains),
+            lost=sum(gain < 0 for gain in gains),
+            evidence=multiplied(gains),
+        )
+
+    def _nearest_cases(self) -> list[Case]:
+        """Labelled cases that were not tried yet, the nearest to the bullet first.
+
+        The order follows from what the cases are about, never from their labels.
+        """
+        known = {pair.case_id for pair in self.pairs} | {self.bullet.origin.get("decision")}
+        cases = [case for case in self.playbook.cases(self.bullet.node) if case.id not in known]
+        cases.sort(key=lambda case: text_hash(case.id))
+        cases = cases[:_MOST_COMPARED]
+        if not cases:
+            return []
+        model = self.parts.selectors.embedding(self.settings)
+        texts = [facts_text(_transaction(case)) for case in cases]
+        try:
+            kept_in = self.playbook if not self.settings["redact"] else None
+            vectors = finish(model.vectors([self.bullet.content, *texts], BLOCKING, kept_in))
+        except ModelError:
+            vectors = finish(EMBEDDED.vectors([self.bullet.content, *texts], BLOCKING))
+        rows = unit(np.stack(vectors))
+        return [cases[i] for i in np.argsort(-(rows[1:] @ rows[0]), kind="stable")]
+
+    def _decided_twice(self, case: Case) -> _Pair:
+        transaction = _transaction(case)
+        selection = finish(
+            self.parts.selectors.select(
+                transaction, self.settings, self.playbook, case.id, BLOCKING
+            )
+        )
+        scale = replace(self.scale, unshown=selection.unshown)
+        others = [b for b in selection.bullets if b.id != self.bullet.id]
+        without_it, with_it = (
+            self._decision(transaction, shown, scale) for shown in (others, [*others, self.bullet])
+        )
+        return _Pair(case.id, dict(case.fields), case.label, with_it, without_it)
+
+    def _decision(
+        self, transaction: Transaction, shown: Sequence[Bullet], scale: RiskScale
+    ) -> Verdict:
+        """What the agent decides with these bullets; an answer that is kept costs nothing."""
+        rules = [(b.content, b.weight) for b in (*shown, *scale.unshown)]
+        question = [self.reader, transaction.digest(), rules, len(shown), round(scale.shift, 3)]
+        asked = text_hash(json.dumps(question))
+        may_keep = isinstance(self.parts.agent, SimpleFraudAgent)  # a function may change
+        kept = self.playbook.kept_answers([asked]) if may_keep else {}
+        if asked in kept:
+            return json.loads(kept[asked])["decision"]  # type: ignore[no-any-return]
+        if self.asked >= self.max_calls:
+            raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
+        self.asked += 1
+        name = self.settings["agent_model"]
+        decision = finish(
+            self.parts.agent.decide_with(transaction, shown, BLOCKING, name, scale=scale)
+        ).decision
+        if may_keep:
+            self.playbook.keep_answers({asked: json.dumps({"decision": decision})})
+        return decision
+
+
+def _transaction(case: Case) -> Transaction:
+    return Transaction(case.text, dict(case.fields))
+
+
+def _gain(pair: _Pair, scale: RiskScale) -> float:
+    """What a bullet gains on a case, between -1 and 1, by what the mistake would cost there."""
+    right = (pair.with_it == pair.label) - (pair.without_it == pair.label)
+    limit = scale.decline_from(pair.fields)
+    cost = 1 - limit if pair.label == DECLINE else limit
+    return right * cost / max(limit, 1 - limit)
+
+
+def _in_words(trial: Trial) -> str:
+    return (
+        f"of {trial.cases} labelled cases {trial.gained} were right only with it and {trial.lost} "
+        f"only without it ({trial.model})"
+    )

@@ -1,0 +1,37 @@
+"""The queue of judged decisions that are learned from in the background, in order.
+
+A decision is queued in the write that records it, and leaves the queue in the write that stores its
+lesson: whatever is killed, it is learned from once.
+"""
+
+import sqlalchemy as sa
+
+from acegraph.state.database.tables import waiting_lessons
+from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock
+
+_case = waiting_lessons.c.case
+
+
+def queue_lesson(writer: LedgerWriter, case_id: str) -> None:
+    """Queue a decision, unless it waits already."""
+    if not _waits(writer, case_id):
+        row = {"case": case_id, "position": writer.position}
+        writer.connection.execute(waiting_lessons.insert(), [row])
+
+
+def leave_queue(writer: LedgerWriter, case_id: str) -> None:
+    """Take a decision out of the queue, if it is there."""
+    if _waits(writer, case_id):
+        if isinstance(writer, Draft):
+            raise NeedsLock
+        writer.connection.execute(waiting_lessons.delete().where(_case == case_id))
+
+
+def _waits(writer: LedgerWriter, case_id: str) -> bool:
+    return writer.connection.scalar(sa.select(_case).where(_case == case_id)) is not None
+
+
+def read_queue(connection: sa.Connection) -> list[str]:
+    """The decisions that wait, in the order in which they came."""
+    order = (waiting_lessons.c.position, _case)
+    return list(connection.scalars(sa.select(_case).order_by(*order)))
