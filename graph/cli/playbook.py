@@ -149,7 +149,7 @@ def retire_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a bullet off; it stays in the playbook and can be restored."""
-    from acegraph.graph.operations.status import retire
+    from acegraph.graph.operations.review import retire
 
     _switch(retire, bullet_id, reason, playbook, who)
 
@@ -162,7 +162,7 @@ def restore_bullet(
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Switch a retired bullet on again; one that waited for approval waits again."""
-    from acegraph.graph.operations.status import restore
+    from acegraph.graph.operations.review import restore
 
     status = _switch(restore, bullet_id, reason, playbook, who)
     if status == "candidate":

@@ -77,19 +77,15 @@ def funnel(label: str, counts: Sequence[int]) -> Markup:
     return _SVG.format("funnel", 100, 100, label, bars)
 
 
-def cut_curve(
-    label: str, cuts: Sequence[float], frauds: Sequence[float], honest: Sequence[float], at: float
-) -> Markup:
-    """What a rule catches and whom it stops, over the place of its cut; `at` is the present one."""
-    low, high = min(cuts), max(cuts)
-    span = (high - low) or 1.0
+def cut_curve(label: str, frauds: Sequence[float], honest: Sequence[float], place: float) -> Markup:
+    """What a rule catches and whom it stops, cut by cut; `place` is that of the present cut."""
     top = max([*frauds, *honest, 1])
 
     def points(counts: Sequence[float]) -> str:
-        ends = zip(cuts, counts, strict=True)
-        return " ".join(f"{WIDTH * (c - low) / span:.1f},{_y(n, top):.1f}" for c, n in ends)
+        ends = enumerate(counts)
+        return " ".join(f"{_x(n, len(counts)):.1f},{_y(count, top):.1f}" for n, count in ends)
 
-    here = WIDTH * (min(max(at, low), high) - low) / span
+    here = WIDTH * place
     shapes = Markup(
         '<polyline class="fraud" points="{}"/><polyline class="honest" points="{}"/>'
         '<line class="here" x1="{:.1f}" x2="{:.1f}" y1="0" y2="{:g}"/>'

@@ -41,7 +41,9 @@ def continuations(text: str, table: CaseTable) -> list[str]:
     if match := _AFTER_OPERATOR.match(last):
         stem, typed = last[: match.start("value")], match["value"]
         values = _values(_plain(match["field"]), table)
-        return [f"{before}{stem}{v} " for v in values if v.startswith(typed)][:_MOST]
+        ends = [f"{text} and "] if typed.strip('"-.') else []
+        longer = (v for v in values if v.startswith(typed) and v != typed)
+        return [f"{before}{stem}{value} " for value in longer][:_MOST] + ends
     if _DONE.match(last):
         return [f"{text}and "]
     if match := _AFTER_FIELD.match(last):

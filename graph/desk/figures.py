@@ -273,8 +273,20 @@ class Curve:
     field: str
     at: float
     cuts: list[float]
+    """In order, so that as many cases are between any two neighbours."""
     frauds: list[int]
     honest: list[int]
+
+    @property
+    def place(self) -> float:
+        """Where the present cut is among them, from 0 to 1."""
+        return float(np.searchsorted(self.cuts, self.at)) / max(len(self.cuts), 1)
+
+    @property
+    def marks(self) -> list[float]:
+        """Some of the cuts, from the first to the last."""
+        places = np.linspace(0, len(self.cuts) - 1, 5).astype(int)
+        return [self.cuts[n] for n in places]
 
 
 def overlap(table: CaseTable, bullet: Bullet, others: Sequence[Bullet]) -> list[tuple[Bullet, int]]:

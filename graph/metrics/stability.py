@@ -44,7 +44,7 @@ def stability(before: NDArray[np.float64], after: NDArray[np.float64]) -> Stabil
     from scipy.special import chdtri
 
     p, q = ((counts + 0.5) / (counts.sum() + 0.5 * len(counts)) for counts in (before, after))
-    size = 1 / max(before.sum(), 1) + 1 / max(after.sum(), 1)
+    size = float(1 / max(before.sum(), 1) + 1 / max(after.sum(), 1))
     chance = size * float(chdtri(max(len(before) - 1, 1), 1 - _SURE))
     return Stability(round(float(((p - q) * np.log(p / q)).sum()), 4), round(chance, 4))
 

@@ -11,8 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
-from acegraph.graph.operations.review import answer_outside_run
-from acegraph.graph.operations.status import restore, retire
+from acegraph.graph.operations.review import answer_outside_run, restore, retire
 from acegraph.graph.server.endpoints import Endpoint, in_json, read_items, refusal
 from acegraph.graph.server.service import Service
 from acegraph.nodes.curator.approval import give_approval

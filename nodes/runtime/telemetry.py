@@ -14,7 +14,7 @@ from typing import Any, Final
 from acegraph.nodes.runtime.events import trace_metadata
 from acegraph.state import AceState
 
-_NAME: Final = "acegraph"
+_NAME: Final = "ace"
 
 
 @cache

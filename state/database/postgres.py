@@ -202,28 +202,30 @@ class PostgresDatabase(Database):
         self._check_process()
         try:
             for is_last in (False, True):
-                if self._line is None or self._line.closed or self._line.invalidated:
-                    self._drop_line()
-                    self._line = self._autocommit.connect()
-                driver: Any = self._line.connection.driver_connection
+                line = self._line
+                if line is None or line.closed or line.invalidated:
+                    line = self._line = self._autocommit.connect()
+                driver: Any = line.connection.driver_connection
                 try:
                     return driver.execute(statement, values).fetchall()  # type: ignore[no-any-return]
                 except self._driver_error:
                     if not driver.closed:
                         raise
-                    self._drop_line()
+                    if self._line is line:  # else another thread has replaced it
+                        self._line = None
+                    with suppress(sa.exc.SQLAlchemyError):
+                        line.invalidate()
+                        line.close()
                     if is_last:
                         raise
         except self._errors as error:
             raise self._failure(what, error) from error
         raise AssertionError
 
-    def _drop_line(self) -> None:
-        line, self._line = self._line, None
-        if line is not None:
-            with suppress(sa.exc.SQLAlchemyError):
-                line.invalidate()
-                line.close()
+    @property
+    def _errors(self) -> tuple[type[Exception], ...]:
+        # The last one is said of a connection that another thread has found dead.
+        return (*super()._errors, sa.exc.PendingRollbackError)
 
     def _transaction(self, deadline: float) -> Generator[sa.Connection, None, None]:
         connection = driver = None

@@ -102,7 +102,9 @@ def find_digest(writer: LedgerWriter, case_id: str) -> str | None:
     return str(digest_or_time)
 
 
-def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label | None) -> Recorded:
+def record_decision(
+    writer: LedgerWriter, record: DecisionRecord, label: Label | None, rows: list[NewRow]
+) -> Recorded:
     """Store a decision and its label, if it is known; a decision sent again changes nothing.
 
     Case, decision, selections and label have adjacent positions. By that `events.py` recognises a
@@ -111,13 +113,12 @@ def record_decision(writer: LedgerWriter, record: DecisionRecord, label: Label |
     digest = find_digest(writer, record.id)
     if digest is not None:
         return _record_known(writer, record, label, digest)
-    (rows,) = _new_decision_rows([(record, label)])
     writer.add_all(rows)
     store_sightings(writer, record.node, [record])
     return _recorded_as_new(record, label)
 
 
-def _new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
+def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
     """For each decision on a new case its rows, with its label if it is known."""
     at, all_rows = now(), []
     written: dict[int, str] = {}  # decisions of one batch share their settings
@@ -151,31 +152,35 @@ def _recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
 
 
 def record_decisions(
-    writer: LedgerWriter, given: Sequence[DecisionAndLabel]
+    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]]
 ) -> list[Recorded | PlaybookError]:
-    """`record_decision` for many; an error takes the place of a decision that is refused."""
+    """`record_decision` for many; an error takes the place of a decision that is refused.
+
+    `rows` are the `new_decision_rows`: to make them takes long, and needs no lock.
+    """
     if isinstance(writer, Draft) and len({record.id for record, _ in given}) < len(given):
         raise NeedsLock  # the second under an id has to read what is stored of the first
-    new = _store_new(writer, given) if len(given) > 1 else set()
+    new = _store_new(writer, given, rows) if len(given) > 1 else set()
     results: list[Recorded | PlaybookError] = []
     for number, (record, label) in enumerate(given):
         if number in new:
             results.append(_recorded_as_new(record, label))
             continue
         try:
-            results.append(record_decision(writer, record, label))
+            results.append(record_decision(writer, record, label, rows[number]))
         except (DecisionConflict, PrunedDecision) as error:  # before anything of it was written
             results.append(error)
     return results
 
 
-def _store_new(writer: LedgerWriter, given: Sequence[DecisionAndLabel]) -> set[int]:
+def _store_new(
+    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]]
+) -> set[int]:
     """Store the decisions under new ids, and give their numbers."""
     ids = list(dict.fromkeys(record.id for record, _ in given))
     known = {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
     new = [(number, *given[number]) for number in _unknown_decisions(given, known)]
-    rows = _new_decision_rows([(record, label) for _, record, label in new])
-    writer.add_all([row for some in rows for row in some])
+    writer.add_all([row for number, _, _ in new for row in rows[number]])
     for node in {record.node for _, record, _ in new}:
         store_sightings(writer, node, (record for _, record, _ in new if record.node == node))
     return {number for number, _, _ in new}

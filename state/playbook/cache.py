@@ -39,7 +39,9 @@ from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
 _START: Final = -1
-ATTEMPTS: Final = 5
+_ATTEMPTS: Final = 5
+_DRAFTS: Final = 3
+"""So often a write is tried without a lock; where many write, to queue is faster."""
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
 )
@@ -58,7 +60,7 @@ def retried(method: _Method[_Cache, _Params, _Result]) -> _Method[_Cache, _Param
     @functools.wraps(method)
     def wrapped(self: _Cache, /, *args: _Params.args, **kwargs: _Params.kwargs) -> _Result:
         is_nested = self.database.is_writing  # then the outer write is lost as a whole
-        attempts = 1 if is_nested else ATTEMPTS
+        attempts = 1 if is_nested else _ATTEMPTS
         try:
             for _ in range(attempts - 1):
                 try:
@@ -237,7 +239,7 @@ class PlaybookCache:
         """
         if self.database.takes_drafts and not self.database.is_writing:
             with suppress(NeedsLock):
-                for _ in range(ATTEMPTS):
+                for _ in range(_DRAFTS):
                     began = monotonic()
                     with self.database.drafting() as draft:
                         if (done := self._try(draft, change, note)) is not None:

@@ -295,8 +295,10 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def _record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        rows = ledger.new_decision_rows(given)
+
         def record(writer: LedgerWriter) -> tuple[list[Recorded | PlaybookError], CounterDeltas]:
-            results = ledger.record_decisions(writer, given)
+            results = ledger.record_decisions(writer, given, rows)
             return results, _sum(one for one in results if isinstance(one, Recorded))
 
         def note(results: list[Recorded | PlaybookError]) -> None:

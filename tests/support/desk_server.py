@@ -108,6 +108,10 @@ class Looker:
         self.page.goto(f"/desk{path}")
         return self.page
 
+    def press(self, name: str) -> None:
+        """Press a button."""
+        self.page.get_by_role("button", name=name, exact=True).click()
+
     def is_unharmed(self) -> bool:
         """Whether no script of a stranger ran, and nothing is wider than the window."""
         script = "() => [window.ran, document.documentElement.scrollWidth <= innerWidth]"

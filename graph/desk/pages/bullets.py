@@ -12,7 +12,7 @@ from acegraph.graph.desk import figures
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
-from acegraph.graph.operations.status import restore, retire
+from acegraph.graph.operations.review import restore, retire
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
@@ -60,7 +60,6 @@ class Row:
 SORTS: Final[dict[str, Callable[[Row], float]]] = {
     "number": lambda row: row.bullet.number,
     "fires": lambda row: row.tried.right.whole if row.tried else -1,
-    "right": lambda row: row.tried.right.part if row.tried else -1,
     "blocked": lambda row: -1 if row.blocked is None else row.blocked,
     "record": lambda row: -1 if row.record.value is None else row.record.value,
     "last": lambda row: row.last_hit or -1,

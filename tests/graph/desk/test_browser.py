@@ -24,7 +24,7 @@ from playwright.sync_api import expect
 from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.operations.decide import Decider
 from acegraph.state import AceContext, BulletPlaybook, verify
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.users import add_user
 
 if TYPE_CHECKING:
@@ -100,16 +100,16 @@ def test_a_newcomer_finds_the_rule_that_blocks_most_good_customers_retires_it_an
     page = pat.page
     page.click("nav >> text=Playbook")
     page.click("thead >> text=Good customers blocked")
-    blocked = [int(t) for t in page.locator("tbody td:nth-child(4)").all_inner_texts() if t != "–"]
+    blocked = [int(t) for t in page.locator("tbody td:nth-child(3)").all_inner_texts() if t != "–"]
     assert blocked == sorted(blocked, reverse=True)
     page.click("tbody tr:first-child th a")
     worst = page.url.rpartition("/")[2]
     page.fill("#why", "blocks too many good customers")
-    page.click("text=Retire")
+    pat.press("Retire")
     assert "It no longer decides" in page.locator("[role=status]").inner_text()
     assert desk.book.get_bullet(worst).status == "retired"
     page.fill("#why", "a trial only")
-    page.click("button >> text=Restore")
+    pat.press("Restore")
     assert desk.book.get_bullet(worst).status == "active"
     assert [row["source"] for row in desk.book.history(worst)[-2:]] == ["analyst:pat"] * 2
     assert pat.is_unharmed()
@@ -123,7 +123,7 @@ def test_the_lab_tries_a_rule_while_it_is_typed(
     desk: Served = request.getfixturevalue(kind)
     pat = Looker(browser, desk)
     page = pat.go("/lab")
-    page.click("text=DECLINE when")
+    page.click(".chip >> nth=0")
     page.locator("#rule").press_sequentially("amou")
     page.click(".chip[data-insert='DECLINE when amount ']")
     assert page.input_value("#rule") == "DECLINE when amount "
@@ -165,20 +165,20 @@ def test_two_people_propose_approve_and_collide(
     ann, bob = (Looker(browser, desk, playbooks[1][name]) for name in ("ann", "bob"))
     page = ann.go("/lab?rule=DECLINE+when+amount+%3E%3D+160+and+amount+%3C+2000")
     page.fill("#why", "seen twice this week")
-    page.click("text=Propose >> nth=-1")
+    ann.press("Propose")
     there = page.url.partition("/desk")[2].partition("?")[0]
     bullet = there.rpartition("/")[2]
     page.fill("#why", "I like it")
-    page.click("text=Approve")
+    ann.press("Approve")
     assert "ann wrote it and cannot approve" in page.locator("[role=alert]").inner_text()
     bob.go(there)
     third = Looker(browser, desk, playbooks[1]["approver"])
     third.go(there)
     bob.page.fill("#why", "checked against last month")
-    bob.page.click("text=Approve")
+    bob.press("Approve")
     assert desk.book.get_bullet(bullet).status == "active"
     third.page.fill("#why", "no")
-    third.page.click("text=Reject")
+    third.press("Reject")
     assert "bob was faster" in third.page.locator("[role=alert]").inner_text()
     assert desk.book.get_bullet(bullet).status == "active"
     for one in (ann, bob, third):
@@ -190,11 +190,12 @@ def test_a_question_is_taken_seen_as_taken_and_answered_with_keys(
     browser: "Browser", desk: Served, playbooks: Built
 ) -> None:
     ann, bob = (Looker(browser, desk, playbooks[1][name]) for name in ("ann", "bob"))
-    ann.go("/review").click("text=Take the next payment")
+    ann.go("/review")
+    ann.press("Take the next payment")
     taken = ann.page.locator("h1").inner_text()
     assert f"{taken}" in bob.go("/review").inner_text(".queue")
     assert "ann looks at it" in bob.page.inner_text(".queue")
-    bob.page.click("text=Take the next payment")
+    bob.press("Take the next payment")
     assert bob.page.locator("h1").inner_text() != taken
     ann.page.fill("#why", "the customer denies it")
     ann.page.keyboard.press("Alt+d")
@@ -211,7 +212,7 @@ def test_a_decision_is_found_replayed_and_asked_what_if(browser: "Browser", desk
     pat = Looker(browser, desk)
     page = pat.go("/decisions")
     page.fill("#q", "d7")
-    page.click("text=Find")
+    pat.press("Find")
     page.click("tbody >> text=d7")
     page.click("text=Replay it")
     page.wait_for_selector("text=Reproduced")
@@ -259,7 +260,7 @@ def test_a_file_is_compared_and_its_report_is_kept(
     pat = Looker(browser, empty_desk)
     page = pat.go("/compare")
     page.set_input_files("#file", file)
-    page.click("text=Compare >> nth=-1")
+    pat.press("Compare")
     page.wait_for_selector("text=Who decides", timeout=GENEROUS)
     with page.expect_download() as download:
         page.click("text=Download the figures")
@@ -302,7 +303,7 @@ def test_pages_can_be_read_without_javascript(browser: "Browser", desk: Served) 
     pat = Looker(browser, desk, java_script_enabled=False)
     page = pat.go("/lab")
     page.fill("#rule", "DECLINE when amount >= 330")
-    page.click("text=Try")
+    pat.press("Try")
     assert page.locator(".figure.fraud").count() == 1
     for path in PAGES:
         assert pat.go(path).locator("h1").count() == 1
@@ -335,19 +336,18 @@ def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
             add_user(book.database, text, "viewer")
         book.add_bullet(f"{text[:400]} {n}", NODE, status=("active", "candidate")[n % 2])
     fields = [{"amount": 900.0, "memo": t, "merchant": t, t[:60]: t} for t in STRINGS]
-    decider.decide_many(
-        [
-            {"transaction": one, "decision_id": f"{text[:80]} {n}"}
-            for n, (one, text) in enumerate(zip(fields, STRINGS, strict=True))
-        ]
-    )
-    pat = Looker(browser, empty_desk)
-    ids = empty_desk.desk.decisions().ids
+    given = [
+        {"transaction": one, "decision_id": f"{''.join(filter(str.isprintable, text))[:80]} {n}"}
+        for n, (one, text) in enumerate(zip(fields, STRINGS, strict=True))
+    ]
+    answers = decider.decide_many(given)
+    ids = [answer["decision_id"] for answer in answers if not isinstance(answer, AceError)]
     assert len(ids) == len(STRINGS)
+    pat = Looker(browser, empty_desk)
     for path in (*PAGES, "/playbook?status=candidate", "/versions?before=0&after=300"):
         pat.go(path)
         assert pat.is_unharmed(), (path, pat.complaints)
-    start = len(ids)
+    start = len(empty_desk.desk.decisions())
     while start > 50:
         start -= 50
         pat.go(f"/decisions?from={start}")
@@ -368,7 +368,7 @@ def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
     for text in STRINGS[::50]:
         name = re.sub(r"[/\x00\r\n]", "_", text)[:80] + ".csv"
         page.set_input_files("#file", {"name": name, "mimeType": "text/csv", "buffer": b"a\n1\n"})
-        page.click("text=Compare >> nth=-1")
+        pat.press("Compare")
         page.wait_for_selector("[role=alert]")
         assert pat.is_unharmed(), pat.complaints
         page = pat.go("/compare")
@@ -381,7 +381,7 @@ def test_a_session_ends_in_the_browser_too(
 ) -> None:
     ann = Looker(browser, desk, playbooks[1]["viewer"])
     assert ann.go("/playbook/b1").locator("text=Retire").count() == 0
-    ann.page.click("text=Log out")
+    ann.press("Log out")
     ann.page.wait_for_url("**/login")
     assert ann.go("/playbook").url.endswith("/login")
     ann.close()

@@ -238,13 +238,15 @@ def test_ready_is_red_for_each_fault_of_postgresql_and_green_after(postgres: Ser
             with psycopg.connect(url, autocommit=True) as connection:
                 connection.execute(f"BEGIN READ WRITE; {statement}; COMMIT")
 
+        def set_schema(version: int) -> None:
+            run(f"UPDATE ace_meta SET value = '{version}' WHERE key = 'schema'")
+
         def set_read_only(answer: str) -> None:
             run(f"ALTER ROLE CURRENT_USER SET default_transaction_read_only = {answer}")
             run(_END_OTHERS)  # who is connected already keeps the setting of before
 
         for spoil, repair in (
-            (partial(run, "UPDATE ace_meta SET value = '99' WHERE key = 'schema'"),
-             partial(run, "UPDATE ace_meta SET value = '4' WHERE key = 'schema'")),
+            (partial(set_schema, 99), partial(set_schema, book.database.schema_version)),
             (partial(run, "ALTER TABLE clock RENAME TO away"),
              partial(run, "ALTER TABLE away RENAME TO clock")),
             (partial(set_read_only, "on"), partial(set_read_only, "off")),

@@ -38,14 +38,14 @@ def test_spans_and_counts_name_decision_mode_and_version_and_no_transaction() ->
     assert "4711" not in printed
     spans, counted = json.loads(printed)
     by_name = {(name, said["decision_id"]): (said, lasted) for name, said, lasted in spans}
-    nodes = {("acegraph.selector", "a"), ("acegraph.agent", "a"), ("acegraph.judge", "a")}
-    assert by_name.keys() == nodes | {("acegraph.decision", "b"), ("acegraph.decision", "c")}
+    nodes = {("ace.selector", "a"), ("ace.agent", "a"), ("ace.judge", "a")}
+    assert by_name.keys() == nodes | {("ace.decision", "b"), ("ace.decision", "c")}
     modes = {said["decision_id"]: said["ace_mode"] for said, _ in by_name.values()}
     assert modes == {"a": "online", "b": "offline_online", "c": "offline_online"}
     for said, lasted in by_name.values():
         assert said["playbook_version"] == 1
         assert lasted > 0
-    assert by_name["acegraph.decision", "b"][0]["decision"] == "DECLINE"
+    assert by_name["ace.decision", "b"][0]["decision"] == "DECLINE"
     assert sum(value for _, value in counted) == 3
     assert {said["ace_mode"]: value for said, value in counted} == {
         "online": 1,

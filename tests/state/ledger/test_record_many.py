@@ -10,7 +10,7 @@ from postgres import Server
 from acegraph.state import BulletPlaybook, DecisionConflict, Label, Recorded, verify
 from acegraph.state.database import tables
 from acegraph.state.database.writer import LedgerWriter
-from acegraph.state.ledger.ledger import DecisionAndLabel, record_decisions
+from acegraph.state.ledger.ledger import DecisionAndLabel, new_decision_rows, record_decisions
 from acegraph.state.maintenance.erase import erase
 from acegraph.state.values.decision import CounterDeltas, Sighting
 
@@ -94,7 +94,8 @@ def test_a_draft_is_written_only_if_nobody_wrote_meanwhile(postgres: Server) -> 
     with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
         shared.record(record("d0"))
         with shared.database.drafting() as draft:
-            record_decisions(draft, [(record("d1", amount=1), None)])
+            given: list[DecisionAndLabel] = [(record("d1", amount=1), None)]
+            record_decisions(draft, given, new_decision_rows(given))
             erase(other, ["d0"])  # rewrites rows at their old positions
             assert not shared.database.write_draft(draft)
         assert not verify(shared)
@@ -107,10 +108,11 @@ def test_whoever_is_overtaken_counts_what_the_other_did(postgres: Server) -> Non
     url = postgres.url()
     with BulletPlaybook(url) as shared, BulletPlaybook(url) as other:
         shared.add_bullet("DECLINE when amount >= 1", "n")
-        overtaken = []
+        overtaken: list[Recorded] = []
+        given: list[DecisionAndLabel] = [(record("d1", 1, amount=1), None)]
 
         def change(writer: LedgerWriter) -> tuple[object, CounterDeltas]:
-            results = record_decisions(writer, [(record("d1", 1, amount=1), None)])
+            results = record_decisions(writer, given, new_decision_rows(given))
             if not overtaken:
                 overtaken.append(other.record(record("d2", 1, amount=2), Label("DECLINE", "x")))
             assert isinstance(results[0], Recorded)
