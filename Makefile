@@ -3,6 +3,8 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
+# Seeds that `make prove` and `make worlds` run at once, as `make prove JOBS=2`.
+JOBS ?= 1
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
@@ -24,13 +26,13 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 	$(BIN)/acegraph demo
 
 prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift, growth and others
-	$(BIN)/python benchmarks/proofs.py
+	$(BIN)/python benchmarks/proofs.py --jobs $(JOBS)
 	$(BIN)/python benchmarks/learning.py
 	ACE_SOAK=5 $(BIN)/python -m pytest -q tests/scenarios/test_learning.py
 
 worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to 2,000 labels (hours; it can be interrupted)
 	@mkdir -p out
-	$(BIN)/python benchmarks/worlds.py --seeds 5 --out out/worlds.jsonl
+	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 5 --out out/worlds.jsonl
 
 test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
@@ -52,6 +54,7 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python tests/support/planted_files.py 20
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tables.py soak
+	$(BIN)/python benchmarks/label_files.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without

@@ -10,16 +10,19 @@ import argparse
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import numpy as np
+from joblib import parallel_config
 
 from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.graph.cli.console import Columns
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.splits import Split, moments_of, random_splits
 from acegraph.graph.experiments.delayed_labels import decide_delayed
+from acegraph.graph.experiments.jobs import side_by_side
 from acegraph.graph.metrics.intervals import estimate
 from acegraph.graph.metrics.paired import paired_difference
 from acegraph.graph.metrics.rates import accuracy
@@ -64,15 +67,16 @@ def noise_curve(splits: Sequence[Split]) -> Iterator[str]:
     """What wrong training labels cost; the test labels are right."""
     clean = 0.0
     for share in NOISE:
-        runs = [decided_frozen(s.with_label_noise(share, i), i)[0] for i, s in enumerate(splits)]
-        mean, words = balanced(runs)
+        noisy = ((s.with_label_noise(share, i), i) for i, s in enumerate(splits))
+        mean, words = balanced([run for run, _ in side_by_side(decided_frozen, noisy)])
         clean = clean or mean
         yield f"label noise {100 * share:3.0f} %: {words}, lost {100 * (clean - mean):.1f} points"
 
 
 def shuffles(splits: Sequence[Split]) -> Iterator[str]:
     """What is learned from labels that are dealt out at random: it should be nothing."""
-    results = [decided_frozen(s.with_shuffled_labels(i), i) for i, s in enumerate(splits)]
+    shuffled = ((s.with_shuffled_labels(i), i) for i, s in enumerate(splits))
+    results = list(side_by_side(decided_frozen, shuffled))
     active = sum(bullets > 0 for _, bullets in results)
     words = balanced([run for run, _ in results])[1]
     yield f"shuffled labels: {active} of {len(results)} trainings activated a bullet; {words}"
@@ -80,20 +84,9 @@ def shuffles(splits: Sequence[Split]) -> Iterator[str]:
 
 def streams(items: Sequence[Item] | None, count: int) -> Iterator[str]:
     """What is ever learned from streams whose labels are dealt out at random, learned online."""
-    from world_kinds import WORLDS  # a script beside this one
-
     active: dict[str, list[bool]] = {}
-    for seed in range(count):
-        rng = np.random.default_rng([seed, 53])
-        n = int(rng.integers(STREAM_LENGTHS[0], STREAM_LENGTHS[1] + 1))
-        name = "the file" if items else STREAM_WORLDS[seed % len(STREAM_WORLDS)]
-        chosen = rng.permutation(len(items or ()))[:n]
-        rows = [items[i] for i in chosen] if items else WORLDS[name].train(n, seed)
-        stream = Split(rows, []).with_shuffled_labels(seed).train
-        pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
-        pipeline.train_online(stream)
-        changes = pipeline.playbook.history()
-        active.setdefault(name, []).append(any(row["status"] == "active" for row in changes))
+    for name, ever in side_by_side(partial(learned_from_noise, items), range(count)):
+        active.setdefault(name, []).append(ever)
     every = [ever for found in active.values() for ever in found]
     low, high = wilson_interval(sum(every), len(every))
     yield (
@@ -105,8 +98,24 @@ def streams(items: Sequence[Item] | None, count: int) -> Iterator[str]:
     yield f"streams by kind of rows: {', '.join(parts)}"
 
 
-def decided_frozen(split: Split, seed: int) -> tuple[Run, int]:
+def learned_from_noise(items: Sequence[Item] | None, seed: int) -> tuple[str, bool]:
+    """The kind of rows of one stream, and whether a bullet was ever active."""
+    from world_kinds import WORLDS  # a script beside this one
+
+    rng = np.random.default_rng([seed, 53])
+    n = int(rng.integers(STREAM_LENGTHS[0], STREAM_LENGTHS[1] + 1))
+    name = "the file" if items else STREAM_WORLDS[seed % len(STREAM_WORLDS)]
+    chosen = rng.permutation(len(items or ()))[:n]
+    rows = [items[i] for i in chosen] if items else WORLDS[name].train(n, seed)
+    pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
+    pipeline.train_online(Split(rows, []).with_shuffled_labels(seed).train)
+    changes = pipeline.playbook.history()
+    return name, any(row["status"] == "active" for row in changes)
+
+
+def decided_frozen(seeded: tuple[Split, int]) -> tuple[Run, int]:
     """Decisions of the trained and frozen playbook, and how many active bullets it holds."""
+    split, seed = seeded
     pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
     report = pipeline.train_offline(split.train)
     run = pipeline.evaluate(split.test, learn=False, source="offline")
@@ -117,13 +126,18 @@ def credit(splits: Sequence[Split]) -> Iterator[str]:
     """Credit for the bullets that fired, against credit for all bullets that were shown."""
     by_rule: dict[str, list[Run]] = {}
     for rule in ("part", "selected"):
-        for seed, split in enumerate(splits):
-            pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed, credit=rule))
-            pipeline.train_offline(split.train)
-            by_rule.setdefault(rule, []).append(pipeline.evaluate(split.test))
+        by_rule[rule] = list(side_by_side(partial(decided_by_credit, rule), enumerate(splits)))
         yield f"credit {rule}: {balanced(by_rule[rule])[1]}"
     gain = paired_difference(by_rule["part"], by_rule["selected"])
     yield f"credit part over selected: {gain.mean:+.3f} [{gain.low:+.3f}, {gain.high:+.3f}]"
+
+
+def decided_by_credit(rule: str, numbered: tuple[int, Split]) -> Run:
+    """Decisions of a trained playbook that goes on learning, with credit by this rule."""
+    seed, split = numbered
+    pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed, credit=rule))
+    pipeline.train_offline(split.train)
+    return pipeline.evaluate(split.test)
 
 
 def flipping_stream(n: int, seed: int) -> list[Item]:
@@ -145,21 +159,28 @@ def flipping_stream(n: int, seed: int) -> list[Item]:
 
 def drift(seeds: int, n: int = 1200) -> Iterator[str]:
     """A stream whose cause of fraud is reversed in the middle, learned online."""
-    before, after, retired, half = [], [], 0, n // 2
-    for seed in range(seeds):
-        pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
-        playbook, node, items = pipeline.playbook, pipeline.context.node, flipping_stream(n, seed)
-        earlier = pipeline.train_online(items[:half]).run
-        old = {b.id for b in playbook.get_bullets_for_node(node)}
-        later = pipeline.train_online(items[half:]).run
-        retired += not old & {b.id for b in playbook.get_bullets_for_node(node)}
-        before.append(float(np.mean(earlier.right[half // 2 :])))
-        after.append(float(np.mean(later.right[half // 2 :])))
+    half = n // 2
+    results = list(side_by_side(partial(learned_drift, n), range(seeds)))
+    before, after = np.mean([(earlier, later) for earlier, later, _ in results], axis=0)
+    retired = sum(are_retired for *_, are_retired in results)
     yield (
-        f"drift: accuracy {np.mean(before):.3f} on the {half // 2} cases before the flip, "
-        f"{np.mean(after):.3f} on cases {half // 2} to {half} after it; "
+        f"drift: accuracy {before:.3f} on the {half // 2} cases before the flip, "
+        f"{after:.3f} on cases {half // 2} to {half} after it; "
         f"all old bullets retired in {retired} of {seeds} seeds"
     )
+
+
+def learned_drift(n: int, seed: int) -> tuple[float, float, bool]:
+    """Accuracy before and long after the flip, and whether all old bullets were retired."""
+    half = n // 2
+    pipeline = TrainingPipeline(context=EMBEDDED.with_changes(seed=seed))
+    playbook, node, items = pipeline.playbook, pipeline.context.node, flipping_stream(n, seed)
+    earlier = pipeline.train_online(items[:half]).run
+    old = {b.id for b in playbook.get_bullets_for_node(node)}
+    later = pipeline.train_online(items[half:]).run
+    are_retired = not old & {b.id for b in playbook.get_bullets_for_node(node)}
+    shares = [float(np.mean(run.right[half // 2 :])) for run in (earlier, later)]
+    return shares[0], shares[1], are_retired
 
 
 def growth(n: int = 10_000, early: int = 1_000) -> Iterator[str]:
@@ -259,6 +280,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--test", type=at_least(20), default=1000, help="test rows per seed")
     parser.add_argument("--seeds", type=at_least(1), default=10, help="how many splits")
     parser.add_argument("--streams", type=at_least(1), default=STREAMS, help="streams of noise")
+    parser.add_argument("--jobs", type=at_least(1), default=1, help="seeds that run at once")
     parser.add_argument("--only", default="", help="names of proofs, with commas; else all")
     chosen = parser.parse_args(words)
     wanted = chosen.only.split(",") if chosen.only else list(PROOFS)
@@ -277,9 +299,10 @@ def main(words: list[str] | None = None) -> int:
         if name in wanted:
             print(f"{name} is left out: {why}", flush=True)
             wanted.remove(name)
-    for name in wanted:
-        for line in available[name]():
-            print(line, flush=True)
+    with parallel_config(n_jobs=chosen.jobs):
+        for name in wanted:
+            for line in available[name]():
+                print(line, flush=True)
     return 0
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import duplicates
+import jobs
 import ledger
 import memory
 import numpy as np
@@ -28,6 +29,7 @@ PARTS = {
     "ledger": ledger.main,
     "service": service.main,
     "tables": tables.main,
+    "jobs": jobs.main,
 }
 
 

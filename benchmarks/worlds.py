@@ -16,6 +16,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -37,6 +38,7 @@ from world_tables import (
 from acegraph.graph import TrainingPipeline
 from acegraph.graph.data.files import Item
 from acegraph.graph.experiments.baselines import check_baselines, run_baselines
+from acegraph.graph.experiments.jobs import side_by_side
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator, Reflector
@@ -148,22 +150,33 @@ def learned(world: World, n: int, seed: int, gate: str) -> Iterator[tuple[str, R
     yield VANILLA, Learned((), (), RiskScale()).decide(unseen), {}
 
 
-def run_all(chosen: argparse.Namespace, known: dict[Key, Record]) -> Iterator[tuple[Key, Record]]:
+def run_all(chosen: argparse.Namespace, known: set[Key]) -> Iterator[tuple[Key, Record]]:
     """Every learner that is not known yet, seed by seed, so that each seed gives a table."""
-    for seed, n, name in itertools.product(range(chosen.seeds), chosen.sizes, chosen.worlds):
-        world = WORLDS[name]
-        runs: list[tuple[str, Run, Record]] = []
-        if not chosen.no_playbook and (name, n, seed, OURS) not in known:
-            runs += learned(world, n, seed, chosen.gate)
-        last = LAST_RIVAL.get(chosen.baselines)
-        if last and (name, n, seed, last) not in known:
-            train, test = world.train(n, seed), world.test(TEST, seed)
-            rivals = run_baselines(train, test, seed, which=chosen.baselines)
-            runs += [(rival, run, {}) for rival, run in rivals.items()]
-        for learner, run, facts in runs:
-            figures = {"balanced_accuracy": round(balanced_accuracy(run), 4), **facts}
-            bits = {"fraud": packed(run.fraud), "declined": packed(run.declined)}
-            yield (name, n, seed, learner), {**figures, **bits}
+    places = itertools.product(range(chosen.seeds), chosen.sizes, chosen.worlds)
+    for records in side_by_side(partial(run_one, chosen, known), places, chosen.jobs):
+        yield from records
+
+
+def run_one(
+    chosen: argparse.Namespace, known: set[Key], place: tuple[int, int, str]
+) -> list[tuple[Key, Record]]:
+    """The learners that are not known yet, for one seed, size and world."""
+    seed, n, name = place
+    world = WORLDS[name]
+    runs: list[tuple[str, Run, Record]] = []
+    if not chosen.no_playbook and (name, n, seed, OURS) not in known:
+        runs += learned(world, n, seed, chosen.gate)
+    last = LAST_RIVAL.get(chosen.baselines)
+    if last and (name, n, seed, last) not in known:
+        train, test = world.train(n, seed), world.test(TEST, seed)
+        rivals = run_baselines(train, test, seed, which=chosen.baselines)
+        runs += [(rival, run, {}) for rival, run in rivals.items()]
+    records: list[tuple[Key, Record]] = []
+    for learner, run, facts in runs:
+        figures = {"balanced_accuracy": round(balanced_accuracy(run), 4), **facts}
+        bits = {"fraud": packed(run.fraud), "declined": packed(run.declined)}
+        records.append(((name, n, seed, learner), {**figures, **bits}))
+    return records
 
 
 def main(words: list[str] | None = None) -> int:
@@ -174,6 +187,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--worlds", default="", help="names with commas; else all")
     parser.add_argument("--sizes", default="", help="training rows, as 50,500; else all")
     parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--jobs", type=int, default=1, help="seeds and worlds that run at once")
     parser.add_argument("--gate", default="standard", help="off, lenient, standard or strict")
     parser.add_argument("--baselines", default="all", help="none, plain or all")
     parser.add_argument("--no-playbook", action="store_true", help="only the baselines")
@@ -186,7 +200,7 @@ def main(words: list[str] | None = None) -> int:
         parser.error(f"no world {min(unknown)!r}; there are {', '.join(WORLDS)}")
     check_baselines(chosen.baselines)
     records = read_records(chosen.out)
-    for key, record in () if chosen.tabulate else run_all(chosen, dict(records)):
+    for key, record in () if chosen.tabulate else run_all(chosen, set(records)):
         records[key] = record
         if chosen.out:
             names = dict(zip(("world", "size", "seed", "learner"), key, strict=True))

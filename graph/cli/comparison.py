@@ -18,10 +18,14 @@ from acegraph.graph.cli.console import (
     Columns,
     Concurrency,
     Drift,
+    Jobs,
     PlaybookUrl,
+    ReportFile,
     ShuffleLabels,
     announce_models,
+    gathered_warnings,
     lasting,
+    options_given,
     print_experiment,
     print_json,
     progress_bar,
@@ -46,6 +50,17 @@ class ComparedFiles:
     train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None
     test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None
 
+    @property
+    def given(self) -> list[Path]:
+        """The files that were given."""
+        return [path for path in vars(self).values() if path]
+
+    def by_name(self, text: str) -> str:
+        """A text that tells the names of the files, and not where they are."""
+        for path in self.given:
+            text = text.replace(str(path), path.name)
+        return text
+
 
 @dataclass(frozen=True)
 class SplitOptions:
@@ -59,6 +74,14 @@ class SplitOptions:
     ] = None
     seeds: Annotated[int, typer.Option(min=1, help="How many splits.")] = 1
     split: Annotated[str, typer.Option(help="random, or temporal: learn from before.")] = "random"
+
+    def in_words(self, files: ComparedFiles) -> str:
+        """How training and test rows are told apart."""
+        if files.file is None:
+            return "two files"
+        in_time = "in time: the training rows come before the test rows"
+        at_random = "at random, with the same share of fraud in both"
+        return f"one file, split {in_time if self.split == 'temporal' else at_random}"
 
     def splits(self, files: ComparedFiles, columns: Columns) -> "list[Split]":
         """The split of each seed; two files are one split."""
@@ -135,6 +158,7 @@ class ExperimentOptions:
         bool, typer.Option("--no-baselines", help="The same as --baselines none.")
     ] = False
     concurrency: Concurrency = 1
+    jobs: Jobs = 1
 
     def plan(self, time: str | None) -> "Plan":
         """The plan of the experiment; an unknown gate or cost is refused."""
@@ -149,25 +173,30 @@ class ExperimentOptions:
 
 
 @dataclass(frozen=True)
-class PictureOptions:
-    """Options of `compare`: where pictures are written."""
+class OutputOptions:
+    """Options of `compare`: where pictures and the report are written."""
 
     picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None
     pictures: Annotated[
         Path | None,
         typer.Option(help="Write all pictures into this folder."),
     ] = None
+    report: ReportFile = None
 
     def check(self) -> None:
-        """Refuse, before any work is done, pictures that cannot be drawn or written."""
+        """Refuse, before any work is done, what cannot be drawn or written."""
         from acegraph.graph.experiments.pictures import check_picture
+        from acegraph.graph.experiments.report import check_report
 
         for path in filter(None, (self.picture, self.pictures and self.pictures / "all.png")):
             check_picture(path)
+        if self.report:
+            check_report(self.report)
 
-    def draw(self, experiment: "Experiment") -> None:
-        """Write the pictures that were asked for."""
+    def write(self, experiment: "Experiment") -> None:
+        """Write the pictures and the report that were asked for."""
         from acegraph.graph.experiments.pictures import caption_of, draw_all, draw_learning_curves
+        from acegraph.graph.experiments.report import write_report
 
         if self.picture:
             caption = caption_of(experiment)
@@ -176,6 +205,9 @@ class PictureOptions:
             draw_all(experiment, self.pictures)
         for path in filter(None, (self.picture, self.pictures)):
             warn(f"Pictures: {path}")
+        if self.report:
+            write_report(experiment, self.report)
+            warn(f"Report: {self.report}")
 
 
 @takes_groups
@@ -190,7 +222,7 @@ def compare(
     ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     options: ExperimentOptions,
-    drawing: PictureOptions,
+    output: OutputOptions,
     as_json: AsJson = False,
 ) -> None:
     """Compare all modes, and other learners, on your own labelled data.
@@ -205,7 +237,21 @@ def compare(
     else:
         others = [name for name in command.params if name != "playbook"]
         refuse_others(command, "compare without --challenger", others)
-        _compare_modes(files, columns, splitting, options, drawing, as_json=as_json)
+        with gathered_warnings() as notes:
+            experiment = _compare_modes(files, columns, splitting, options, output)
+        experiment.notes = [files.by_name(note) for note in notes]
+        said_elsewhere = {*vars(files), *vars(output), "as_json", "split"}
+        experiment.asked = {
+            f"--{name.replace('_', '-')}": value
+            for name, value in options_given(command).items()
+            if name not in said_elsewhere
+        }
+        if as_json:
+            print_json(experiment.to_json())
+        else:
+            print_experiment(experiment)
+            _suggest_groups(experiment)
+        output.write(experiment)
 
 
 def _compare_modes(
@@ -213,12 +259,11 @@ def _compare_modes(
     columns: Columns,
     splitting: SplitOptions,
     options: ExperimentOptions,
-    drawing: PictureOptions,
-    *,
-    as_json: bool,
-) -> None:
+    output: OutputOptions,
+) -> "Experiment":
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
+    from acegraph.graph.experiments.jobs import job_count
     from acegraph.graph.experiments.judge_agreement import measure_judge
     from acegraph.graph.experiments.two_agents import TwoAgents
     from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model, prices
@@ -231,7 +276,8 @@ def _compare_modes(
     agent = chat_model("agent", options.model)
     if options.also_embedded and agent is None:
         raise InvalidSettings("--also-embedded goes with a model that decides: --model NAME")
-    drawing.check()
+    output.check()
+    job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines("none" if options.no_baselines else options.baselines)
     plan = options.plan(columns.time)
     context = AceContext(agent_model=options.model).with_changes(
@@ -240,7 +286,12 @@ def _compare_modes(
     splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
         run = partial(
-            run_experiment, splits, progress=progress, plan=plan, concurrency=options.concurrency
+            run_experiment,
+            splits,
+            progress=progress,
+            plan=plan,
+            concurrency=options.concurrency,
+            jobs=options.jobs,
         )
         experiment = run(context=context, baselines=baselines)
         if agent and options.also_embedded:
@@ -249,15 +300,15 @@ def _compare_modes(
             runs, efforts = (experiment.modes, beside.modes), (experiment.effort, beside.effort)
             experiment.agents = TwoAgents.of(agent.name, runs, efforts, prices())
         experiment.judge = measure_judge(splits[0].test, context)
-    experiment.data = " and ".join(path.name for path in vars(files).values() if path)
-    if as_json:
-        print_json(experiment.to_json())
-    else:
-        print_experiment(experiment, agent.name if agent else None)
-        if suggested := experiment.groups_suggested:
-            options_to_add = " ".join(f"--by {shlex.quote(name)}" for name in suggested)
-            say(f"See false declines by {', '.join(suggested)} with {options_to_add}.")
-    drawing.draw(experiment)
+    experiment.data = " and ".join(path.name for path in files.given)
+    experiment.split = splitting.in_words(files)
+    return experiment
+
+
+def _suggest_groups(experiment: "Experiment") -> None:
+    if suggested := experiment.groups_suggested:
+        options = " ".join(f"--by {shlex.quote(name)}" for name in suggested)
+        say(f"See false declines by {', '.join(suggested)} with {options}.")
 
 
 @takes_groups

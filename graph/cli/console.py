@@ -68,6 +68,9 @@ Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
 ]
+Jobs = Annotated[
+    int, typer.Option(min=1, help="Seeds that run at once, each in a process of its own.")
+]
 Redact = Annotated[
     list[str] | None,
     typer.Option(
@@ -95,6 +98,10 @@ MatureDays = Annotated[
         help="From which age in days on a source can call a payment honest, as no_chargeback=90: "
         "younger ones get no label.",
     ),
+]
+ReportFile = Annotated[
+    Path | None,
+    typer.Option(help="Write a report here: one HTML file with all tables and pictures."),
 ]
 ShuffleLabels = Annotated[
     bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
@@ -309,14 +316,26 @@ def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
         warn(f"redact: no row has a field called {', '.join(left)}")
 
 
+def options_given(context: typer.Context) -> dict[str, str]:
+    """The options on the command line by their names, with their values as words.
+
+    Of a file only the name is told: a report should not tell where it was.
+    """
+    options = {}
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            values = value if isinstance(value, list | tuple) else [value]
+            words = (one.name if isinstance(one, Path) else str(one) for one in values)
+            is_flag = isinstance(value, bool)
+            options[name] = ("yes" if value else "no") if is_flag else ", ".join(words)
+    return options
+
+
 def refuse_others(context: typer.Context, beside: str, applies: Sequence[str]) -> None:
     """Refuse the options on the command line that mean nothing beside another one."""
-    sources = {name: context.get_parameter_source(name) for name in context.params}
-    refused = [
-        f"--{name.replace('_', '-')}"
-        for name, source in sources.items()
-        if source is not None and source.name == "COMMANDLINE" and name not in applies
-    ]
+    given = (name for name in options_given(context) if name not in applies)
+    refused = [f"--{name.replace('_', '-')}" for name in given]
     if refused:
         raise InvalidSettings(f"{beside} does not go with {', '.join(refused)}")
 
@@ -471,9 +490,7 @@ def print_table(table: RenderableType) -> None:
     Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
 
 
-def print_experiment(
-    experiment: "Experiment", model: str | None, *, expected: bool = False
-) -> None:
+def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
     """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
     from acegraph.graph.cli import tables
     from acegraph.state import AceContext
@@ -492,7 +509,7 @@ def print_experiment(
     for seed, report in enumerate(experiment.training, start=1):
         if report.change:
             say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")
-    by = model or "the embedded analyst: no language model was used"
+    by = experiment.model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()
 

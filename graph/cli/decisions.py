@@ -1,7 +1,7 @@
 """`acegraph decide`, `feedback` and `labels`: decide a transaction, and give the right answer."""
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -27,15 +27,20 @@ from acegraph.graph.cli.console import (
     takes_groups,
     warn,
 )
-from acegraph.state import InvalidSettings, Transaction, parse_verdict
+from acegraph.graph.cli.scoring import need_tables
+from acegraph.state import AceError, InvalidSettings, Transaction, parse_verdict
 from acegraph.state.database.places import shown_url
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.state import AceOutput, Mode
+    from acegraph.graph.tables.files import TableFiles
+    from acegraph.state import AceOutput, Label, Mode
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""
+_TABLES: Final = (".parquet", ".pq", ".jsonl", ".ndjson", ".json")
+_READ_AT_ONCE: Final = 1 << 24
+"""A CSV up to this size is read as a whole, so that errors can name the line."""
 _FEW: Final = 5
 """Unknown decision ids that are named; the others are only counted."""
 
@@ -128,8 +133,9 @@ def feedback(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="A CSV instead, or - for standard input: decision_id, label and, if you like, "
-            "source and at."
+            help="A table instead: decision_id, label and, if you like, source and at. A CSV, JSON "
+            "lines or Parquet, also .gz, a pattern of such files in quotes, or - for a CSV on "
+            "standard input."
         ),
     ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
@@ -152,7 +158,7 @@ def feedback(
         case None, None, Path():
             _label_file(file, source, at, days, playbook, learn=learn, as_json=as_json)
         case _:
-            raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file CSV")
+            raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
 
 
 def _mode(name: str) -> "Mode":
@@ -197,18 +203,26 @@ def _label_file(
     learn: bool,
     as_json: bool,
 ) -> None:
-    from acegraph.graph.operations.feedback import feedback_many, read_labels
+    from acegraph.graph.operations.feedback import feedback_many
 
-    labels = read_labels(Path("/dev/stdin") if str(file) == "-" else file, source, at)
+    labels = _labels_in(file, source, at)
+    total = sum(1 for _ in labels)  # all are read, and so checked, before one is written
+    taken = 0
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
-        report = feedback_many(
-            book,
-            labels,
-            learn=learn,
-            mature_days=mature_days,
-            progress=lambda done: bar("labels", done, len(labels)),
-        )
+
+        def note(done: int) -> None:
+            nonlocal taken
+            taken = done
+            bar("labels", done, total)
+
+        try:
+            report = feedback_many(
+                book, labels, learn=learn, mature_days=mature_days, progress=note
+            )
+        except (AceError, OSError, KeyboardInterrupt):
+            warn(f"{taken:,} of {total:,} labels are recorded; run it again to go on")
+            raise
     if as_json:
         print_json(vars(report))
         return
@@ -228,6 +242,39 @@ def _label_file(
     if report.unknown:
         some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")
         say(f"{len(report.unknown)} unknown decision id(s), left out: {some}")
+
+
+def _labels_in(file: Path, source: str, at: str) -> "Iterable[tuple[str, Label]]":
+    """The labels of a file, or of the files of a pattern; many are read anew by each loop."""
+    from acegraph.graph.operations.feedback import check_label_columns, read_labels
+
+    is_pattern = not file.exists() and bool(set("*?[") & set(str(file)))
+    is_table = file.name.lower().removesuffix(".gz").endswith(_TABLES)
+    is_large = file.is_file() and (is_table or file.stat().st_size > _READ_AT_ONCE)
+    if not is_pattern and not is_large:
+        return read_labels(Path("/dev/stdin") if str(file) == "-" else file, source, at)
+    need_tables()
+    from acegraph.graph.tables.files import TableFiles
+
+    table = TableFiles.open(file)
+    check_label_columns(table.schema.names, str(file))
+    return _TableLabels(table, source, at)
+
+
+@dataclass(frozen=True)
+class _TableLabels:
+    """The labels of a table; each loop reads them anew, so that a million need no memory."""
+
+    table: "TableFiles"
+    source: str
+    at: str
+
+    def __iter__(self) -> "Iterator[tuple[str, Label]]":
+        from acegraph.graph.operations.feedback import labels_of
+
+        known = ("decision_id", "label", "source", "at")
+        columns = [name for name in known if name in self.table.schema.names]
+        return labels_of(self.table.rows_one_by_one(columns), self.source, self.at)
 
 
 def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:

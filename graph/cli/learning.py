@@ -16,8 +16,10 @@ from acegraph.graph.cli.console import (
     Concurrency,
     DecidingOptions,
     Drift,
+    Jobs,
     PlaybookUrl,
     Redact,
+    ReportFile,
     ShuffleLabels,
     announce_models,
     gathered_warnings,
@@ -275,18 +277,28 @@ def _why_nothing(report: "TrainingReport") -> str:
     return "Nothing was learned: no rule did better than chance explains."
 
 
+@dataclass(frozen=True)
+class DemoData:
+    """Options of `demo`: the payments that are generated."""
+
+    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1
+    train: Annotated[int, typer.Option(min=20, help="Labelled cases to learn from.")] = 400
+    test: Annotated[int, typer.Option(min=20, help="Held-out cases in the stream.")] = 600
+    shuffle_labels: ShuffleLabels = False
+
+
+@takes_groups
 def demo(
-    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
-    train: Annotated[int, typer.Option(min=20, help="Labelled cases to learn from.")] = 400,
-    test: Annotated[int, typer.Option(min=20, help="Held-out cases in the stream.")] = 600,
-    shuffle_labels: ShuffleLabels = False,
+    data: DemoData,
     model: Annotated[
         str | None, typer.Option(help="A chat model instead of the embedded analyst (needs a key).")
     ] = None,
     concurrency: Concurrency = 1,
+    jobs: Jobs = 1,
     picture: Annotated[Path, typer.Option(help="Where to write the learning curves.")] = Path(
         "out/learning_curves.png"
     ),
+    report: ReportFile = None,
     as_json: AsJson = False,
 ) -> None:
     """Learn on generated transactions, then decide a held-out stream in every mode.
@@ -296,6 +308,7 @@ def demo(
     """
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
+    from acegraph.graph.experiments.report import check_report, write_report
     from acegraph.nodes.models.providers import EMBEDDED_NAME
     from acegraph.state import AceContext
 
@@ -310,26 +323,29 @@ def demo(
         check_picture(picture)
     else:
         warn("plain learners and the picture are left out: pip install 'acegraph[report]' has them")
+    if report:
+        check_report(report)
     with progress_bar() as progress:
         experiment, attainable = run_demonstration(
-            seeds,
-            train,
-            test,
-            shuffle_labels=shuffle_labels,
+            **vars(data),
             context=context,
             progress=progress,
             baselines=has_extra,
             concurrency=concurrency,
+            jobs=jobs,
         )
     if as_json:
         print_json(experiment.to_json())
     else:
-        print_experiment(experiment, model, expected=True)
+        print_experiment(experiment, expected=True)
     if has_extra:
         caption = caption_of(experiment)
         draw_learning_curves(experiment.modes, picture, best=attainable, caption=caption)
         if not as_json:
             say(f"Learning curves: {picture}")
+    if report:
+        write_report(experiment, report)
+        warn(f"Report: {report}")
 
 
 def generate(

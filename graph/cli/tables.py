@@ -5,7 +5,7 @@ escaped, so that brackets in it are not taken for markup.
 """
 
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -17,9 +17,17 @@ from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
 from acegraph.graph.experiments.bullet_report import BulletRecord
+from acegraph.graph.experiments.words import (
+    BASELINE_NAMES,
+    MODE_NAMES,
+    footnotes,
+    runs_by_name,
+    share,
+    unit_of_cost,
+)
 from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
 from acegraph.graph.metrics.costs import money
-from acegraph.graph.metrics.intervals import Estimate, estimates, row_numbers
+from acegraph.graph.metrics.intervals import Estimate, estimates
 from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
 from acegraph.graph.metrics.run import Run
@@ -32,27 +40,8 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
-_MODES: Final = {
-    "vanilla": ("vanilla", "65-70"),
-    "offline": ("offline, frozen", ""),
-    "offline_online": ("offline + online", "75-80"),
-    "online": ("online only", "70-75"),
-    "vanilla_second_half": ("vanilla, 2nd half", ""),
-    "online_second_half": ("online, 2nd half", ""),
-    "offline_online_delayed": ("off.+onl., late", ""),
-    "online_delayed": ("online, late", ""),
-}
-"""The name of each mode, and the accuracy that the first description of ACE expected of it."""
-_BASELINES: Final = {
-    "logistic_regression": "logistic regression",
-    "depth_3_tree": "depth-3 tree",
-    "gradient_boosting": "gradient boosting",
-    "ebm": "EBM",
-    "figs": "FIGS",
-    "rulefit": "RuleFit",
-    "boosted_rules": "boosted rules",
-    "best_attainable": "best attainable",
-}
+_EXPECTED: Final = {"vanilla": "65-70", "offline_online": "75-80", "online": "70-75"}
+"""The accuracy that the first description of ACE expected of a mode, in percent."""
 
 
 def _cell(text: str) -> str:
@@ -85,27 +74,27 @@ def _add(table: Table, kind: str, *headings: str, min_width: int = 0, ratio: int
         )
 
 
-def _share(x: float) -> str:
-    """A share without its leading zero, or a stroke if there is no such figure."""
-    return "-" if math.isnan(x) else f"{x:.3f}".removeprefix("0")
-
-
 def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
     """All modes and baselines with intervals, and the paired test of each against vanilla."""
     table = _table("The same held-out stream, decided in every mode")
     _add(table, "name", "mode")
     _add(table, "figure", "acc.", "balanced, 95 %", "false\ndeclines", "missed\nfraud")
     _add(table, "figure", "against vanilla", *(["exp. %"] if expected else []))
-    for mode, (label, expectation) in _MODES.items():
+    for mode, label in MODE_NAMES.items():
         if runs := experiment.modes.get(mode):
             against = _against(runs, experiment.vanilla_beside(mode))
-            table.add_row(label, *_rate_cells(runs), against, *([expectation] if expected else []))
+            expectation = [_EXPECTED.get(mode, "")] if expected else []
+            table.add_row(label, *_rate_cells(runs), against, *expectation)
     if experiment.baselines:
         table.add_section()
-    for label, runs in _baselines(experiment):
+    for name, runs in experiment.baselines.items():
         against = _against(runs, experiment.modes["vanilla"])
+        label = BASELINE_NAMES.get(name, name)
         table.add_row(label, *_rate_cells(runs), against, *([""] if expected else []))
-    return Group(table, Text("\n".join(_footnotes(experiment, expected=expected))))
+    notes = list(footnotes(experiment))
+    if expected:
+        notes.append("exp. %: the accuracy that the first description of ACE expected of a mode.")
+    return Group(table, Text("\n".join(notes)))
 
 
 def two_agents_table(agents: "TwoAgents") -> Group:
@@ -115,7 +104,7 @@ def two_agents_table(agents: "TwoAgents") -> Group:
     _add(table, "figure", "points, 95 %", "p")
     for mode, found in agents.differences.items():
         points = f"{100 * found.mean:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
-        table.add_row(_MODES[mode][0], points, p_words(found.p_value))
+        table.add_row(MODE_NAMES[mode], points, p_words(found.p_value))
     lines = ["points of balanced accuracy on the same cases"]
     for name, took in agents.per_decision.items():
         cost = "no price" if took["cost"] is None else f"cost {took['cost']:.6g}"
@@ -126,22 +115,17 @@ def two_agents_table(agents: "TwoAgents") -> Group:
     return Group(table, Text("\n".join(lines)))
 
 
-def _baselines(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
-    for name, runs in experiment.baselines.items():
-        yield _BASELINES.get(name, name), runs
-
-
 def _rate_cells(runs: Sequence[Run]) -> list[str]:
     figures = estimates(runs, ("balanced_accuracy", "false_decline_rate", "missed_fraud_rate"))
     balanced, *mistakes = figures.values()
     return [
-        _share(float(np.mean([accuracy(run) for run in runs]))),
+        share(float(np.mean([accuracy(run) for run in runs]))),
         _with_interval(balanced),
-        *(_share(figure.mean) for figure in mistakes),
+        *(share(figure.mean) for figure in mistakes),
     ]
 
 
-def _with_interval(figure: Estimate, write: Callable[[float], str] = _share) -> str:
+def _with_interval(figure: Estimate, write: Callable[[float], str] = share) -> str:
     """A figure with its interval, or a stroke if there is no such figure."""
     if math.isnan(figure.mean):
         return "-"
@@ -160,45 +144,10 @@ def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
     return "" if math.isnan(gain.mean) else f"{100 * gain.mean:+.1f}, {p_words(gain.p_value)}"
 
 
-def _footnotes(experiment: "Experiment", *, expected: bool) -> Iterator[str]:
-    vanilla, fraud = experiment.modes["vanilla"], experiment.fraud_rate
-    cases, rows = sum(len(run.truths) for run in vanilla), row_numbers(vanilla)[1]
-    is_repeated = rows < cases
-    yield (
-        f"{cases} test cases{f' of {rows} rows' if is_repeated else ''} over {len(vanilla)} "
-        f"seed(s), {100 * fraud:.1f} % fraud; approving everything scores {1 - fraud:.3f} accuracy "
-        "and 0.500 balanced accuracy."
-    )
-    yield (
-        "Against vanilla: points of balanced accuracy gained, permutation test on paired cases. "
-        "Intervals resample seeds and cases."
-    )
-    if is_repeated:
-        yield "A row that several seeds tested counts once in the test and the intervals."
-    shares = {
-        label: float(np.mean([run.undecided_rate for run in runs]))
-        for label, runs in _all_runs(experiment)
-    }
-    if undecided := ", ".join(f"{name} {_share(x)}" for name, x in shares.items() if x):
-        yield "Against vanilla an undecided case is not right; the rates leave it out."
-        yield f"Undecided: {undecided}."
-    if expected:
-        yield "exp. %: the accuracy that the first description of ACE expected of each mode."
-    if experiment.duplicates:
-        yield f"{experiment.duplicates} test rows left out: a training row is the same."
-    if experiment.copies:
-        yield (
-            f"CAUTION: {experiment.copies} test rows are the same as a training row in every field "
-            "and stay, since most are: the figures say little about new cases."
-        )
-    if not experiment.learned:
-        yield "Nothing was learned offline: no rule did better than chance explains."
-
-
 def money_table(experiment: "Experiment") -> Table:
     """How the scores of every mode and baseline rank, and what its decisions cost."""
     costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
-    nothing, unit = money(vanilla, costs).cost_if_all_approved, _unit_of_cost(vanilla)
+    nothing, unit = money(vanilla, costs).cost_if_all_approved, unit_of_cost(vanilla)
     caption = f"Approving everything costs {nothing:.2f} per case; {unit}"
     if math.isnan(nothing):
         caption = unit.capitalize()
@@ -208,16 +157,16 @@ def money_table(experiment: "Experiment") -> Table:
     _add(table, "figure", "avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR")
     _add(table, "figure", "calib.\nerror", "value\ncaught", "cost a\ncase", "declined\na fraud")
     _add(table, "figure", "undec.")
-    for label, runs in _all_runs(experiment):
+    for label, runs in runs_by_name(experiment):
         figures = money(runs, costs)
         per_fraud = figures.declined_per_fraud
         table.add_row(
             label,
             *_ranking_cells(runs),
-            _share(figures.value_caught),
+            share(figures.value_caught),
             "-" if math.isnan(figures.cost_per_case) else f"{figures.cost_per_case:.2f}",
             "-" if per_fraud is None else f"{per_fraud:.2f}",
-            _share(float(np.mean([run.undecided_rate for run in runs]))),
+            share(float(np.mean([run.undecided_rate for run in runs]))),
         )
     return table
 
@@ -227,7 +176,7 @@ def _ranking_cells(runs: Sequence[Run]) -> list[str]:
     return [
         "-"
         if any(is_void(name, run) for run in runs)
-        else _share(float(np.mean([METRICS[name](run) for run in runs])))
+        else share(float(np.mean([METRICS[name](run) for run in runs])))
         for name in RANKINGS
         if name != "recall_at_half_percent"  # it is for rare fraud
     ]
@@ -251,14 +200,14 @@ def _ranking_table(experiment: "Experiment") -> Table:
     recalls = (f"recall at {share} % of\nfalse declines" for share in ("0.5", "1", "5"))
     _add(table, "figure", "average\nprecision", *recalls)
     names = [name for name in RANKINGS if name.startswith(("average", "recall"))]
-    for label, runs in _all_runs(experiment):
+    for label, runs in runs_by_name(experiment):
         table.add_row(label, *map(_with_interval, estimates(runs, names).values()))
     return table
 
 
 def _alert_table(experiment: "Experiment") -> Table:
     costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
-    nothing, unit = 1000 * money(vanilla, costs).cost_if_all_approved, _unit_of_cost(vanilla)
+    nothing, unit = 1000 * money(vanilla, costs).cost_if_all_approved, unit_of_cost(vanilla)
     has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
     caption = (
         f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
@@ -270,7 +219,7 @@ def _alert_table(experiment: "Experiment") -> Table:
     _add(table, "name", "mode")
     _add(table, "figure", "frauds per\n1,000 alerts", *(["value caught"] if has_amounts else []))
     _add(table, "figure", "cost per\n1,000 payments", "against vanilla")
-    for label, runs in _all_runs(experiment):
+    for label, runs in runs_by_name(experiment):
         alerts, value, cost = cost_estimates(runs, costs).values()
         gap = cost_difference(runs, vanilla, costs)
         is_other = runs is not vanilla and not math.isnan(gap.mean)
@@ -284,20 +233,12 @@ def _alert_table(experiment: "Experiment") -> Table:
     return table
 
 
-def _all_runs(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
-    """The runs over all test cases, with the names that tables show."""
-    for mode, (label, _) in _MODES.items():
-        if mode in experiment.modes and not mode.endswith("second_half"):
-            yield label, experiment.modes[mode]
-    yield from _baselines(experiment)
-
-
 def group_tables(experiment: "Experiment", mode: str = "offline_online") -> Group:
     """How the groups of each field fared with one mode."""
     tables = []
     for name, groups in experiment.groups(mode).items():
         table = _table(
-            f"By {name}: {_MODES[mode][0]}",
+            f"By {name}: {MODE_NAMES[mode]}",
             "* differs from all other groups by more than chance explains (Fisher's exact test, "
             "Holm's correction over all groups)",
         )
@@ -318,15 +259,6 @@ def group_tables(experiment: "Experiment", mode: str = "offline_online") -> Grou
     return Group(*tables)
 
 
-def _unit_of_cost(runs: Sequence[Run]) -> str:
-    amounts = [amount for run in runs for amount in run.amounts or [None]]
-    missing = amounts.count(None)
-    if missing == len(amounts):
-        return "no amount was found, so each case counts 1"
-    rest = f" (1 in the {missing} cases without one)" if missing else ""
-    return f"a cost is a share of the amount{rest}"
-
-
 def record_table(records: Sequence[BulletRecord]) -> Table:
     """Bullets on the test cases: fires, precision with interval, what each alone gets right."""
     table = _table(
@@ -339,13 +271,13 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
     _add(table, "figure", "status", "fires", "precision, 95 %", "right\nalone", "last hit")
     for record in records:
         low, high = wilson_interval(record.right, record.fires)
-        precision = "-" if record.precision is None else _share(record.precision)
+        precision = "-" if record.precision is None else share(record.precision)
         table.add_row(
             record.bullet.id,
             _heuristic(record.bullet),
             record.bullet.status,
             str(record.fires),
-            _cell(f"{precision} [{_share(low)}, {_share(high)}]"),
+            _cell(f"{precision} [{share(low)}, {share(high)}]"),
             str(record.marginal),
             _cell(_end_of(record.last_hit or "-")),
         )
@@ -458,8 +390,8 @@ def backtest_table(report: "BacktestReport") -> Table:
             f"{fired.fires:,}",
             f"{fired.frauds:,}",
             f"{fired.honest:,}",
-            f"{_share(precision)} [{_share(low)}, {_share(high)}]".replace("[", r"\["),
-            _share(one.recall),
+            f"{share(precision)} [{share(low)}, {share(high)}]".replace("[", r"\["),
+            share(one.recall),
             _amount(fired.fraud_amount),
             _amount(fired.honest_amount),
             f"{added.frauds:,} / {added.honest:,}" if added else "-",

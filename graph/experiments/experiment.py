@@ -17,6 +17,7 @@ from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import Baselines, run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.experiments.delayed_labels import decide_delayed
+from acegraph.graph.experiments.jobs import job_count, side_by_side
 from acegraph.graph.experiments.two_agents import Effort, TwoAgents
 from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
 from acegraph.graph.metrics.costs import money
@@ -31,6 +32,7 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.judge.agreement import Agreement
+from acegraph.nodes.models.providers import model_name
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.usage import metered
 from acegraph.nodes.text.reader import read_fields
@@ -93,7 +95,15 @@ class Experiment:
     """Test rows of all seeds that stayed although a training row is the same."""
     plan: Plan = field(default_factory=Plan)
     data: str = ""
-    """The name of the data, for pictures."""
+    """The name of the data, for pictures and reports."""
+    split: str = ""
+    """How training and test rows were told apart, in words, for reports."""
+    model: str | None = None
+    """The language model that decided; None is the embedded analyst."""
+    asked: dict[str, str] = field(default_factory=dict)
+    """The options that were given, for reports."""
+    notes: list[str] = field(default_factory=list)
+    """What was said while the data was read, for reports."""
     group_values: dict[str, list[list[Scalar | None]]] = field(default_factory=dict)
     """The values of each field of `plan.by`, by seed and test case."""
     groups_suggested: list[str] = field(default_factory=list)
@@ -155,6 +165,18 @@ class Experiment:
         self.effort.decisions += len(split.train) + sum(len(run.truths) for run in by_mode.values())
         return by_mode
 
+    def add(self, other: "Experiment") -> None:
+        """Add the seeds of another experiment of the same plan, which come after these."""
+        for name in ("modes", "baselines", "group_values"):
+            for key, of_seeds in getattr(other, name).items():
+                getattr(self, name).setdefault(key, []).extend(of_seeds)
+        self.training += other.training
+        self.duplicates += other.duplicates
+        self.copies += other.copies
+        self.effort.add(other.effort)
+        self.bullets, self.records = other.bullets, other.records
+        self.groups_suggested = other.groups_suggested
+
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as modes."""
         for name in ("vanilla", "online"):
@@ -182,8 +204,10 @@ class Experiment:
             "evidence": [report.evidence for report in self.training],
             "since_change": [report.since_change for report in self.training],
             "plan": asdict(self.plan),
-            "modes": {name: self._mode_json(name, runs) for name, runs in self.modes.items()},
-            "challengers": {name: self._figures(runs) for name, runs in self.baselines.items()},
+            "modes": {name: self._compared(name, runs) for name, runs in self.modes.items()},
+            "challengers": {
+                name: self._compared(name, runs) for name, runs in self.baselines.items()
+            },
             "groups": {
                 name: {field: [group.to_json() for group in groups] for field, groups in by.items()}
                 for name in self.modes | self.baselines
@@ -203,7 +227,7 @@ class Experiment:
         half = name.endswith("second_half")  # its cases are not all test cases
         return {} if half else rates_by_group(runs, self.group_values)
 
-    def _mode_json(self, name: str, runs: list[Run]) -> dict[str, object]:
+    def _compared(self, name: str, runs: list[Run]) -> dict[str, object]:
         vanilla = self.vanilla_beside(name)
         gain = paired_difference(runs, vanilla).to_json()
         paired = {
@@ -231,38 +255,72 @@ def run_experiment(
     splits: Iterable[Split | tuple[list[Item], list[Item]]],
     *,
     context: AceContext | None = None,
-    progress: Callable[[int], Progress] | None = None,
+    progress: Callable[[int | None], Progress] | None = None,
     baselines: Baselines | bool = "plain",
     plan: Plan | None = None,
     concurrency: int = 1,
+    jobs: int | None = None,
 ) -> Experiment:
-    """Train and compare on each split; `progress` gives the callback of a seed."""
+    """Train and compare on each split; `progress` gives the callback of a seed, or of all (None).
+
+    So many `jobs` run side by side, each a seed in a process of its own; without a number as
+    `joblib.parallel_config` says. The figures are the same whatever their number is.
+    """
     plan, context = plan or Plan(), context or AceContext()
     which = baselines if isinstance(baselines, str) else "plain" if baselines else "none"
-    experiment = Experiment(plan=plan)
-    for seed, raw_split in enumerate(splits):
-        split = plan.prepared(raw_split, seed)
+    seeds = [
+        _Seed(seed, split, plan, context, which, concurrency) for seed, split in enumerate(splits)
+    ]
+    experiment = Experiment(plan=plan, model=model_name("agent", context.agent_model))
+    if job_count(jobs) == 1:
+        for seed in seeds:
+            experiment.add(seed.run(progress(seed.number) if progress else None))
+    else:
+        report = progress(None) if progress else lambda *_: None
+        report("seeds", 0, len(seeds))
+        for done, one in enumerate(side_by_side(_Seed.run, seeds, jobs), start=1):
+            experiment.add(one)
+            report("seeds", done, len(seeds))
+    experiment.add_second_half()
+    return experiment
+
+
+@dataclass(frozen=True)
+class _Seed:
+    """One seed of an experiment, and all that it needs."""
+
+    number: int
+    split: Split | tuple[list[Item], list[Item]]
+    plan: Plan
+    context: AceContext
+    baselines: str
+    concurrency: int
+
+    def run(self, progress: Progress | None = None) -> Experiment:
+        """The experiment with this seed alone."""
+        plan, split = self.plan, self.plan.prepared(self.split, self.number)
         split.check_labels()
-        experiment.duplicates += split.duplicates
-        experiment.copies += split.copies
+        experiment = Experiment(plan=plan, duplicates=split.duplicates, copies=split.copies)
         amounts = experiment.add_test(split.test)
-        settings = context.with_changes(seed=seed)
+        settings = self.context.with_changes(seed=self.number)
         curator, reflector = Curator(gate=plan.gate), Reflector(gate=plan.gate)
         learners: Collaborators = {"curator": curator, "reflector": reflector}
-        report = progress(seed) if progress else None
         pipeline = TrainingPipeline(
-            BulletPlaybook(), context=settings, progress=report, concurrency=concurrency, **learners
+            BulletPlaybook(),
+            context=settings,
+            progress=progress,
+            concurrency=self.concurrency,
+            **learners,
         )
         by_mode = experiment.decide(pipeline, split)
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
         costs = CostMatrix.parse(settings.costs) if settings.costs else None
-        by_baseline = run_baselines(split.train, split.test, seed, costs, which)
+        by_baseline = run_baselines(split.train, split.test, self.number, costs, self.baselines)
         experiment.add_seed(by_mode, by_baseline, amounts)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = report_bullets(experiment.bullets, split.test)
-    experiment.add_second_half()
-    return experiment
+        return experiment
 
 
 def _delayed(
@@ -288,9 +346,10 @@ def run_demonstration(
     *,
     shuffle_labels: bool,
     context: AceContext,
-    progress: Callable[[int], Progress] | None = None,
+    progress: Callable[[int | None], Progress] | None = None,
     baselines: bool = True,
     concurrency: int = 1,
+    jobs: int | None = None,
 ) -> tuple[Experiment, float | None]:
     """An experiment on generated transactions, and the best balanced accuracy attainable on them.
 
@@ -306,9 +365,15 @@ def run_demonstration(
     ]
     splits = [Split(as_items(past), as_items(stream)) for past, stream in worlds]
     experiment = run_experiment(
-        splits, context=context, progress=progress, baselines=baselines, concurrency=concurrency
+        splits,
+        context=context,
+        progress=progress,
+        baselines=baselines,
+        concurrency=concurrency,
+        jobs=jobs,
     )
     experiment.data = "generated payments"
+    experiment.split = "generated apart"
     if shuffle_labels:
         return experiment, None
     best = [

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
+from acegraph.graph.experiments.words import BASELINE_NAMES
 from acegraph.graph.metrics.cost_figures import cost_curve
 from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
 from acegraph.graph.metrics.rates import rolling_balanced_accuracy
@@ -34,16 +35,19 @@ _MODES: Final = {
 }
 """Label and colour of each mode."""
 _BASELINES: Final = {
-    "logistic_regression": ("logistic regression", "#9467bd", "--"),
-    "depth_3_tree": ("depth-3 tree", "#8c564b", "--"),
-    "gradient_boosting": ("gradient boosting", "#e377c2", "--"),
-    "ebm": ("EBM", "#17becf", "-."),
-    "figs": ("FIGS", "#bcbd22", "-."),
-    "rulefit": ("RuleFit", "#393b79", "-."),
-    "boosted_rules": ("boosted rules", "#ff9896", "-."),
+    "logistic_regression": ("#9467bd", "--"),
+    "depth_3_tree": ("#8c564b", "--"),
+    "gradient_boosting": ("#e377c2", "--"),
+    "ebm": ("#17becf", "-."),
+    "figs": ("#bcbd22", "-."),
+    "rulefit": ("#393b79", "-."),
+    "boosted_rules": ("#ff9896", "-."),
 }
-"""Label, colour and line of each baseline."""
-_STYLES: Final = {**{name: (*style, "-") for name, style in _MODES.items()}, **_BASELINES}
+"""Colour and line of each baseline."""
+_STYLES: Final = {
+    **{name: (*style, "-") for name, style in _MODES.items()},
+    **{name: (BASELINE_NAMES[name], *style) for name, style in _BASELINES.items()},
+}
 _WINDOW: Final = 100
 """Cases over which accuracy along the stream is averaged."""
 _BEYOND: Final = 1.02
@@ -153,7 +157,7 @@ def draw_bullets(
 
     Bullets without these figures are left out.
     """
-    tested = [b for b in bullets if _has_backtest(b)]
+    tested = [b for b in bullets if has_backtest(b)]
     labels = [textwrap.fill(f"{b.content}  [{b.id}]", _WIDTH) for b in tested]
     heights = [0.25 + 0.15 * (1 + label.count("\n")) for label in labels]  # inches
     rows = np.cumsum(heights) - np.array(heights) / 2
@@ -226,7 +230,7 @@ def draw_refinement(
     return _finished(figure, path, caption)
 
 
-def _has_backtest(bullet: Bullet) -> bool:
+def has_backtest(bullet: Bullet) -> bool:
     """Whether a bullet's evidence holds the figures of a backtest; it may hold anything."""
     names = ("precision", "precision_low", "precision_high", "fires")
     return all(isinstance(bullet.evidence.get(name), int | float) for name in names)
@@ -261,7 +265,8 @@ def draw_reliability(experiment: Experiment, path: Path | None = None) -> "Figur
         bins = reliability(*_pooled(experiment.modes.get(name, ())))
         if bins:
             risks, shares = [b.risk for b in bins], np.array([b.fraud for b in bins])
-            spread = [shares - [b.low for b in bins], [b.high for b in bins] - shares]
+            spread = np.array([shares - [b.low for b in bins], [b.high for b in bins] - shares])
+            spread = spread.clip(0)  # rounding may leave less than nothing
             axes.errorbar(
                 risks, shares, spread, color=colour, elinewidth=1, marker="o", label=label
             )

@@ -15,6 +15,12 @@ class Effort:
     seconds: float = 0.0
     meter: Meter = field(default_factory=Meter)
 
+    def add(self, other: "Effort") -> None:
+        """Add what other decisions took."""
+        self.decisions += other.decisions
+        self.seconds += other.seconds
+        self.meter.absorb(other.meter)
+
     def per_decision(self, prices: Prices) -> dict[str, float | None]:
         """Calls, tokens, cost and seconds of one decision; no cost where a price is missing."""
         number, total, cost = max(self.decisions, 1), self.meter.total, None

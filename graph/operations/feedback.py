@@ -1,8 +1,9 @@
 """Labels that come after the decision, one or a file of them; they count like ground truth."""
 
 import logging
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -113,6 +114,7 @@ def feedback_many(
         by_id = _last_labels(batch)
         recorded_by_id = playbook.label_many(by_id, mature_days)
         report.labels += len(batch)
+        progress(report.labels)  # so many are recorded, whatever becomes of the lessons
         report.unknown += [i for i in by_id if i not in recorded_by_id]
         for decision_id, recorded in recorded_by_id.items():
             report.changed += recorded.label_changed
@@ -124,7 +126,6 @@ def feedback_many(
                 curation = _learn(playbook, decision_id, reflecting, curating)
                 if curation.bullet_id is not None:
                     report.bullets_added.append(curation.bullet_id)
-        progress(report.labels)
     ignored = report.missing + report.too_young
     counts = (report.labels, report.changed, report.wrong, ignored, len(report.unknown))
     text = "%d labels: %d changed, %d wrong decisions, %d ignored, %d unknown; %d bullets added"
@@ -146,25 +147,42 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
 
     The arguments `source` and `at` count for rows without their own. Every row is checked.
     """
-    default_known_at = as_past(at) if at else ""
-    names, rows = read_sheet(file, read_text(file))
+    names, lines = read_sheet(file, read_text(file))
     if not names:
         raise InvalidDataset(f"{file}: no rows")
+    check_label_columns(names, str(file))
+    rows = ((f"{file}: line {line}", row) for line, row in lines)
+    return list(labels_of(rows, source, at))
+
+
+def check_label_columns(names: Collection[str], file: str) -> None:
+    """Refuse a file of labels that lacks a column."""
     if missing := {"decision_id", "label"} - set(names):
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
-    labels = []
-    for line, row in rows:
-        at, decision_id = row.get("at", "").strip(), row["decision_id"].strip()
+
+
+def labels_of(
+    rows: Iterable[tuple[str, Mapping[str, object]]], source: str = "feedback", at: str = ""
+) -> Iterator[tuple[str, Label]]:
+    """The labels of rows as `read_labels` reads them; each row comes with its place in words."""
+    default_known_at = as_past(at) if at else ""
+    for place, row in rows:
+        known_at, decision_id = _cell(row.get("at")), _cell(row["decision_id"])
         try:
             if not decision_id:
                 raise InvalidInput("no decision_id")
             answer = parse_verdict(row["label"])
-            known_at = as_past(at) if at else default_known_at
+            known_at = as_past(known_at) if known_at else default_known_at
         except InvalidInput as error:
-            raise InvalidDataset(f"{file}: line {line}: {error}") from None
-        label = Label(answer, row.get("source", "").strip() or source, known_at)
-        labels.append((decision_id, label))
-    return labels
+            raise InvalidDataset(f"{place}: {error}") from None
+        yield decision_id, Label(answer, _cell(row.get("source")) or source, known_at)
+
+
+def _cell(value: object) -> str:
+    """A cell of any type as text; a missing one is empty."""
+    if value is None:
+        return ""
+    return value.isoformat() if isinstance(value, date) else str(value).strip()
 
 
 def read_label(item: Mapping[str, object]) -> tuple[str, Label]:

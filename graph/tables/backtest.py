@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.file_rows import label_cell
 from acegraph.graph.data.files import read_label
 from acegraph.graph.tables.deciding import DECISIONS
-from acegraph.graph.tables.files import TableFiles, check_output, whole_file, writing
+from acegraph.graph.tables.files import TableFiles, check_output, writing
 from acegraph.graph.tables.reading import Mask, field_of_column
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.graph.tables.scorer import Scorer, check_columns, check_tested
@@ -29,6 +29,7 @@ from acegraph.state import (
     InvalidDataset,
     InvalidSettings,
 )
+from acegraph.state.database.places import whole_file
 from acegraph.state.values.condition import is_meant_as_condition
 from acegraph.state.values.verdict import UNDECIDED
 

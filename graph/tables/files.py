@@ -5,10 +5,9 @@ from __future__ import annotations
 import glob
 import gzip
 import json
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import IO, BinaryIO, Final, Protocol
@@ -22,6 +21,8 @@ from acegraph.graph.data.csv_files import decode, find_delimiter, says_separator
 from acegraph.state import InvalidDataset, InvalidSettings
 
 BATCH: Final = 131_072
+_ROWS: Final = 8_192
+"""So many rows are Python objects at a time."""
 _PEEK: Final = 1 << 16
 _BLOCK: Final = 1 << 24
 _FORMATS: Final = {
@@ -77,6 +78,16 @@ class TableFiles:
             with _readable(file):
                 for batch in self._batches(file, columns):
                     yield from flat(pa.Table.from_batches([batch])).to_batches()
+
+    def rows_one_by_one(self, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
+        """The rows with these columns, each with its place in words."""
+        for file in self.files:
+            number = 0
+            for batch in replace(self, files=(file,)).batches(columns):
+                for first in range(0, batch.num_rows, _ROWS):
+                    for row in batch.slice(first, _ROWS).to_pylist():
+                        number += 1
+                        yield f"{file}: row {number}", row
 
     def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         if self.form == "parquet":
@@ -264,19 +275,6 @@ class TableWriter(Protocol):
     def write_batch(self, batch: pa.RecordBatch) -> None:
         """Append a batch."""
         ...
-
-
-@contextmanager
-def whole_file(file: Path) -> Iterator[Path]:
-    """A place to write to; what was written becomes the file when all of it is there."""
-    if not file.parent.is_dir():
-        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
-    part = file.with_name(f".{file.name}.{os.getpid()}.part")
-    try:
-        yield part
-        os.replace(part, file)
-    finally:
-        part.unlink(missing_ok=True)
 
 
 @contextmanager

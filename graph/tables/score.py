@@ -21,13 +21,13 @@ from acegraph.graph.tables.files import (
     TableWriter,
     check_output,
     flat,
-    whole_file,
     writing,
 )
 from acegraph.graph.tables.recording import Recorder
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.graph.tables.scorer import Scorer
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
+from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress

@@ -51,6 +51,12 @@ class Meter:
         self.notes: list[str] = []
         self._lock = Lock()
 
+    def __getstate__(self) -> dict[str, object]:
+        return {name: value for name, value in vars(self).items() if name != "_lock"}
+
+    def __setstate__(self, state: dict[str, object]) -> None:
+        vars(self).update(state, _lock=Lock())
+
     @property
     def total(self) -> Usage:
         """The usage of all models."""

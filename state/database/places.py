@@ -9,7 +9,7 @@ from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
 from acegraph.state.database.encoding import file_of
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import InvalidInput, InvalidSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
@@ -110,6 +110,19 @@ def new_file(file: Path) -> Iterator[Path]:
     finally:
         for tail in ("", "-wal", "-shm", "-journal"):  # SQLite may have left those too
             made.with_name(made.name + tail).unlink(missing_ok=True)
+
+
+@contextmanager
+def whole_file(file: Path) -> Iterator[Path]:
+    """A place to write to; what was written becomes the file when all of it is there."""
+    if not file.parent.is_dir():
+        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
+    part = file.with_name(f".{file.name}.{os.getpid()}.part")
+    try:
+        yield part
+        os.replace(part, file)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 def _link(made: Path, file: Path) -> None:

@@ -89,6 +89,6 @@ def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]
     modes = ("vanilla", "offline", "offline_online", "online")
     experiment = Experiment(dict.fromkeys(modes, runs), training=[report])
     experiment.add_second_half()
-    print_experiment(experiment, None)
+    print_experiment(experiment)
     wanted = "Seed 1, training: a change was seen at row 171; 50 of 220 labelled cases still count"
     assert wanted in capsys.readouterr().out

@@ -1,0 +1,165 @@
+"""The report of an experiment: one HTML file that needs nothing else, to be sent and printed.
+
+Its figures are those of `Experiment.to_json`. The words are in report.html. Every text that came
+from the data is escaped there, and the page allows no script.
+"""
+
+import platform
+import re
+from collections.abc import Callable, Iterator, Mapping
+from importlib import metadata
+from io import StringIO
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
+
+from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
+from acegraph.graph.experiments.pictures import (
+    draw_cost_curve,
+    draw_learning_curves,
+    draw_precision_recall,
+    draw_reliability,
+    has_backtest,
+)
+from acegraph.graph.experiments.words import BASELINE_NAMES, MODE_NAMES, footnotes, unit_of_cost
+from acegraph.graph.metrics.paired import p_words, paired_difference
+from acegraph.graph.metrics.rates import balanced_accuracy
+from acegraph.nodes.models.providers import prices
+from acegraph.nodes.runtime.usage import in_words
+from acegraph.state import DECLINE, InvalidSettings
+from acegraph.state.database.places import private_folder, whole_file
+from acegraph.state.values.times import now
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+    from matplotlib.figure import Figure
+
+Figures = Mapping[str, object]
+"""The figures of a mode or of another learner, as `Experiment.to_json` gives them."""
+_PROGRAMS: Final = "acegraph langgraph numpy scipy scikit-learn matplotlib".split()
+"""Those whose versions the report names."""
+_BEST: Final = "best_attainable"
+"""It is no learner: it knows the causes of generated labels."""
+
+
+def check_report(path: Path) -> None:
+    """Refuse, before any work is done, a report that cannot be made or written."""
+    try:
+        import jinja2  # noqa: F401
+        import matplotlib as mpl  # noqa: F401
+    except ImportError:
+        raise InvalidSettings(
+            "a report needs Jinja2 and matplotlib, the extra `report`: pip install "
+            "'acegraph[report]'"
+        ) from None
+    if path.suffix.lower() not in (".html", ".htm"):
+        raise InvalidSettings(f"a report is .html, not {path.name!r}")
+    private_folder(path.parent)
+
+
+def write_report(experiment: Experiment, path: Path) -> None:
+    """Write the report of an experiment to a file, whole or not at all."""
+    check_report(path)
+    page = report_page(experiment)
+    with whole_file(path) as part:
+        part.write_text(page, encoding="utf-8")
+
+
+def report_page(experiment: Experiment) -> str:
+    """The report of an experiment as HTML."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
+    shelf = Environment(
+        loader=PackageLoader("acegraph.graph.experiments", ""),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    figures = experiment.to_json()
+    modes, learners = (cast("dict[str, Figures]", figures[n]) for n in ("modes", "challengers"))
+    learned = next(n for n in ("offline_online", "offline", "online", "vanilla") if n in modes)
+    return shelf.get_template("report.html").render(
+        experiment=experiment,
+        figures=figures,
+        ways={n: modes[n] for n in MODE_NAMES if n in modes} | learners,
+        learners=learners,
+        names={**BASELINE_NAMES, **MODE_NAMES},
+        learned=learned,
+        before=modes["vanilla"],
+        after=modes[learned],
+        rival=_best_rival(experiment, learners, learned),
+        seeds=list(_seeds(experiment)),
+        bullets=list(_bullets(experiment, figures)),
+        footnotes=list(footnotes(experiment)),
+        is_rare=experiment.fraud_rate < RARE_FRAUD,
+        unit=unit_of_cost(experiment.modes["vanilla"]),
+        usage=in_words(experiment.effort.meter.by_model, prices()),
+        pictures=_pictures(experiment),
+        versions={"Python": platform.python_version()}
+        | {name: metadata.version(name) for name in _PROGRAMS},
+        made=now()[:10],
+        p_words=p_words,
+    )
+
+
+def _best_rival(
+    experiment: Experiment, learners: Mapping[str, Figures], learned: str
+) -> dict[str, object] | None:
+    """The other learner with the best balanced accuracy, and by how much it beats the playbook."""
+    runs = {name: runs for name, runs in experiment.baselines.items() if name != _BEST}
+    if not runs:
+        return None
+    name = max(runs, key=lambda name: sum(map(balanced_accuracy, runs[name])))
+    gap = paired_difference(runs[name], experiment.modes[learned])
+    return {"name": name, "figures": learners[name], "gap": gap.to_json()}
+
+
+def _seeds(experiment: Experiment) -> Iterator[dict[str, object]]:
+    """What each seed learned from and was tested on."""
+    runs = experiment.modes["vanilla"]
+    for training, run in zip(experiment.training, runs, strict=False):
+        yield {
+            "training": training,
+            "test_rows": len(run.truths),
+            "test_frauds": run.truths.count(DECLINE),
+        }
+
+
+def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, object]]:
+    """The bullets with their backtests; those that act come first."""
+    written = cast("list[dict[str, object]]", figures["bullets"])
+    order = {"active": 0, "candidate": 1, "retired": 2}
+    pairs = zip(experiment.bullets, written, strict=True)
+    for bullet, facts in sorted(pairs, key=lambda pair: order.get(pair[0].status, 3)):
+        backtest = bullet.evidence if has_backtest(bullet) else None
+        yield {**facts, "verdict": bullet.verdict, "backtest": backtest}
+
+
+def _pictures(experiment: Experiment) -> "dict[str, Markup]":
+    best = experiment.baselines.get(_BEST)
+    attainable = sum(map(balanced_accuracy, best)) / len(best) if best else None
+    draw: dict[str, Callable[[], Figure]] = {
+        "learning": lambda: draw_learning_curves(experiment.modes, best=attainable),
+        "ranking": lambda: draw_precision_recall(experiment),
+        "reliability": lambda: draw_reliability(experiment),
+        "cost": lambda: draw_cost_curve(experiment),
+    }
+    return {name: _inline(make(), name) for name, make in draw.items()}
+
+
+def _inline(figure: "Figure", name: str) -> "Markup":
+    """A figure as SVG inside a page: black is the page's colour of text, and ids are its own."""
+    from markupsafe import Markup
+    from matplotlib import rc_context
+
+    figure.supxlabel("")  # the page says what the data is
+    for axes in figure.axes:
+        axes.set_title("")
+    text = StringIO()
+    nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
+    with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.5}):
+        figure.savefig(text, format="svg", transparent=True, metadata=nothing)
+    _, _, drawing = text.getvalue().partition('viewBox="')
+    drawing = re.sub(r'( id="|url\(#|href="#)', rf"\g<1>{name}-", drawing)
+    drawing = drawing.replace("#000000", "currentColor")
+    return Markup(f'<svg aria-hidden="true" viewBox="{drawing}')

@@ -1,0 +1,96 @@
+"""An experiment in words: the names of its modes and learners, and what to know of its figures."""
+
+import math
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+
+from acegraph.graph.metrics.intervals import row_numbers
+from acegraph.graph.metrics.run import Run
+
+if TYPE_CHECKING:
+    from acegraph.graph.experiments.experiment import Experiment
+
+MODE_NAMES: Final = {
+    "vanilla": "vanilla",
+    "offline": "offline, frozen",
+    "offline_online": "offline + online",
+    "online": "online only",
+    "vanilla_second_half": "vanilla, 2nd half",
+    "online_second_half": "online, 2nd half",
+    "offline_online_delayed": "off.+onl., late",
+    "online_delayed": "online, late",
+}
+BASELINE_NAMES: Final = {
+    "logistic_regression": "logistic regression",
+    "depth_3_tree": "depth-3 tree",
+    "gradient_boosting": "gradient boosting",
+    "ebm": "EBM",
+    "figs": "FIGS",
+    "rulefit": "RuleFit",
+    "boosted_rules": "boosted rules",
+    "best_attainable": "best attainable",
+}
+
+
+def share(x: float) -> str:
+    """A share without its leading zero, or a stroke if there is no such figure.
+
+    >>> share(0.8721), share(1.0), share(float("nan"))
+    ('.872', '1.000', '-')
+    """
+    return "-" if math.isnan(x) else f"{x:.3f}".removeprefix("0")
+
+
+def runs_by_name(experiment: "Experiment") -> Iterator[tuple[str, list[Run]]]:
+    """The runs over all test cases, with the names that reports show."""
+    for mode, name in MODE_NAMES.items():
+        if mode in experiment.modes and not mode.endswith("second_half"):
+            yield name, experiment.modes[mode]
+    for learner, runs in experiment.baselines.items():
+        yield BASELINE_NAMES.get(learner, learner), runs
+
+
+def footnotes(experiment: "Experiment") -> Iterator[str]:
+    """What to know of the figures of an experiment."""
+    vanilla, fraud = experiment.modes["vanilla"], experiment.fraud_rate
+    cases, rows = sum(len(run.truths) for run in vanilla), row_numbers(vanilla)[1]
+    is_repeated = rows < cases
+    yield (
+        f"{cases} test cases{f' of {rows} rows' if is_repeated else ''} over {len(vanilla)} "
+        f"seed(s), {100 * fraud:.1f} % fraud; approving everything scores {1 - fraud:.3f} accuracy "
+        "and 0.500 balanced accuracy."
+    )
+    yield (
+        "Against vanilla: points of balanced accuracy gained, permutation test on paired cases. "
+        "Intervals resample seeds and cases."
+    )
+    if is_repeated:
+        yield "A row that several seeds tested counts once in the test and the intervals."
+    shares = {
+        name: float(np.mean([run.undecided_rate for run in runs]))
+        for name, runs in runs_by_name(experiment)
+    }
+    if undecided := ", ".join(f"{name} {share(x)}" for name, x in shares.items() if x):
+        yield "Against vanilla an undecided case is not right; the rates leave it out."
+        yield f"Undecided: {undecided}."
+    if experiment.duplicates:
+        yield f"{experiment.duplicates} test rows left out: a training row is the same."
+    if experiment.copies:
+        yield (
+            f"CAUTION: {experiment.copies} test rows are the same as a training row in every field "
+            "and stay, since most are: the figures say little about new cases."
+        )
+    if not experiment.learned:
+        yield "Nothing was learned offline: no rule did better than chance explains."
+
+
+def unit_of_cost(runs: Sequence[Run]) -> str:
+    """What a cost is a share of."""
+    amounts = [amount for run in runs for amount in run.amounts or [None]]
+    missing = amounts.count(None)
+    if missing == len(amounts):
+        return "no amount was found, so each case counts 1"
+    rest = f" (1 in the {missing} cases without one)" if missing else ""
+    return f"a cost is a share of the amount{rest}"
