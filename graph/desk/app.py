@@ -28,10 +28,10 @@ from acegraph.graph.desk.pages import (
     versions,
 )
 from acegraph.graph.desk.visit import Visit, check_form, check_origin, with_session
+from acegraph.graph.server import app
 from acegraph.graph.server.access import NotAllowed
-from acegraph.graph.server.app import create_service
 from acegraph.graph.server.endpoints import MOST_BYTES, status_of
-from acegraph.graph.server.service import Service, settings_in_environment
+from acegraph.graph.server.service import Service
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
@@ -84,7 +84,7 @@ def create_desk(desk: Desk) -> Starlette:
 
 def from_environment() -> Starlette:
     """The application of a worker of `acegraph serve`: the service, and the desk beside it."""
-    return create_service(settings_in_environment(), mounts=desk_routes)
+    return app.from_environment(desk_routes)
 
 
 def _application(desk: Desk) -> Starlette:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Lock
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
@@ -56,6 +56,7 @@ DONE: Final = {
 """What is said after an action, by the word in the address."""
 _FORM_BYTES: Final = 100_000
 _TEMPLATES: Final = Path(__file__).parent / "templates"
+T = TypeVar("T")
 Handler = Callable[["Desk", Visit], Response]
 
 
@@ -80,9 +81,9 @@ class Desk:
         self._opening = Lock()
         self._index: DecisionIndex | None = None
         self._cases: tuple[CaseTable, Cases] | None = None
-        self._ruleset: tuple[object, Ruleset] | None = None
-        self._waiting: tuple[object, list[Waiting]] | None = None
-        self._declined: tuple[Ruleset, CaseTable, Bools] | None = None
+        self._moment: object = None
+        self._made: dict[Hashable, object] = {}
+        """What was computed at this moment of the ledger, by name."""
         self._templates = Environment(
             loader=FileSystemLoader(_TEMPLATES),
             autoescape=True,
@@ -123,32 +124,40 @@ class Desk:
             known = self._cases = (table, Cases(table))
         return known[1]
 
+    def once(self, name: Hashable, make: Callable[[], T]) -> T:
+        """What a function gives, which is kept until the ledger changes."""
+        moment = self.playbook.clock
+        with self._opening:
+            if self._moment != moment:
+                self._moment, self._made = moment, {}
+            made = self._made
+        if name not in made:
+            made[name] = make()
+        return cast(T, made[name])
+
     def ruleset(self) -> Ruleset:
         """The playbook as it decides now."""
-        moment = self.playbook.clock
-        known = self._ruleset
-        if known is None or known[0] != moment:
-            known = self._ruleset = (moment, Ruleset.of(self.playbook))
-        return known[1]
+        return self.once("ruleset", lambda: Ruleset.of(self.playbook))
 
-    def declined(self) -> Bools:
+    def declined(self, table: CaseTable) -> Bools:
         """On which of the labelled cases the playbook declines now."""
-        ruleset, table = self.ruleset(), self.cases().table
-        known = self._declined
-        if known is None or known[0] is not ruleset or known[1] is not table:
-            declined = ruleset.scale.declines(log_odds_over(table, ruleset.rules), {})
-            known = self._declined = (ruleset, table, declined)
-        return known[2]
+
+        def declined() -> Bools:
+            ruleset = self.ruleset()
+            return ruleset.scale.declines(log_odds_over(table, ruleset.rules), {})
+
+        return self.once(("declined", len(table)), declined)
 
     def waiting(self) -> list[Waiting]:
         """Everything that waits for a person."""
-        moment, columns = self.playbook.clock, self.decisions()
-        known = self._waiting
-        if known is None or known[0] != moment:
+
+        def found() -> list[Waiting]:
+            columns = self.decisions()
             may_wait = (columns.may_ask | columns.let_through) & (columns.label == UNLABELLED)
             ids = [columns.ids[row] for row in np.flatnonzero(may_wait)]
-            known = self._waiting = (moment, waiting(self.playbook, ids))
-        return known[1]
+            return waiting(self.playbook, ids)
+
+        return self.once("waiting", found)
 
     def page(
         self, visit: Visit, template: str, found: Mapping[str, object], status: int = 200

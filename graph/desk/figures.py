@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, De
 from acegraph.state.run.costs import CostMatrix
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.decision_index import Bools, Floats, Rows
+    from acegraph.state.playbook.decision_index import Bools, Floats
 
 _DAY: Final = 86_400.0
 _PARTS: Final = 24
@@ -83,25 +84,29 @@ class Outcome:
         return (self.caught.value + 1 - self.stopped.value) / 2
 
 
-def outcome(columns: DecisionColumns, rows: Rows | slice = slice(None)) -> Outcome:
-    """What some of the decisions came to, by their labels."""
-    label, declined = columns.label[rows], columns.declined[rows]
-    fraud, honest = label == FRAUD, label == HONEST
-    known = fraud | honest
-    stakes = np.where(np.isnan(columns.amount[rows]), 1.0, columns.amount[rows])[known]
-    costs = CostMatrix()
-    paid = 1000 * costs.of(fraud[known], declined[known], stakes)
-    cost = Estimate(None)
-    if len(paid):
-        mean, half = float(paid.mean()), 1.96 * float(paid.std()) / math.sqrt(len(paid))
-        cost = Estimate(mean, max(mean - half, 0.0), mean + half)
-    unguarded = 1000 * costs.of(fraud[known], np.zeros(len(stakes), bool), stakes)
-    return Outcome(
-        Share(int((fraud & declined).sum()), int(fraud.sum())),
-        Share(int((honest & declined).sum()), int(honest.sum())),
-        cost,
-        float(unguarded.mean()) if len(stakes) else None,
-    )
+class Outcomes:
+    """The labelled decisions, with what each of them cost."""
+
+    def __init__(self, columns: DecisionColumns) -> None:
+        self._fraud, self._honest = columns.label == FRAUD, columns.label == HONEST
+        self._caught = self._fraud & columns.declined
+        self._stopped = self._honest & columns.declined
+        stakes, costs = np.where(np.isnan(columns.amount), 1.0, columns.amount), CostMatrix()
+        nothing = np.zeros(len(columns), bool)
+        self._paid = 1000 * costs.of(self._fraud, columns.declined, stakes)
+        self._unguarded = 1000 * costs.of(self._fraud, nothing, stakes)
+
+    def of(self, rows: slice = slice(None)) -> Outcome:
+        """What some of the decisions came to."""
+        known = self._fraud[rows] | self._honest[rows]
+        paid, cost = self._paid[rows][known], Estimate(None)
+        if len(paid):
+            mean, half = float(paid.mean()), 1.96 * float(paid.std()) / math.sqrt(len(paid))
+            cost = Estimate(mean, max(mean - half, 0.0), mean + half)
+        counts = (self._caught, self._fraud, self._stopped, self._honest)
+        caught, frauds, stopped, honest = (int(np.count_nonzero(one[rows])) for one in counts)
+        without = float(self._unguarded[rows][known].mean()) if len(paid) else None
+        return Outcome(Share(caught, frauds), Share(stopped, honest), cost, without)
 
 
 @dataclass(frozen=True)
@@ -127,28 +132,30 @@ def labels(columns: DecisionColumns) -> Labels:
 class Course:
     """The decisions in parts, one after another."""
 
-    parts: list[Rows]
+    parts: list[slice]
     starts: list[float]
     """When each part begins, in seconds since 1970."""
     is_by_time: bool
     """Else each part has as many decisions as the others."""
 
 
-def course(columns: DecisionColumns, rows: Rows | None = None) -> Course:
-    """Decisions in parts of equal time; of some days or less, in parts of equal size."""
-    rows = np.arange(len(columns)) if rows is None else rows
-    if not len(rows):
+def course(columns: DecisionColumns) -> Course:
+    """All decisions in parts of equal time; those of some days or less in parts of equal size."""
+    size, times = len(columns), columns.seconds
+    if not size:
         return Course([], [], is_by_time=False)
-    times = columns.seconds[rows]
     span = float(times[-1] - times[0])
-    if span < 3 * _DAY:
-        parts = np.array_split(rows, min(_PARTS, max(len(rows) // 20, 1)))
-        return Course(parts, [float(columns.seconds[p[0]]) for p in parts], is_by_time=False)
-    step = max(_DAY, math.ceil(span / _DAY / _PARTS) * _DAY)
-    first = math.floor(times[0] / _DAY) * _DAY
-    starts = np.arange(first, times[-1] + 1, step)
-    places = np.searchsorted(times, starts[1:])
-    return Course(np.split(rows, places), [float(s) for s in starts], is_by_time=True)
+    is_by_time = span >= 3 * _DAY
+    if is_by_time:
+        step = max(_DAY, math.ceil(span / _DAY / _PARTS) * _DAY)
+        starts = np.arange(math.floor(times[0] / _DAY) * _DAY, times[-1] + 1, step)
+        places = [0, *np.searchsorted(times, starts[1:]).tolist(), size]
+    else:
+        count = min(_PARTS, max(size // 20, 1))
+        places = np.linspace(0, size, count + 1).astype(int).tolist()
+        starts = times[places[:-1]]
+    parts = [slice(first, last) for first, last in itertools.pairwise(places)]
+    return Course(parts, [float(start) for start in starts], is_by_time)
 
 
 def hits(columns: DecisionColumns, bullet: Bullet, parts: int = _PARTS) -> list[int]:

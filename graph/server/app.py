@@ -27,15 +27,21 @@ from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
+Mounts = Callable[[Service], Sequence[BaseRoute]]
 NOBODY: Final = User("nobody", "viewer")
 """The user of the paths that need none."""
+
+
+def no_mounts(service: Service) -> Sequence[BaseRoute]:
+    """Nothing beside the service's own paths."""
+    return ()
 
 
 def create_service(
     settings: ServiceSettings,
     playbook: BulletPlaybook | None = None,
     middleware: Sequence[Middleware] = (),
-    mounts: Callable[[Service], Sequence[BaseRoute]] = lambda service: (),
+    mounts: Mounts = no_mounts,
 ) -> Starlette:
     """The application. With `playbook` it shares one that is open, and does not close it.
 
@@ -58,11 +64,11 @@ def create_service(
     )
 
 
-def from_environment() -> Starlette:
-    """The application of a worker of `acegraph serve`."""
+def from_environment(mounts: Mounts = no_mounts) -> Starlette:
+    """The application of a worker of `acegraph serve`, with its log and its telemetry."""
     start_logging()
     start_telemetry()
-    return create_service(settings_in_environment())
+    return create_service(settings_in_environment(), mounts=mounts)
 
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -81,13 +81,18 @@ def label_history(database: Database, case_id: str) -> list[Said]:
         ]
 
 
-def read_cases(database: Database, ids: Sequence[str]) -> dict[str, tuple[str, Fields]]:
-    """The texts and fields of some cases, by id."""
+def read_cases(
+    database: Database, ids: Sequence[str], word: str = ""
+) -> dict[str, tuple[str, Fields]]:
+    """The texts and fields of some cases, by id; only of those in which a word occurs."""
     found: dict[str, tuple[str, Fields]] = {}
+    query = sa.select(cases.c.id, cases.c.text, cases.c.fields)
+    if word:
+        texts = (cases.c.id, cases.c.text, cases.c.fields)
+        query = query.where(sa.or_(*(text.icontains(word, autoescape=True) for text in texts)))
     with database.reading() as connection:
         for part in chunks(list(ids)):
-            query = sa.select(cases.c.id, cases.c.text, cases.c.fields).where(cases.c.id.in_(part))
-            for row in connection.execute(query):
+            for row in connection.execute(query.where(cases.c.id.in_(part))):
                 found[row.id] = (row.text, json.loads(row.fields))
     return found
 

@@ -6,6 +6,7 @@ The first look reads all decisions, each later one only what is new. Texts stay 
 import json
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from threading import Lock
 from typing import Any, Final
 
@@ -73,8 +74,18 @@ class DecisionColumns:
 
     def rows_of(self, bullet: int, *, credited: bool = False) -> Rows:
         """The decisions for which a bullet was shown, or on which it fired (`credited`)."""
-        is_its = self.shown_bullet == bullet
-        return np.sort(self.shown_row[is_its & self.shown_credited if credited else is_its])
+        order, starts = self._by_bullet
+        its = order[starts.get(bullet, slice(0))]
+        return self.shown_row[its[self.shown_credited[its]] if credited else its]
+
+    @cached_property
+    def _by_bullet(self) -> tuple[Rows, dict[int, slice]]:
+        """What was shown, by bullet and then by decision, and where each bullet is in it."""
+        order = np.lexsort((self.shown_row, self.shown_bullet))
+        numbers, starts = np.unique(self.shown_bullet[order], return_index=True)
+        ends = [*starts[1:].tolist(), len(order)]
+        places = zip(numbers.tolist(), starts.tolist(), ends, strict=True)
+        return order, {number: slice(start, end) for number, start, end in places}
 
 
 class DecisionIndex:
@@ -92,16 +103,19 @@ class DecisionIndex:
         self._columns = {name: np.zeros(0, kind) for name, kind in _COLUMNS}
         self._shown = {name: np.zeros(0, kind) for name, kind in _OF_BULLETS}
         self._shown_size = 0
+        self._newest: DecisionColumns | None = None
 
     def columns(self) -> DecisionColumns:
         """The decisions as they are now."""
         with self._lock:
-            if self._database.clock().position != self._position:
-                self._database.in_snapshot(self._read_news)
+            if self._newest is not None and self._database.clock().position == self._position:
+                return self._newest
+            self._database.in_snapshot(self._read_news)
             size = len(self._ids)
             found = {name: self._columns[name][:size] for name, _ in _COLUMNS}
             shown = {f"shown_{n}": self._shown[n][: self._shown_size] for n, _ in _OF_BULLETS}
-            return DecisionColumns(self._ids[:size], **found, **shown)  # type: ignore[arg-type]
+            self._newest = DecisionColumns(self._ids[:size], **found, **shown)  # type: ignore[arg-type]
+            return self._newest
 
     def number(self, decision_id: str) -> int | None:
         """The number of a decision in the columns."""

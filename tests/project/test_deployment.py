@@ -4,6 +4,7 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
 from typing import Any
@@ -11,6 +12,8 @@ from typing import Any
 import yaml
 from pages import commands, options_of
 from project_paths import ROOT
+
+from acegraph.graph.cli.running.setup import SETTING_NAMES
 
 DEPLOY = ROOT / "deploy"
 DOCKERFILE = (DEPLOY / "Dockerfile").read_text()
@@ -27,6 +30,11 @@ def test_the_container_starts_a_command_that_exists_and_is_not_root() -> None:
     assert json.loads(entry) == ["acegraph"]
     check_command(json.loads(re.findall(r"^CMD (.*)$", DOCKERFILE, re.MULTILINE)[0]))
     assert re.search(r"^USER [1-9]\d+$", DOCKERFILE, re.MULTILINE)
+    (extras,) = re.findall(r"\.whl\)\[([\w,]+)\]", DOCKERFILE)
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert set(extras.split(",")) <= project["optional-dependencies"].keys()
+    settings = set(re.findall(r"\bACE_\w+", DOCKERFILE))
+    assert settings <= SETTING_NAMES
 
 
 def test_the_health_check_fails_when_the_service_is_not_ready() -> None:

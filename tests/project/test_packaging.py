@@ -55,6 +55,14 @@ def test_every_module_is_in_a_declared_package() -> None:
         assert (ROOT / folder / "py.typed").exists()
 
 
+def test_the_changelog_begins_with_the_version() -> None:
+    version = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["version"]
+    first = next(
+        line for line in (ROOT / "CHANGELOG.md").read_text().splitlines() if line.startswith("## ")
+    )
+    assert first.startswith(f"## {version} (")
+
+
 def test_the_package_gives_its_version_and_its_main_names() -> None:
     assert acegraph.__version__ == metadata.version("acegraph")
     assert acegraph.create_ace_graph is acegraph.graph.create_ace_graph

@@ -474,6 +474,7 @@ NO_STRANGERS: Final = frozenset(
     "Replay TrainingReport Bullet "
     # Numbers, versions, times and files of the operator.
     "as_of back_up bullets_at diff prune rollback verify replay reembed replaying estimate mcnemar "
+    "try_bullet Trial learn_waiting LearnedLessons "
     "wilson_interval generate_transactions ScoreReport score_files as_expression".split()
 )
 """Public names that no stranger's text, mapping or list reaches at first."""

@@ -25,6 +25,7 @@ FOR_DEVELOPERS = {"dev", "docs"}
 FOR_USERS = ",".join(sorted(PROJECT["optional-dependencies"].keys() - FOR_DEVELOPERS))
 HINTS = {
     "serve": "serve",
+    "desk": "desk",
     "score x.parquet": "tables",
     "labels --playbook postgresql://nobody@127.0.0.1/none": "postgres",
     "compare x.csv": "report",
@@ -112,7 +113,7 @@ def write_materials(wheel: Path, folder: Path) -> None:
     rows = sorted(f"| {part['name']} | {part['version']} | {_licences(part)} |" for part in parts)
     texts = [
         f"## {path.relative_to(ROOT)}\n\n{path.read_text().strip()}\n"
-        for path in sorted(ROOT.glob("graph/**/LICENSE*"))
+        for path in sorted(ROOT.glob("graph/**/*LICENSE*"))
     ]
     head = f"# Licences\n\n{NAME} is under the MIT licence. It depends on:\n\n"
     table = "\n".join(["| package | version | licence |", "|---|---|---|", *rows])

@@ -120,7 +120,7 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     tried, right, wrong = None, [], []
     if bullet.condition:
         fired = bullet.condition.holds_over(cases.table)
-        tried = cases.tried(bullet.condition, fired, _says_so(desk, bullet))
+        tried = cases.tried(bullet.condition, fired, _says_so(desk, bullet, cases))
         agrees = cases.fraud if bullet.verdict == DECLINE else cases.honest
         right, wrong = (_newest(cases, fired & kind) for kind in (agrees, ~agrees))
     others = [b for b in desk.playbook if b.node == bullet.node]
@@ -138,11 +138,10 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     return desk.page(visit, "bullet.html", found, status)
 
 
-def _says_so(desk: Desk, bullet: Bullet) -> Bools:
+def _says_so(desk: Desk, bullet: Bullet, cases: Cases) -> Bools:
     """Where the playbook says the same without this bullet."""
     rules = [b for b in desk.ruleset().rules if b.id != bullet.id]
-    table = desk.cases().table
-    declined = desk.ruleset().scale.declines(log_odds_over(table, rules), {})
+    declined = desk.ruleset().scale.declines(log_odds_over(cases.table, rules), {})
     return declined if bullet.verdict == DECLINE else ~declined
 
 

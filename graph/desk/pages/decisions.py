@@ -135,8 +135,13 @@ def show_all(desk: Desk, visit: Visit) -> Response:
     further: int | None = None
     if search.words:
         looked = rows[:_SEARCHED]
-        texts = read_cases(desk.playbook.database, [columns.ids[row] for row in looked])
-        hits = [r for r in looked if search.found_in(columns.ids[r], *texts[columns.ids[r]])]
+        ids, word = [columns.ids[row] for row in looked], search.words.rpartition("=")[2].strip()
+        texts = read_cases(desk.playbook.database, ids, word)
+        hits = [
+            row
+            for row, name in zip(looked, ids, strict=True)
+            if name in texts and search.found_in(name, *texts[name])
+        ]
         rows_left = len(rows) > len(looked)
         further = int(looked[-1]) if rows_left else None
         if len(hits) > _PAGE:

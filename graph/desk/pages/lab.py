@@ -18,6 +18,7 @@ from acegraph.state.values.bullet import MAX_CONTENT
 if TYPE_CHECKING:
     from starlette.responses import Response
 
+    from acegraph.graph.desk.figures import Cases
     from acegraph.state.playbook.decision_index import Bools
 
 _SAMPLE: Final = 5
@@ -49,24 +50,20 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     except InvalidCondition as error:
         return found | {"problem": str(error)}
     fired = condition.holds_over(cases.table)
-    tried = cases.tried(condition, fired, says_so(desk, condition.verdict))
+    declined = desk.declined(cases.table)
+    says_so = declined if condition.verdict == DECLINE else ~declined
+    tried = cases.tried(condition, fired, says_so)
     curves = (cases.cut_curve(condition, n) for n in range(len(condition.comparisons)))
     return found | {
         "condition": condition,
         "problem": _unknown_field(condition, cases.table.field_names),
         "tried": tried,
         "samples": {
-            "fraud": _sample(desk, fired & cases.fraud),
-            "honest": _sample(desk, fired & cases.honest),
+            "fraud": _sample(cases, fired & cases.fraud),
+            "honest": _sample(cases, fired & cases.honest),
         },
         "curve": next((curve for curve in curves if curve), None),
     }
-
-
-def says_so(desk: Desk, verdict: str) -> Bools:
-    """On which labelled cases the playbook decides so already."""
-    declined = desk.declined()
-    return declined if verdict == DECLINE else ~declined
 
 
 def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
@@ -78,10 +75,10 @@ def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
     return ""
 
 
-def _sample(desk: Desk, rows: Bools) -> list[tuple[str, dict[str, object]]]:
+def _sample(cases: Cases, rows: Bools) -> list[tuple[str, dict[str, object]]]:
     """The newest of some cases."""
     wanted = np.flatnonzero(rows)[-_SAMPLE:]
-    return [(case.id, dict(case.fields)) for case in desk.cases().at(wanted[::-1])]
+    return [(case.id, dict(case.fields)) for case in cases.at(wanted[::-1])]
 
 
 def propose(desk: Desk, visit: Visit) -> Response:

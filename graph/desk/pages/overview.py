@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.figures import course, labels, outcome
+from acegraph.graph.desk.figures import Outcomes, course, labels
 from acegraph.graph.desk.visit import Visit
 
 if TYPE_CHECKING:
@@ -29,14 +29,14 @@ class Trend:
 def show(desk: Desk, visit: Visit) -> Response:
     """The overview."""
     columns = desk.decisions()
-    by_part = course(columns)
-    parts = [outcome(columns, rows) for rows in by_part.parts]
+    by_part, outcomes = course(columns), Outcomes(columns)
+    parts = [outcomes.of(rows) for rows in by_part.parts]
     entries = desk.waiting()
     if not desk.jobs.audit.at and len(columns) < _SMALL:
         desk.jobs.start_audit(desk.playbook)
     found = {
         "columns": columns,
-        "total": outcome(columns),
+        "total": outcomes.of(),
         "labels": labels(columns),
         "course": by_part,
         "trends": _trends(parts),

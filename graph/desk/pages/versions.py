@@ -79,7 +79,7 @@ def show_preview(desk: Desk, visit: Visit, error: str = "", status: int = 200) -
         "to": version,
         "newest": newest,
         "differences": diff(desk.playbook, newest, version),
-        "preview": preview(desk, version),
+        "preview": desk.once(("preview", version), lambda: preview(desk, version)),
         "error": error,
         "why": visit.given("why"),
     }
