@@ -55,6 +55,8 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tables.py soak
 	$(BIN)/python benchmarks/label_files.py
+	$(BIN)/python benchmarks/tables.py learn
+	$(BIN)/python benchmarks/tables.py learn soak
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py
 	$(BIN)/python tests/support/release.py tests/project tests/state
 

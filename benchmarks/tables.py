@@ -1,15 +1,19 @@
 """Whole tables: `score` and `backtest` against the graph and a hand-written DuckDB query.
 
 `python benchmarks/tables.py` takes a million rows; with `soak` ten million and, for the backtest,
-a file of ten million read ten times, and 20,000 rows of three data sets against the graph.
+a file of ten million read ten times, and 20,000 rows of three data sets against the graph. With
+`learn` a million rows are learned from, with `learn soak` ten million.
 """
 
+import json
 import random
 import resource
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
@@ -17,13 +21,19 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 import duckdb
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv
 import pyarrow.parquet as pq
-from odd_tables import NODE, codes, few_words, payments, table_of
+from odd_tables import NODE, codes, derived, few_words, payments, table_of
 
 from acegraph.graph import Ruleset, create_ace_graph, generate_transactions, score, score_files
+from acegraph.graph.build import build_graph, gather_parts
+from acegraph.graph.data.files import FileLayout, read_dataset
+from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, points_of
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition
+from acegraph.state.values.verdict import UNDECIDED
 
 FIELDS = ("amount", "hour", "account_age_days", "distance_km", "tx_last_hour", "merchant_rating")
 RULES = 24
@@ -189,19 +199,112 @@ def backtesting(folder: Path, rows: int) -> None:
 def against_the_graph(rows: int) -> None:
     """Rows with missing and odd values, decided by the graph and as a table."""
     context = AceContext(learn=False, costs="missed_fraud=1,false_decline=0.2,decline_fee=5")
-    for make in (payments, codes, few_words):
+    for make in (payments, codes, few_words, derived):
         book, _ = make(random.Random(1))
         some = [one for seed in range(rows // 250 + 2) for one in make(random.Random(seed))[1]]
         some = [one for one in some if any(v not in (None, "") for v in one.values())][:rows]
-        graph, differing = create_ace_graph(playbook=book).compile(), 0
-        table = table_of(some)
-        for row, ours in zip(
-            table.to_pylist(), score(book, table, context=context).to_pylist(), strict=True
-        ):
+        parts = replace(gather_parts(book), keeps_derived=make is derived)
+        graph, differing, risks = build_graph(parts).compile(), 0, 0.0
+        table, decisions = table_of(some), Counter[str]()
+        scored = score(book, table, context=context).to_pylist()
+        for row, ours in zip(table.to_pylist(), scored, strict=True):
             theirs = graph.invoke({"transaction": row}, context=context)
-            same = ours["decision"] == theirs["decision"] and ours["risk"] == theirs["risk_score"]
-            differing += not same
+            differing += ours["decision"] != theirs["decision"]
+            decisions[ours["decision"]] += 1
+            if theirs["decision"] != UNDECIDED:
+                risks = max(risks, abs((ours["risk"] or 0.0) - theirs["risk_score"]))
+        counts = ", ".join(f"{n:,} {name}" for name, n in sorted(decisions.items()))
         print(f"{make.__name__}: {differing} of {len(some):,} decisions differ from the graph's")
+        print(f"  {counts}; risks differ by at most {risks:.0e}")
+
+
+NATURAL = 0.02
+LEARN = """
+import json, resource, sys, time
+from pathlib import Path
+from acegraph.graph.data.files import FileLayout
+from acegraph.graph.tables.labelled import LabelledTable
+from acegraph.graph.training.pipeline import TrainingPipeline
+from acegraph.state import BulletPlaybook
+file, book = sys.argv[1:]
+table = LabelledTable.open(Path(file), FileLayout(None, "is_fraud"))
+report = TrainingPipeline(BulletPlaybook(book)).train_table(table, table.draw())
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+print(json.dumps([time.process_time(), peak, report.bullets_active]))
+"""
+READ = "import sys, time, polars; polars.read_csv(sys.argv[1]); print(time.process_time())"
+
+
+def write_labelled(file: Path, rows: int, *, shuffle: bool = False) -> None:
+    """A CSV of 20 columns: generated payments, drawn of a million, and two columns of noise."""
+    rng, sample = np.random.default_rng(0), file.with_suffix(".sample")
+    if not sample.exists():
+        write_sample(sample, min(rows, 1_000_000), seed=7, fraud_rate=NATURAL)
+    payments = pyarrow.csv.read_csv(sample)
+    with pa.OSFile(str(file), "wb") as sink:
+        writer = None
+        for first in range(0, rows, 1_000_000):
+            size = min(1_000_000, rows - first)
+            chosen = (
+                np.arange(rows) if rows <= len(payments) else rng.integers(0, len(payments), size)
+            )
+            table = payments.take(pa.array(chosen))
+            table = table.set_column(0, "id", pa.array([f"p{first + i}" for i in range(size)]))
+            if shuffle:
+                labels = rng.permutation(table["is_fraud"].to_numpy())
+                table = table.set_column(table.column_names.index("is_fraud"), "is_fraud", [labels])
+            table = table.append_column("noise", pa.array(rng.normal(size=size).round(3)))
+            table = table.append_column("number", pa.array(rng.integers(0, 40, size)))
+            writer = writer or pyarrow.csv.CSVWriter(sink, table.schema)
+            writer.write_table(table)
+        assert writer is not None
+        writer.close()
+
+
+def learned(folder: Path, rows: int, *, shuffle: bool = False) -> tuple[float, int, int, str]:
+    """Learn a table in a process of its own: its CPU, its peak memory, and the active bullets."""
+    file, book = folder / "learned.csv", f"sqlite:///{folder}/{rows}-{shuffle}.db"
+    write_labelled(file, rows, shuffle=shuffle)
+    done = subprocess.run(
+        [sys.executable, "-c", LEARN, str(file), book], capture_output=True, text=True, check=True
+    )
+    cpu, peak, bullets = json.loads(done.stdout)
+    return cpu, peak, bullets, book
+
+
+def balanced_accuracy(book: BulletPlaybook, fresh: Path) -> float:
+    """The balanced accuracy of the decisions on the rows of a file."""
+    rows = pyarrow.csv.read_csv(fresh)
+    fraud = rows["is_fraud"].to_numpy() == 1
+    declined = np.array(score(book, rows)["decision"].to_pylist()) == "DECLINE"
+    return float((declined[fraud].mean() + (~declined)[~fraud].mean()) / 2)
+
+
+def learning(rows: int) -> dict[str, float]:
+    """Learning from a whole table, beside reading it, shuffled labels, and rows one by one."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        cpu, peak, bullets, book = learned(folder, rows)
+        read = [sys.executable, "-c", READ, str(folder / "learned.csv")]
+        polars = float(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
+        fresh = folder / "fresh.csv"
+        write_sample(fresh, 100_000, seed=8, fraud_rate=NATURAL)
+        accuracy = balanced_accuracy(BulletPlaybook(book), fresh)
+        print(f"learn: {rows:,} rows in {cpu:.1f} s of CPU, {peak} MB, {bullets} bullets")
+        print(f"  polars reads the file in {polars:.2f} s: {cpu / polars:.1f} times as much")
+        print(f"  balanced accuracy on fresh rows: {accuracy:.3f}")
+        found = {"cpu_seconds": cpu, "of_reading": cpu / polars, "balanced_accuracy": accuracy}
+        if rows <= 1_000_000:
+            nothing = learned(folder, rows, shuffle=True)[2]
+            print(f"  shuffled labels: {nothing} bullets")
+            write_labelled(folder / "some.csv", 10_000)
+            one_by_one = BulletPlaybook()
+            dataset = read_dataset(folder / "some.csv", FileLayout(None, "is_fraud"))
+            TrainingPipeline(one_by_one).train_offline(dataset.items, dataset.form)
+            by_row = balanced_accuracy(one_by_one, fresh)
+            print(f"  10,000 rows one by one: {by_row:.3f}")
+            found |= {"bullets_of_shuffled_labels": nothing, "row_by_row": by_row}
+        return found
 
 
 def main() -> dict[str, float]:
@@ -219,4 +322,7 @@ def soak() -> None:
 
 
 if __name__ == "__main__":
-    soak() if "soak" in sys.argv else main()
+    if "learn" in sys.argv:
+        learning(10_000_000 if "soak" in sys.argv else 1_000_000)
+    else:
+        soak() if "soak" in sys.argv else main()

@@ -186,7 +186,7 @@ class OutputOptions:
     def check(self) -> None:
         """Refuse, before any work is done, what cannot be drawn or written."""
         from acegraph.graph.experiments.pictures import check_picture
-        from acegraph.graph.experiments.report import check_report
+        from acegraph.graph.experiments.report.page import check_report
 
         for path in filter(None, (self.picture, self.pictures and self.pictures / "all.png")):
             check_picture(path)
@@ -196,7 +196,7 @@ class OutputOptions:
     def write(self, experiment: "Experiment") -> None:
         """Write the pictures and the report that were asked for."""
         from acegraph.graph.experiments.pictures import caption_of, draw_all, draw_learning_curves
-        from acegraph.graph.experiments.report import write_report
+        from acegraph.graph.experiments.report.page import write_report
 
         if self.picture:
             caption = caption_of(experiment)

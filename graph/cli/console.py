@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -26,6 +26,7 @@ from acegraph.state.database.places import shown_url
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, FileLayout, Item
     from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
     from acegraph.graph.training.pipeline import Progress
     from acegraph.nodes.curator.curator import Curation
     from acegraph.state import BulletPlaybook
@@ -207,10 +208,21 @@ class Columns:
         """The rows of files to learn from or test on, all without what looks like a leak in the
         first.
         """
+        files = [file, *others]
+        return self.without_leaks(list(map(self._reported, files, self._read_all(files))))
+
+    def draw_to_learn(self, file: Path, table: "LabelledTable") -> "DrawnRows":
+        """Rows that are drawn from a whole table to learn from; shows its progress."""
+        with progress_bar() as progress:
+            drawn = table.draw(progress(None))
+        dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
+        (dataset,) = self.without_leaks([self._reported(file, dataset)])
+        return replace(drawn, dataset=dataset)
+
+    def without_leaks(self, datasets: "list[Dataset]") -> "list[Dataset]":
+        """Data sets without the fields that look like a leak in the first."""
         from acegraph.graph.data.leakage import find_leaks
 
-        files = [file, *others]
-        datasets = list(map(self._reported, files, self._read_all(files)))
         leaks = find_leaks(datasets[0])
         for name, why in leaks.items():
             warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")

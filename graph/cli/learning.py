@@ -34,14 +34,19 @@ from acegraph.graph.cli.console import (
     warn,
     warn_of_misspelt,
 )
+from acegraph.graph.cli.scoring import need_tables
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
+    from acegraph.graph.tables.labelled import LabelledTable
     from acegraph.graph.training.pipeline import TrainingReport
-    from acegraph.state import Bullet
+    from acegraph.state import AceContext, Bullet
 
 
+_NO_AMOUNT: Final = (
+    "no column is known as the amount, so costs count every row as 1 (--amount names it)"
+)
 _SHOWN: Final = 10
 """So many of the bullets that refinement changed are printed."""
 
@@ -76,6 +81,47 @@ class LearningOptions:
     picture: Annotated[
         Path | None, typer.Option(help="Write here what refinement did to each bullet.")
     ] = None
+    row_by_row: Annotated[
+        bool | None,
+        typer.Option(
+            "--row-by-row/--whole-table",
+            help="Decide every row and learn from mistakes, or learn from all rows at once; else "
+            "at once from 50,000 rows on, and from Parquet.",
+        ),
+    ] = None
+
+    def whole_table(
+        self, file: Path, columns: Columns, context: "AceContext"
+    ) -> "LabelledTable | None":
+        """The table to learn from at once; None to learn row by row."""
+        if self.row_by_row:
+            return None
+        from acegraph.graph.training.pipeline import TrainingPipeline
+        from acegraph.state import InvalidDataset, InvalidSettings
+
+        why = TrainingPipeline(context=context).why_row_by_row(context)
+        if self.online or columns.derive or columns.rates or columns.layout.query is not None:
+            why = "--online, --derive, --rates and texts want it"
+        try:
+            need_tables()
+            from acegraph.graph.tables.labelled import LARGE, LabelledTable
+
+            table = LabelledTable.open(file, columns.layout)
+        except (InvalidDataset, InvalidSettings):
+            if self.row_by_row is None:
+                return None
+            raise
+        rows = table.files.about_rows
+        if self.row_by_row is None and rows < LARGE and table.files.form != "parquet":
+            return None
+        if why and self.row_by_row is None and table.files.form != "parquet":
+            typer.echo(f"about {rows:,} rows are learned row by row, slowly: {why}", err=True)
+            return None
+        if why:
+            raise InvalidSettings(f"this must be learned row by row (--row-by-row): {why}")
+        how = "learned as a whole table (--row-by-row decides each)"
+        typer.echo(f"about {rows:,} rows: {how}", err=True)
+        return table
 
     def check_picture(self) -> None:
         """Refuse, before any work is done, a picture of which nothing would come."""
@@ -115,7 +161,9 @@ class LearningOptions:
 
 @takes_groups
 def train(
-    file: Annotated[Path, typer.Argument(help="JSON list, JSON lines or CSV of labelled cases.")],
+    file: Annotated[
+        Path, typer.Argument(help="Labelled cases: JSON list, JSON lines, CSV, Parquet.")
+    ],
     columns: Columns,
     risk: DecidingOptions,
     calls: CallOptions,
@@ -128,41 +176,40 @@ def train(
     from acegraph.state import AceContext
 
     announce_models(risk.agent_model)
+    redact = learning.redact or []
+    context = AceContext(redact=redact, drift=learning.drift, **vars(risk))
     with gathered_warnings() as warnings:
         learning.check_picture()
-        (dataset,) = columns.load_to_learn(file)
+        table = learning.whole_table(file, columns, context)
+        drawn = columns.draw_to_learn(file, table) if table else None
+        dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
-            warn(
-                f"{file}: no column is known as the amount, so costs count every row as 1 "
-                "(--amount names it)"
-            )
-        redact = learning.redact or []
+            warn(f"{file}: {_NO_AMOUNT}")
         warn_of_misspelt(redact, dataset.items)
-        items = learning.old_enough(dataset.items, columns.time)
+        items = dataset.items if drawn else learning.old_enough(dataset.items, columns.time)
         with lasting(playbook) as book, progress_bar() as progress:
-            context = AceContext(redact=redact, drift=learning.drift, **vars(risk))
             pipeline = TrainingPipeline(
                 book, context=context, progress=progress(None), **vars(calls)
             )
-            had_sightings = columns.derive and book.sighting_columns(context.node)
+            had_sightings = bool(columns.derive and book.sighting_columns(context.node))
             try:
-                learn = pipeline.train_online if learning.online else pipeline.train_offline
-                report = learn(items, dataset.form)
+                if table and drawn:
+                    report = pipeline.train_table(table, drawn, learning.mature_days)
+                elif learning.online:
+                    report = pipeline.train_online(items, dataset.form)
+                else:
+                    report = pipeline.train_offline(items, dataset.form)
             except KeyboardInterrupt:
                 kept = f"what was learned so far is kept in {shown_url(playbook)}"
                 say(f"interrupted; {kept}; run it again to go on")
                 raise
             bullets = book.get_bullets_for_node(context.node)
-        if report.columns:
-            warn(f"{file}: {report.columns}")
-        if had_sightings and report.repeated < report.cases:
-            warn(f"{file}: its derived fields do not see the files that were learned from before")
-        if report.change:
-            warn(f"{report.change} (--no-drift counts all)")
+        _warn_of(file, report, had_sightings=had_sightings)
+    labelled = sum(drawn.counts.values()) if drawn else len(dataset.items)
     ending = Ending(
-        rows=len(dataset.items) + dataset.unlabelled,
+        rows=labelled + dataset.unlabelled,
         unlabelled=dataset.unlabelled,
-        too_young=len(dataset.items) - len(items),
+        too_young=labelled - (report.cases if drawn else len(items)),
         warnings=warnings,
         next=_next_commands(file, columns, dataset, playbook, has_held_out=bool(report.held_out)),
     )
@@ -173,6 +220,16 @@ def train(
     learning.draw(report, file.name)
     if report.failed:
         raise typer.Exit(1)
+
+
+def _warn_of(file: Path, report: "TrainingReport", *, had_sightings: bool) -> None:
+    """Warn of what a person should know of what was learned from."""
+    if report.columns:
+        warn(f"{file}: {report.columns}")
+    if had_sightings and report.repeated < report.cases:
+        warn(f"{file}: its derived fields do not see the files that were learned from before")
+    if report.change:
+        warn(f"{report.change} (--no-drift counts all)")
 
 
 @dataclass(frozen=True)
@@ -308,7 +365,7 @@ def demo(
     """
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
-    from acegraph.graph.experiments.report import check_report, write_report
+    from acegraph.graph.experiments.report.page import check_report, write_report
     from acegraph.nodes.models.providers import EMBEDDED_NAME
     from acegraph.state import AceContext
 

@@ -15,9 +15,12 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from acegraph.state import InvalidDataset
+
+if TYPE_CHECKING:
+    from _csv import Reader
 
 _BLANK: Final = ' ,;|"\t\r\n'
 _GZIP: Final = b"\x1f\x8b"
@@ -69,11 +72,6 @@ def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]
     raise InvalidDataset(f"{file}: not text of a known encoding; save it as UTF-8")
 
 
-def says_separator(text: str) -> bool:
-    """Whether the first line only says what separates the columns, as Excel writes it."""
-    return _SEPARATOR.match(text) is not None
-
-
 def _encodings(data: bytes) -> list[str]:
     """The encodings to try. Bytes that are UTF-8 are hardly ever anything else."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
@@ -93,6 +91,18 @@ def find_delimiter(text: str) -> str:
 
 def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a CSV, and its rows, each with the number of its line."""
+    names, reader, above = _below_header(file, text)
+    return names, _rows(((reader.line_num + above, row) for row in reader if row), names, file)
+
+
+def read_header(file: Path, text: str) -> tuple[list[str], int]:
+    """The columns of a CSV that begins like this, and after how many lines its rows begin."""
+    names, reader, above = _below_header(file, text)
+    return names, reader.line_num + above
+
+
+def _below_header(file: Path, text: str) -> "tuple[list[str], Reader, int]":
+    """The columns of a CSV, a reader of the lines below them, and how many lines it never saw."""
     said = _SEPARATOR.match(text)
     table = io.StringIO(text[said.end() :] if said else text, newline="")
     reader = csv.reader(table, delimiter=find_delimiter(text))
@@ -100,8 +110,7 @@ def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, di
         names = _column_names(next(filter(_width, reader), []), file)
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
-    above = 1 if said else 0
-    return names, _rows(((reader.line_num + above, row) for row in reader if row), names, file)
+    return names, reader, 1 if said else 0
 
 
 def _rows(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -45,20 +45,25 @@ def read_rows(
     name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
     if name.suffix.lower() in (".csv", ".tsv"):
         columns, lines = read_sheet(file, text)
-        read_as: dict[str, Callable[[str], Scalar]] = {answer: label_cell}
-        for column in Exchange(amount=amount).amount_names(columns):
-            read_as.setdefault(column, _money_cell)
-        rows = [
-            {k: read_as.get(k, read_cell)(v) for k, v in row.items()}
-            for _, row in ticking(lines, "reading", text.count("\n"), progress)
-        ]
-        _blank_na(rows)
-        return rows, notes, find_delimiter(text) == ";"
+        cells = (row for _, row in ticking(lines, "reading", text.count("\n"), progress))
+        return read_cells(cells, columns, answer, amount), notes, find_delimiter(text) == ";"
     entries = _json_entries(file, text)
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise InvalidDataset(f"{file}: row {number} is not an object")
     return cast("list[dict[str, Scalar]]", entries), notes, False
+
+
+def read_cells(
+    rows: Iterable[Mapping[str, str]], columns: Sequence[str], answer: str, amount: str | None
+) -> list[dict[str, Scalar]]:
+    """The values of the cells of a CSV, row by row."""
+    read_as: dict[str, Callable[[str], Scalar]] = {answer: label_cell}
+    for column in Exchange(amount=amount).amount_names(columns):
+        read_as.setdefault(column, _money_cell)
+    typed = [{k: read_as.get(k, read_cell)(v) for k, v in row.items()} for row in rows]
+    _blank_na(typed)
+    return typed
 
 
 def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:

@@ -192,12 +192,28 @@ def read_dataset(
     earlier: EarlierRows | None = None,
 ) -> Dataset:
     """Read a labelled set, and say how it was read; fields are derived from `earlier` rows."""
-    file, answer = Path(path), layout.answer
-    rows, notes, is_continental = read_rows(file, answer, layout.amount, progress)
+    rows, notes, is_continental = read_rows(Path(path), layout.answer, layout.amount, progress)
+    return understand_rows(
+        Path(path), rows, layout, notes, progress, earlier, is_continental=is_continental
+    )
+
+
+def understand_rows(
+    file: Path,
+    rows: list[dict[str, Scalar]],
+    layout: FileLayout,
+    notes: list[str],
+    progress: Progress | None = None,
+    earlier: EarlierRows | None = None,
+    *,
+    is_continental: bool = False,
+) -> Dataset:
+    """The rows of a file as a labelled set; `notes` are those on the reading so far."""
+    answer = layout.answer
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
-    _check_names(file, names, layout)
+    check_names(file, names, layout)
     query = _prose_column(rows, answer) if layout.query is None else layout.query
     columns = {
         name: [row.get(name) for row in rows]
@@ -416,7 +432,7 @@ def _describes_nothing(values: Sequence[object]) -> bool:
     return distinct <= 1 or distinct == len(values)
 
 
-def _check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
+def check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
     """Refuse a name that no column has, with a guess at the one that was meant."""
     wanted = {"--label": layout.answer, "--text": layout.query, "--time": layout.time}
     others = [("--amount", layout.amount), *(("--keep", name) for name in layout.keep)]

@@ -125,13 +125,13 @@ def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
     A field that is named may also hold numbers, which count seconds.
     """
     if all("time" in item for item in items) and time is None:
-        return [cast("float", _days(item["time"])) for item in items]
+        return [cast("float", days_of(item["time"])) for item in items]
     rows = [Transaction.of(item["query"]).fields for item in items]
     names = [time] if time else list(dict.fromkeys(name for row in rows[:1] for name in row))
     dated: dict[str, list[float]] = {}
     for name in names:
         values = [row.get(name) for row in rows]
-        days = [_days(time_of(value) if time else value) for value in values]
+        days = [days_of(time_of(value) if time else value) for value in values]
         complete = [day for day in days if day is not None]
         if len(complete) == len(rows):
             dated[name] = complete
@@ -145,7 +145,8 @@ def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
     )
 
 
-def _days(value: Scalar) -> float | None:
+def days_of(value: Scalar) -> float | None:
+    """The moment of a text in ISO 8601, in days; None for any other value."""
     try:
         moment = datetime.fromisoformat(value if isinstance(value, str) else "")
     except ValueError:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress
     from acegraph.state import BulletPlaybook, Verdict
 
-_FRAUD, _HONEST, _UNLABELLED = 1, 0, -1
+FRAUD, HONEST, UNLABELLED = 1, 0, -1
 _DECLINED: Final = DECISIONS.index(DECLINE)
 _UNDECIDED: Final = DECISIONS.index(UNDECIDED)
 
@@ -72,7 +72,7 @@ class Counts:
     def add(self, fired: Mask, labels: NDArray[np.int8], amounts: NDArray[np.float64]) -> None:
         """Count the rows of a batch."""
         self.fires += int(fired.sum())
-        for label, name in ((_FRAUD, "frauds"), (_HONEST, "honest")):
+        for label, name in ((FRAUD, "frauds"), (HONEST, "honest")):
             rows = fired & (labels == label)
             setattr(self, name, getattr(self, name) + int(rows.sum()))
             money = f"{name.removesuffix('s')}_amount"
@@ -200,7 +200,7 @@ class Labels:
     def read(self, batch: pa.RecordBatch, *, is_cells: bool) -> NDArray[np.int8]:
         """For each row whether it is fraud, honest, or without a label."""
         if self.column is None:
-            return np.full(batch.num_rows, _UNLABELLED, dtype=np.int8)
+            return np.full(batch.num_rows, UNLABELLED, dtype=np.int8)
         array = batch.column(self.column)
         encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
         words = [*encoded.dictionary.to_pylist(), None]
@@ -208,7 +208,7 @@ class Labels:
             words = [None if word is None else label_cell(word) for word in words]
         where = f"column {self.column!r}"
         verdicts = [read_label(word, self.positive, self.column, where) for word in words]
-        meaning = {DECLINE: _FRAUD, APPROVE: _HONEST, None: _UNLABELLED}
+        meaning = {DECLINE: FRAUD, APPROVE: HONEST, None: UNLABELLED}
         numbers = np.array([meaning[verdict] for verdict in verdicts], dtype=np.int8)
         return np.asarray(numbers[encoded.indices.fill_null(len(words) - 1).to_numpy()])
 
@@ -330,8 +330,8 @@ class _Backtesting:
                 fired = decisions == _DECLINED
                 one.undecided += int((decisions == _UNDECIDED).sum())
             one.rows += batch.num_rows
-            one.all_frauds += int((labels == _FRAUD).sum())
-            one.all_honest += int((labels == _HONEST).sum())
+            one.all_frauds += int((labels == FRAUD).sum())
+            one.all_honest += int((labels == HONEST).sum())
             one.fired.add(fired, labels, amounts)
             if one.added is not None and decisions is not None:
                 says_so = DECISIONS.index(subject.verdict)

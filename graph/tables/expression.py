@@ -37,13 +37,13 @@ from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition, InvalidDataset, Scalar
+from acegraph.state.values.notation import NOTHING
 from acegraph.state.values.transaction import is_derived
 from acegraph.state.values.verdict import UNDECIDED
 
 Expression = Any
 """A column of Ibis, which has no types of its own."""
 _EXACT: Final = 2**53
-_NOTHING: Final = ("", "none", "null", "nan", "missing", "n/a", "#n/a", "-")
 _MOST_TEXTS: Final = 5_000
 """So many different texts of a column are read one by one."""
 
@@ -227,7 +227,7 @@ class EngineColumns:
                     f"column {name!r}: its texts are tested, and more than {_MOST_TEXTS:,} differ; "
                     "give it a type (number, timestamp), or keep fewer values"
                 )
-            is_nothing = values.strip().lower().isin(_NOTHING)
+            is_nothing = values.strip().lower().isin(sorted(NOTHING))
             return {name: _Field((values.notnull() & ~is_nothing).fill_null(False), _never)}
         reader = FieldReader(
             name, self._ruleset.contract, self._scorecard.get(name, ()), (), Reasons(),

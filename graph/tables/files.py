@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, Final, Protocol
 
@@ -17,7 +18,13 @@ import pyarrow.csv
 import pyarrow.json
 import pyarrow.parquet as pq
 
-from acegraph.graph.data.csv_files import decode, find_delimiter, says_separator
+from acegraph.graph.data.csv_files import (
+    decode,
+    find_delimiter,
+    read_header,
+    read_sheet,
+    read_text,
+)
 from acegraph.state import InvalidDataset, InvalidSettings
 
 BATCH: Final = 131_072
@@ -66,6 +73,23 @@ class TableFiles:
         return self.form == "csv"
 
     @property
+    def is_continental(self) -> bool:
+        """Whether the table looks like one of Europe's continent."""
+        return self.form == "csv" and _dialect(self.files[0]).delimiter == ";"
+
+    @property
+    def about_rows(self) -> int:
+        """How many rows there are, as far as can be told without reading them."""
+        if (rows := self.rows) is not None:
+            return rows
+        size = sum(file.stat().st_size for file in self.files)
+        with self.files[0].open("rb") as packed:
+            is_packed = _compression(self.files[0]) is not None
+            opened = gzip.GzipFile(fileobj=packed) if is_packed else packed
+            lines = opened.read(16 * _PEEK).count(b"\n")
+            return lines * size // max(packed.tell(), 1)
+
+    @property
     def rows(self) -> int | None:
         """How many rows there are, where that is known before they are read."""
         if self.form != "parquet":
@@ -98,8 +122,7 @@ class TableFiles:
         elif self.form == "json":
             yield from _json_batches(file, self.schema)
         else:
-            names = list(self.schema.names if columns is None else columns)
-            yield from _open_csv(file, self.schema.names, names)
+            yield from _csv_batches(file, self.schema.names if columns is None else columns)
 
 
 def _matching(pattern: str) -> tuple[Path, ...]:
@@ -150,8 +173,7 @@ def _schema(file: Path, form: str) -> pa.Schema:
         if form == "parquet":
             return pq.read_schema(file)
         if form == "csv":
-            names = _header(file)
-            return pa.schema([(name, pa.string()) for name in names])
+            return pa.schema([(name, pa.string()) for name in _dialect(file).names])
         return _json_schema(file)
 
 
@@ -198,45 +220,54 @@ def _opened(file: Path) -> BinaryIO | gzip.GzipFile:
     return gzip.open(file) if file.suffix.lower() == ".gz" else file.open("rb")
 
 
-def _dialect(file: Path) -> tuple[str, str, int]:
-    """The encoding of a CSV, what separates its columns, and how many lines come before them."""
+@dataclass(frozen=True)
+class _Dialect:
+    """How a CSV is written."""
+
+    encoding: str
+    delimiter: str
+    names: list[str]
+    above: int
+    """How many lines are above the rows."""
+
+
+def _dialect(file: Path) -> _Dialect:
     with _opened(file) as opened:
         data = opened.read(_PEEK)
     text, encoding = decode(data, file, is_whole=False)
-    return encoding, find_delimiter(text), int(says_separator(text))
+    plain = "utf8" if encoding == "utf-8-sig" else encoding  # Arrow itself skips a mark of bytes
+    return _Dialect(plain, find_delimiter(text), *read_header(file, text))
 
 
-def _header(file: Path) -> list[str]:
-    encoding, delimiter, skipped = _dialect(file)
-    reader = _csv_reader(file, encoding, delimiter, skipped, None, None)
-    names = [name.strip() for name in reader.schema.names]
-    if len(set(names)) < len(names):
-        raise InvalidDataset(f"{file}: two columns have one name")
-    return names
+def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
+    """The cells of a CSV by Arrow; from where it does not understand them by the careful reader."""
+    done = 0
+    try:
+        for batch in _open_csv(file, _dialect(file), wanted):
+            done += batch.num_rows
+            yield batch
+        return
+    except pa.ArrowInvalid:
+        rows = islice(read_sheet(file, read_text(file))[1], done, None)
+    schema = pa.schema([(name, pa.string()) for name in wanted])
+    while some := list(islice(rows, BATCH)):
+        cells = [{name: row[name] or None for name in wanted} for _, row in some]
+        yield pa.RecordBatch.from_pylist(cells, schema)
 
 
-def _open_csv(file: Path, names: Sequence[str], wanted: list[str]) -> Iterator[pa.RecordBatch]:
-    encoding, delimiter, skipped = _dialect(file)
-    yield from _csv_reader(file, encoding, delimiter, skipped + 1, list(names), wanted)
-
-
-def _csv_reader(
-    file: Path,
-    encoding: str,
-    delimiter: str,
-    skipped: int,
-    names: list[str] | None,
-    wanted: list[str] | None,
-) -> pa.csv.CSVStreamingReader:
+def _open_csv(file: Path, dialect: _Dialect, wanted: Sequence[str]) -> pa.csv.CSVStreamingReader:
     return pa.csv.open_csv(
-        pa.input_stream(str(file), compression="gzip" if file.suffix.lower() == ".gz" else None),
+        pa.input_stream(str(file), compression=_compression(file)),
         pa.csv.ReadOptions(
-            encoding=encoding, skip_rows=skipped, column_names=names, block_size=_BLOCK
+            encoding=dialect.encoding,
+            skip_rows=dialect.above,
+            column_names=dialect.names,
+            block_size=_BLOCK,
         ),
-        pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True),
+        pa.csv.ParseOptions(delimiter=dialect.delimiter, newlines_in_values=True),
         pa.csv.ConvertOptions(
-            column_types=dict.fromkeys(names or (), pa.string()),
-            include_columns=wanted,
+            column_types=dict.fromkeys(dialect.names, pa.string()),
+            include_columns=list(wanted),
             strings_can_be_null=True,
             null_values=[""],
         ),

@@ -29,6 +29,7 @@ from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
 from acegraph.state.values.cases import Column
+from acegraph.state.values.notation import NOTHING
 from acegraph.state.values.transaction import plain_value
 
 Codes = NDArray[np.int32]
@@ -147,6 +148,8 @@ class FieldReader:
         has_form = name in self._contract.form.dates
         self._takes_numbers = is_plain and not (name in FLAGS or is_code(name) or has_form)
         self._is_number = known is not None and known.kind == "number"
+        # As in a file that is learned from; among words NA may mean Namibia.
+        self._na_is_nothing = known is not None and known.kind in ("number", "flag")
         self._least = 0.0 if known and self._is_number and (known.lowest or 0.0) >= 0 else -np.inf
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
@@ -168,6 +171,8 @@ class FieldReader:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
             value = read_cell(value)
+            if value == "NA" and self._na_is_nothing:
+                value = None
         plain = plain_value(self.name, value)
         understood, why = self._contract.understand_value(self.name, plain)
         for test in self._tests:
@@ -191,7 +196,7 @@ class FieldReader:
             try:
                 array = array.cast(pa.float64()) if _has_no_names(array) else array
             except pa.ArrowInvalid:
-                return None
+                return self._read_numbers(blank) if (blank := self._blanked(array)) else None
         kind = array.type
         if pa.types.is_integer(kind):
             least, most = pc.min_max(array).as_py().values()
@@ -210,6 +215,14 @@ class FieldReader:
             whys = is_negative * np.int32(self._reasons.number(why))
         no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
         return {self.name: FieldRows(Column(numbers, no_words, ()), whys)}
+
+    def _blanked(self, cells: pa.Array) -> pa.Array | None:
+        """The cells without words for nothing; None if there are no such words."""
+        words = pc.utf8_trim_whitespace(cells)
+        is_nothing = pc.is_in(pc.utf8_lower(words), pa.array(sorted(NOTHING)))
+        if self._na_is_nothing:
+            is_nothing = pc.or_(is_nothing, pc.equal(words, "NA"))
+        return pc.if_else(is_nothing, None, cells) if pc.any(is_nothing).as_py() else None
 
     def _read_dates(self, array: pa.Array) -> Parts | None:
         """The parts of a column of plain dates; None for any other column."""

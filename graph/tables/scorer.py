@@ -189,7 +189,7 @@ class _Texts:
         """The texts of all rows; `holds` has a row for each name."""
         if len(self._known) > _KEPT:
             self._known.clear()
-        keys, codes = _patterns(holds)
+        keys, codes = patterns(holds)
         texts = [self._known.get(key) or self._text(key) for key in keys]
         return pa.DictionaryArray.from_arrays(codes, pa.array(texts, pa.string()))
 
@@ -199,7 +199,7 @@ class _Texts:
         return text
 
 
-def _patterns(holds: NDArray[np.bool_]) -> tuple[list[int], pa.Array]:
+def patterns(holds: NDArray[np.bool_]) -> tuple[list[int], pa.Array]:
     """The different columns of bits as numbers, and the place of each column among them."""
     keys, codes = [0] * min(holds.shape[1], 1), pa.array(np.zeros(holds.shape[1], dtype=np.int32))
     for first in range(0, len(holds), _BITS):

@@ -34,7 +34,7 @@ def known_rows(
     """
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
-    cases = [_as_case(item, context.redact) for item in items]
+    cases = [as_case(item, context.redact) for item in items]
     names = [
         [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
         for case, row_names in zip(cases, _row_names(items, cases), strict=True)
@@ -118,7 +118,7 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
     return numbers
 
 
-def _as_case(item: Item, redact: Sequence[str]) -> Case:
+def as_case(item: Item, redact: Sequence[str]) -> Case:
     """A labelled item as a case without an id."""
     transaction = transaction_of(item)
     fields = read_fields(transaction)

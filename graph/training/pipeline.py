@@ -12,7 +12,7 @@ from contextlib import aclosing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
-from typing import Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack
 
 from langchain_core.embeddings import Embeddings
 
@@ -28,7 +28,7 @@ from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bulle
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.refine import Refinement, refine
+from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
 from acegraph.nodes.curator.refinement.whole_playbook import ranks_payments
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
@@ -47,6 +47,9 @@ from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED
+
+if TYPE_CHECKING:
+    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
 
 logger = logging.getLogger(__name__)
 
@@ -204,6 +207,55 @@ class TrainingPipeline:
         report = replace(report, bullets_added=len(self.playbook) - bullets)
         return self._with_evidence(report, difference)
 
+    def train_table(
+        self, table: "LabelledTable", drawn: "DrawnRows", mature_days: float | None = None
+    ) -> TrainingReport:
+        """Turn a whole labelled table into bullets of source `offline`, from rows drawn of it.
+
+        No row is decided: rules are sought on the drawn rows, and proved and fitted on all. Honest
+        rows of the last `mature_days` do not count.
+        """
+        from acegraph.graph.training.whole_tables import TableLearning  # wants pyarrow
+
+        context = self.context.with_changes(source="offline", learn_as="offline", rates={})
+        if why := self.why_row_by_row(context):
+            raise InvalidSettings(f"{why}: learn row by row")
+        bullets = len(self.playbook)
+        items, difference = self._prepared(drawn.dataset.items, drawn.dataset.form)
+        learning = TableLearning(
+            table, drawn, items, self.playbook, context, mature_days, self._progress
+        )
+        is_new = learning.remember() > 0
+        refined = self._refine(context, learning.count) if is_new else None
+        active = self.playbook.get_bullets_for_node(context.node)
+        if refined is None:  # else all was counted, and fitted, on the way
+            cases = self.playbook.cases(context.node)
+            counted = learning.count(cases, [b.condition for b in active if b.condition])
+            if is_new:
+                self._curator(context).tend(context.node, self.playbook, counted=counted)
+        figures = learning.figures()
+        report = TrainingReport(
+            cases=figures["cases"],
+            frauds=figures["frauds"],
+            mistakes=figures["mistakes"],
+            undecided=0,
+            repeated=0 if is_new else figures["cases"],
+            bullets_added=len(self.playbook) - bullets,
+            bullets_active=len(active),
+            run=Run(),
+        )
+        if refined is not None:
+            report = self._refined(report, context, refined)
+        return self._with_evidence(report, difference)
+
+    def why_row_by_row(self, context: AceContext) -> str:
+        """Why a table must be learned row by row; empty if it may be learned as a whole."""
+        if not self._is_refined(context) or self._curator(context).gate is None:
+            return "a language model, a reflector of your own or no proof is asked for"
+        if self._kept_form.rates_instead(self.context.rates):
+            return "amounts are converted"
+        return ""
+
     def train_online(self, stream: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
@@ -341,14 +393,19 @@ class TrainingPipeline:
             and reflector.is_embedded(context.reflector_model)
         )
 
-    def _refine(self, context: AceContext) -> tuple[Refinement, list[RefinedBullet]] | None:
+    def _curator(self, context: AceContext) -> Curator:
+        curator = self._collaborators.get("curator") or Curator()
+        return curator.with_drift(context.drift)
+
+    def _refine(
+        self, context: AceContext, count: Count | None = None
+    ) -> tuple[Refinement, list[RefinedBullet]] | None:
         """Replace what was learned case by case by a better set of rules, if one is proved."""
         node, version = context.node, self.playbook.version
         acted = self.playbook.get_bullets_for_node(node)
         self._progress("refining", 0, 1)
-        curator = self._collaborators.get("curator") or Curator()
-        curator = curator.with_drift(context.drift)
-        done = refine(self.playbook, node, curator, costs=context.costs)
+        curator = self._curator(context)
+        done = refine(self.playbook, node, curator, costs=context.costs, count=count)
         self._progress("refining", 1, 1)
         if done is None:
             return None

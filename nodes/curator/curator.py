@@ -25,6 +25,7 @@ from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.weights import fired_over, reason_to_retire, weights_of
 from acegraph.state import (
     Bullet,
+    CaseTable,
     Condition,
     InvalidSettings,
     Source,
@@ -217,9 +218,18 @@ class Curator:
         action: Action = "revived" if former else "held" if doubt else "added"
         return Curation(action, reason, bullet_id, evidence, tuple(retired))
 
-    def tend(self, node: str, playbook: BulletPlaybook, keep: str | None = None) -> list[str]:
+    def tend(
+        self,
+        node: str,
+        playbook: BulletPlaybook,
+        keep: str | None = None,
+        counted: CaseTable | None = None,
+    ) -> list[str]:
         """Let candidates act whose backtest stands by now, fit the weights of the active bullets
         again, and retire the useless and any excess.
+
+        `counted` are the cases to fit them on; without it those of the playbook since the last
+        change.
         """
         with playbook.writing():
             for bullet in playbook.get_bullets_for_node(node, status="candidate"):
@@ -227,7 +237,10 @@ class Curator:
                     self._test_again(bullet, playbook)
             waiting = playbook.get_bullets_for_node(node, status="candidate")
             retired = _retire(expired(waiting, self.capacity, keep), playbook)
-            retired += _retire(_refit(node, playbook, keep, drift=self.drift), playbook)
+            bullets = playbook.get_bullets_for_node(node, status=None)
+            if counted is None:
+                counted = since_change(playbook.cases(node), bullets, drift=self.drift)
+            retired += _retire(_refit(bullets, counted, playbook, keep), playbook)
             if int(playbook.view(node).in_context(None).sum()) > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)
@@ -264,14 +277,9 @@ class Curator:
 
 
 def _refit(
-    node: str, playbook: BulletPlaybook, keep: str | None, *, drift: bool
+    bullets: Sequence[Bullet], table: CaseTable, playbook: BulletPlaybook, keep: str | None
 ) -> list[tuple[Bullet, str]]:
     """Store new weights; give the bullets that are useless with them, and the reasons."""
-    table = playbook.cases(node)
-    if not can_prove(table):
-        return []
-    bullets = playbook.get_bullets_for_node(node, status=None)
-    table = since_change(table, bullets, drift=drift)
     checkable = [b for b in bullets if b.condition and b.status == "active"]
     if not checkable or not can_prove(table):
         return []

@@ -28,7 +28,7 @@ def stakes_over(table: CaseTable, costs: CostMatrix) -> NDArray[np.float64]:
 
     A few large payments must not be all the evidence: the root is taken, and bounded.
     """
-    stakes = np.minimum(costs.at_stake(_amounts_over(table)), _HUGE)
+    stakes = np.minimum(costs.at_stake(amounts_over(table)), _HUGE)
     stakes = np.clip(np.sqrt(stakes / max(float(np.median(stakes)), 1e-12)), _LEAST, _MOST)
     return np.asarray(stakes / stakes.mean())
 
@@ -41,7 +41,7 @@ def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
     return CostMatrix.parse(costs) if isinstance(costs, str) and costs else None
 
 
-def _amounts_over(table: CaseTable) -> NDArray[np.float64]:
+def amounts_over(table: CaseTable) -> NDArray[np.float64]:
     """The amounts of the cases; not a number where there is none."""
     amounts = np.full(len(table), np.nan)
     for name in amount_fields(tuple(table.field_names), table.form.amount):

@@ -1,22 +1,33 @@
-"""Which labelled cases of a ledger are evidence, in the order in which their labels came."""
+"""Which labelled cases of a ledger are evidence, in the order in which their labels came.
 
-from collections.abc import Sequence
+Of a whole table only those rows are stored that are drawn; `meta` keeps how many were left out.
+"""
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Final
 
 import sqlalchemy as sa
 
 from acegraph.state.database.encoding import chunks
+from acegraph.state.database.tables import meta
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import read_case
 from acegraph.state.values.cases import ALL_COUNT, Case, CaseTable, Draw
 from acegraph.state.values.times import now
+from acegraph.state.values.verdict import Verdict
+
+_LEFT_OUT: Final = "left_out:"
 
 
 def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT) -> CaseTable:
     """The labelled cases of a node that count: all, or those that are drawn of a long history."""
     given = {"node": node}
-    counts = {row.label: row.cases for row in connection.execute(sql.COUNT_LABELLED, given)}
+    counts = left_out(connection, node)
+    counts.update({row.label: row.cases for row in connection.execute(sql.COUNT_LABELLED, given)})
     draw = Draw(counts, all_count)
     if all(count < all_count for count in counts.values()):
         in_time = in_order(connection.execute(sql.LABELLED, given).all())
@@ -33,6 +44,21 @@ def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT
             known_at, weight = drawn[row.id]
             cases[row.id] = replace(read_case(row), known_at=known_at, weight=weight)
     return CaseTable((cases[case_id] for case_id in drawn), draw)
+
+
+def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
+    """By label how many rows of whole tables were not stored."""
+    kept = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _LEFT_OUT + node))
+    return Counter(json.loads(kept)) if kept else Counter()
+
+
+def leave_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) -> None:
+    """Count rows of a whole table that are not stored."""
+    all_counts = left_out(writer.connection, node)
+    all_counts.update(counts)
+    writer.connection.execute(meta.delete().where(meta.c.key == _LEFT_OUT + node))
+    kept = {"key": _LEFT_OUT + node, "value": json.dumps(all_counts, sort_keys=True)}
+    writer.connection.execute(meta.insert(), [kept])
 
 
 def in_order(rows: Sequence[sa.Row[Any]]) -> list[tuple[str, sa.Row[Any]]]:

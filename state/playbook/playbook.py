@@ -4,6 +4,7 @@ How bullets are kept in memory is in `cache.py`. It knows nothing of selection, 
 """
 
 import logging
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial, reduce
@@ -16,7 +17,7 @@ from acegraph.state.database.encoding import stored_float
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
-from acegraph.state.ledger.evidence import evidence_of
+from acegraph.state.ledger.evidence import evidence_of, leave_out
 from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.redaction.redact import redacted
@@ -48,6 +49,7 @@ from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import Verdict
 
 _VECTORS: Final = 500
 """How many vectors are read at once: memory should not hold all of them twice."""
@@ -411,10 +413,33 @@ class BulletPlaybook(PlaybookCache):
         """Store labelled history as evidence, known since `at` or now; gives how many are new."""
         return self._remember(list(past), node, Label("APPROVE", source, at or now()))
 
+    def remember_table(
+        self, drawn: Sequence[Case], counts: Mapping[Verdict, int], node: str
+    ) -> int:
+        """Store cases that were drawn from a whole table with these counts; gives how many are new.
+
+        Where some of them are stored already, as many of the others are taken for counted before.
+        """
+        return self._remember(drawn, node, Label("APPROVE", "history", now()), counts)
+
     @retried
-    def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
+    def _remember(
+        self,
+        past: Sequence[Case],
+        node: str,
+        label: Label,
+        of_table: Mapping[Verdict, int] | None = None,
+    ) -> int:
         with self.writing() as writer:
             added = ledger.remember_cases(writer, past, node, label)
+            if of_table:
+                new = added / max(len(past), 1)
+                drawn = Counter(case.label for case in past)
+                leave_out(
+                    writer,
+                    node,
+                    {name: round(new * (n - drawn[name])) for name, n in of_table.items()},
+                )
             self._cases.pop(node, None)
         return added
 

@@ -10,7 +10,7 @@ _CONTINENTAL: Final = re.compile(
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
 # "na" is not in the list: in capitals it is the code of Namibia.
-_NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
+NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
 
 
 def written_number(text: str) -> float | None:
@@ -31,7 +31,7 @@ def written_number(text: str) -> float | None:
 
 def is_nothing(word: str) -> bool:
     """Whether a word says that there is no value."""
-    return word.strip().lower() in _NOTHING
+    return word.strip().lower() in NOTHING
 
 
 def has_value(fields: Mapping[str, object], name: str, value: object) -> bool:

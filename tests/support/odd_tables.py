@@ -113,6 +113,26 @@ def _spoilt(row: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     return spoilt
 
 
+def derived(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
+    """Fields that are derived from earlier payments, as columns of the table."""
+    at, name = "2026-01-05 10:00:00", "customer.payments_last_hour"
+    cases = [
+        (
+            {"customer": f"C{i}", "time": at, "amount": 5.0, name: i % 5},
+            "DECLINE" if i % 5 >= 3 else "APPROVE",
+        )
+        for i in range(60)
+    ]
+    book = playbook_of(cases, f"DECLINE when {name} >= 3")
+    book.set_sighting_columns(NODE, {"customer": "customer", "time": "time", "amount": "amount"})
+    values = (("C1", None), (at, None, "x"), (9000.0, 20.0, None), (4, 0, None))
+    rows = [
+        dict(zip(("customer", "time", "amount", name), map(rng.choice, values), strict=True))
+        for _ in range(250)
+    ]
+    return book, rows
+
+
 def table_of(rows: Rows) -> pa.Table:
     """The rows as a table."""
     return pa.Table.from_pylist(rows)

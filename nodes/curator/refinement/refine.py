@@ -7,18 +7,29 @@ or changed stays as it is, and so does prose.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
+
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
+from acegraph.nodes.curator.refinement.whole_playbook import (
+    MOST_SEARCHED,
+    SEARCHED_OF_TABLE,
+    RuleSet,
+    best_rules,
+)
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
+from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.nodes.evidence.proof_levels import Gate
+from acegraph.nodes.evidence.residuals import marginal_gain
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
-from acegraph.state import Bullet, CaseTable, Condition, Source
+from acegraph.nodes.evidence.weights import fired_over, weights_of
+from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.label_sources import BY_ITSELF
 
@@ -30,6 +41,11 @@ logger = logging.getLogger(__name__)
 _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands. With costs
 any gain counts: cases then weigh unequally, which makes the standard error larger."""
+
+
+Count = Callable[[CaseTable, Sequence[Condition]], CaseTable]
+"""Counts all rows of a table by what is true of them; given are the drawn cases that still count,
+and the rules. A case of the result stands for all rows on which the same rules fire."""
 
 
 @dataclass(frozen=True)
@@ -49,11 +65,14 @@ def refine(
     curator: Curator,
     source: Source = "offline",
     costs: str | None = None,
+    count: Count | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
-    With `costs`, as `AceContext` takes them, it is most exact where most is at stake. None if no
-    such set is proved, or if bullets of this playbook wait for a person or for no proof.
+    With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
+    each rule must also prove itself beside the others on all rows of a table, and its weight is
+    fitted there. None if no such set is proved, or if bullets of this playbook wait for a person or
+    for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
@@ -67,9 +86,15 @@ def refine(
     rule_set = None
     if most > 0:
         given = CostMatrix.parse(costs) if costs else None
-        rule_set = best_rules(table, standing, most, given, len(staying))
+        searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
+        rule_set = best_rules(table, standing, most, given, len(staying), searched)
     if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
         return None
+    counted, weights = None, dict[Condition, float]()
+    if count is not None:
+        counted = count(table, [*staying, *rule_set.conditions])
+        weights = _borne_out(rule_set.conditions, staying, counted, curator.gate)
+        rule_set = replace(rule_set, conditions=tuple(weights))
     with playbook.writing():
         if playbook.version != version:
             return None  # somebody else changed it meanwhile
@@ -78,7 +103,8 @@ def refine(
             origin[COSTS] = costs
         if not curator.drift:
             origin["drift"] = False  # a purge refines again in the same way
-        done = _Adoption(playbook, curator, node, source, table, origin).adopt(rule_set, own)
+        adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)
+        done = adoption.adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
     return done
 
@@ -92,6 +118,10 @@ class _Adoption:
     node: str
     source: Source
     table: CaseTable
+    counted: CaseTable | None
+    """All rows of a table, where the cases are drawn from one."""
+    weights: Mapping[Condition, float]
+    """What is known of the weights: less is left to fit."""
     origin: Mapping[str, object]
 
     def adopt(self, rule_set: RuleSet, own: Sequence[Bullet]) -> Refinement:
@@ -113,8 +143,12 @@ class _Adoption:
             for condition in new
             if (bullet_id := self._add(condition, revised.get(condition), standing, why))
         ]
+        new_bullets = [(b.id, b.condition) for b in self.playbook.get_bullets(added)]
+        self.playbook.set_weights(
+            {i: self.weights[c] for i, c in new_bullets if c and c in self.weights}
+        )
         gone = {b.id for b in retired}
-        while useless := self.curator.tend(self.node, self.playbook):  # fits the weights
+        while useless := self.curator.tend(self.node, self.playbook, counted=self.counted):
             gone.update(useless)
         active = tuple(b.id for b in self.playbook.get_bullets_for_node(self.node))
         kept = tuple(b for b in added if b not in gone)
@@ -131,7 +165,8 @@ class _Adoption:
         draft = replace(draft, condition=condition, origin=origin)
         if self.curator.screen and self.curator.screen(proposal_of(draft, self.playbook)):
             return None
-        tested = backtest(condition, self.table, log_odds_over(self.table, standing))
+        table = self.table if self.counted is None else self.counted
+        tested = backtest(condition, table, log_odds_over(table, standing))
         return self.playbook.add_bullet(
             draft.content,
             self.node,
@@ -143,6 +178,35 @@ class _Adoption:
             origin=draft.origin,
             related=(before.id,) if before else (),
         )
+
+
+def _borne_out(
+    rules: Sequence[Condition], staying: Sequence[Condition], counted: CaseTable, gate: Gate
+) -> dict[Condition, float]:
+    """The rules that better what all others say of all rows, by as much as the gate demands, and
+    their weights.
+    """
+    all_rules = dict.fromkeys([*staying, *rules])
+    bullets = [Bullet("", rule.render(), "", condition=rule) for rule in all_rules]
+    fired, shares, start = fired_over(bullets, counted), case_shares(counted), start_over(counted)
+    while True:
+        weights = weights_of(bullets, fired, counted, start)
+        bullets = [replace(b, weight=w) for b, w in zip(bullets, weights, strict=True)]
+        log_odds = start + np.array([w or 0.0 for w in weights]) @ fired
+        gains = [
+            np.inf
+            if bullet.condition in staying
+            else marginal_gain(its_fires, counted.fraud, log_odds - (w or 0.0) * its_fires, shares)
+            * (1 if bullet.verdict == DECLINE else -1)
+            for bullet, w, its_fires in zip(bullets, weights, fired, strict=True)
+        ]
+        if min(gains, default=np.inf) >= gate.min_gain:
+            known = {b.condition: b.weight or 0.0 for b in bullets}
+            return {rule: known[rule] for rule in rules if rule in known}
+        # Of rules that say the same each may be missed little: one is left out at a time.
+        weakest = int(np.argmin(gains))
+        del bullets[weakest]
+        fired = np.delete(fired, weakest, axis=0)
 
 
 def _revised(retired: Sequence[Bullet], new: Sequence[Condition]) -> dict[Condition, Bullet]:

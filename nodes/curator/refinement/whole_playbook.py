@@ -42,8 +42,11 @@ _FOLDS: Final = 5
 _DEPTHS: Final = (1, 3)
 _MIN_OF_EACH: Final = 15
 """So many cases of either label are needed."""
-_MOST_SEARCHED: Final = 6_000
+MOST_SEARCHED: Final = 6_000
 """Of each label so many cases are searched; a sample of the others counts for them."""
+SEARCHED_OF_TABLE: Final = 3_000
+"""The same where all rows of a table prove what is found: fewer rules are found, and better ones
+of which to keep some."""
 _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
 _MIN_WEIGHT: Final = 0.05
@@ -95,6 +98,8 @@ class _Rows:
     fraud: Mask
     start: Numbers
     shares: Numbers
+    stand_for: Numbers
+    """How many cases each was drawn for."""
     standing: Mask
     """Which of the standing rules fires where."""
     pool: Mask
@@ -102,8 +107,15 @@ class _Rows:
 
     def part(self, chosen: Mask) -> "_Rows":
         tests = Tests(self.tests.comparisons, self.tests.masks[:, chosen])
-        rows = (self.fraud[chosen], self.start[chosen], self.shares[chosen])
-        return _Rows(tests, *rows, self.standing[:, chosen], self.pool[:, chosen])
+        return _Rows(
+            tests,
+            self.fraud[chosen],
+            self.start[chosen],
+            self.shares[chosen],
+            self.stand_for[chosen],
+            self.standing[:, chosen],
+            self.pool[:, chosen],
+        )
 
     def new_rules(self, depth: int, seed: int, *, is_ranked: bool) -> list[Conjunction]:
         """The rules that are found, without those that say what a standing rule says.
@@ -146,7 +158,7 @@ class _Rows:
 
 def ranks_payments(table: CaseTable, costs: CostMatrix | None) -> bool:
     """Whether payments are ranked by their risk: fraud is rare, or mistakes have a price."""
-    return costs is not None or bool(table.fraud.mean() < _RARE)
+    return costs is not None or bool(np.average(table.fraud, weights=table.weights) < _RARE)
 
 
 @one_blas_thread
@@ -156,18 +168,19 @@ def best_rules(
     most: int = 25,
     costs: CostMatrix | None = None,
     staying: int = 0,
+    searched: int = MOST_SEARCHED,
 ) -> RuleSet | None:
     """At most so many rules that explain these cases best; None if none are proved.
 
     With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
-    stay, whatever is found.
+    stay, whatever is found. Of each label so many cases are `searched`.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
         return None
     is_ranked = ranks_payments(table, costs)
     pool = standing[:staying] if is_ranked else standing
-    rows = _searched(table, standing, pool, costs)
+    rows = _searched(table, standing, pool, costs, searched)
     if not rows.tests.comparisons:
         return None
     shape, log_odds, better, over_standing = _cross_validated(rows, standing, is_ranked=is_ranked)
@@ -208,8 +221,10 @@ def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
 
 
 def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
-    share = float(np.average(rows.fraud, weights=rows.shares))
-    declined = RiskScale(0.0, share).declines(log_odds, {})
+    weights = rows.shares * rows.stand_for
+    share, drawn = (float(np.average(rows.fraud, weights=w)) for w in (weights, rows.shares))
+    shift = math.log(share / (1 - share)) - math.log(drawn / (1 - drawn))
+    declined = RiskScale(0.0, share).declines(log_odds + shift, {})
     honest = rows.shares * ~rows.fraud
     return {
         "frauds": int(rows.fraud.sum()),
@@ -223,6 +238,7 @@ def _searched(
     standing: Sequence[Condition],
     pool: Sequence[Condition],
     costs: CostMatrix | None,
+    most: int,
 ) -> _Rows:
     """The cases of the search: of a frequent label a sample, whose cases count for the others."""
     rng, fraud = np.random.default_rng(len(table)), table.fraud
@@ -231,8 +247,8 @@ def _searched(
     for label in (fraud, ~fraud):
         rows = np.flatnonzero(label)
         some = rows
-        if len(rows) > _MOST_SEARCHED:
-            some = rng.choice(rows, _MOST_SEARCHED, replace=False)
+        if len(rows) > most:
+            some = rng.choice(rows, most, replace=False)
             shares[some] *= len(rows) / len(some)
         chosen[some] = True
     tests = Tests.of(table)
@@ -243,6 +259,7 @@ def _searched(
         fraud[chosen],
         start_over(table)[chosen],
         shares[chosen],
+        table.weights[chosen],
         stood,
         stood[: len(pool)],
     )

@@ -5,6 +5,7 @@ in every test and every fit an entity weighs at most k cases, and one with m > k
 the further it goes beyond, the less it weighs (as in a redescending estimator: Hampel 1974).
 """
 
+from collections.abc import Sequence
 from functools import lru_cache
 from typing import Final
 
@@ -64,27 +65,53 @@ def case_shares(table: CaseTable) -> NDArray[np.float64]:
         column = table.column(name)
         if column is not None and names_somebody(name, table):
             np.minimum(shares, _shares_of(column), out=shares)
+    set_case_shares(table, shares)
+    return shares
+
+
+def set_case_shares(table: CaseTable, shares: NDArray[np.float64]) -> None:
+    """Say how much each case of a table counts, where one may stand for many."""
     shares.setflags(write=False)  # it is shared
     table.shared[_CACHED] = shares
-    return shares
 
 
 def _shares_of(column: Column) -> NDArray[np.float64]:
     """The shares by one field; a case without a value counts in full."""
-    # Words are folded, so that nobody is two by another way of writing the name.
-    words = [_folded(str(value)) for value in column.values]
-    numbered = {word: number for number, word in enumerate(dict.fromkeys(words))}
-    folded = np.array([*(numbered[word] for word in words), len(words)])
-    is_somebody = np.array([*(word not in NOBODY for word in words), False])
-    known = is_somebody[column.codes] | (column.numbers > 0)  # the last, code -1, is no word
-    if not known.any():
-        return np.ones(len(known))
+    folded, is_somebody = _individuals([str(value) for value in column.values])
+    known = is_somebody[column.codes] | (column.numbers > 0)
     numbers = np.unique(column.numbers, return_inverse=True, equal_nan=True)[1]
     who = numbers * len(folded) + folded[column.codes]
-    _, entity, counts = np.unique(who[known], return_inverse=True, return_counts=True)
-    most = _MOST * len(entity) / len(counts)
+    return _shares(np.unique(who, return_inverse=True)[1], known)
+
+
+def shares_of_names(codes: NDArray[np.int32], names: Sequence[str]) -> NDArray[np.float64]:
+    """How much of a case each row counts whose entity has one of these names; -1 stands for none.
+
+    >>> shares_of_names(np.array([0, 0, 0, 0, 0, 1, 2, -1], np.int32), ["x", "y", "z"]).round(2)
+    array([0.87, 0.87, 0.87, 0.87, 0.87, 1.  , 1.  , 1.  ])
+    """
+    folded, is_somebody = _individuals(names)
+    return _shares(folded[codes], is_somebody[codes])
+
+
+def _individuals(names: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """By name the number of an individual, and whether it is one; the last is that of no name.
+
+    Names are folded, so that nobody is two by another way of writing the name.
+    """
+    words = [_folded(name) for name in names]
+    numbered = {word: number for number, word in enumerate(dict.fromkeys(words))}
+    numbers = np.array([*(numbered[word] for word in words), len(words)])
+    return numbers, np.array([*(word not in NOBODY for word in words), False])
+
+
+def _shares(who: NDArray[np.int64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """The shares of cases of these entities; one that is not known counts in full."""
+    counts = np.bincount(who[known])
+    most = _MOST * float(counts.sum()) / max(int((counts > 0).sum()), 1)
+    share = np.minimum(1.0, most / np.maximum(counts, 1)) ** 2
     shares = np.ones(len(known))
-    shares[known] = (np.minimum(1.0, most / counts) ** 2)[entity]
+    shares[known] = share[who[known]]
     return shares
 
 

@@ -19,7 +19,7 @@ from acegraph.graph import Run, TrainingReport, generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.bullet_report import BulletRecord
 from acegraph.graph.experiments.experiment import Experiment, Plan
-from acegraph.graph.experiments.report import report_page, write_report
+from acegraph.graph.experiments.report.page import report_page, write_report
 from acegraph.state import Bullet
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -69,7 +69,7 @@ def of_changing_columns(folder: Path) -> str:
 
 
 def broken_late(folder: Path) -> str:
-    lines = "12.5,3,DE\n" * 900_000
+    lines = f"12.5,3,{'DE ' * 100}\n" * 60_000
     (folder / "t.csv").write_text(f"amount,hour,country\n{lines}1,2,3,4,5\n")
     return "t.csv"
 
@@ -107,11 +107,11 @@ def two_names(folder: Path) -> str:
         (without_rows, "t.parquet: no rows"),
         (of_changing_types, "b.parquet: column 'hour' holds strings, and numbers in a.parquet"),
         (of_changing_columns, "b.parquet: not the columns of a.parquet: country"),
-        (broken_late, "t.csv: cannot be read as a table"),
+        (broken_late, "t.csv: row 60001 has 5 cells, the header 3"),
         (broken_gzip, "t.csv.gz: cannot be read as a table"),
         (of_changing_json, "t.jsonl: cannot be read as a table"),
         (of_no_known_form, "a name that ends in .csv"),
-        (two_names, "two columns have one name"),
+        (two_names, "two columns are named 'amount'"),
         (lambda _: "nothing.csv", "nothing.csv: no such file"),
     ],
 )

@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from command_line import run
-from odd_tables import NODE, Rows, codes, few_words, payments, playbook_of, table_of
+from odd_tables import NODE, Rows, codes, derived, few_words, payments, playbook_of, table_of
 
 from acegraph.graph import Ruleset, create_ace_graph, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
@@ -74,26 +74,9 @@ def test_a_table_is_decided_as_the_graph_decides(make: Maker) -> None:
 
 
 def test_derived_fields_that_a_table_brings_are_kept() -> None:
-    rule = "DECLINE when customer.payments_last_hour >= 3"
-    at = "2026-01-05 10:00:00"
-    cases = [
-        (
-            {"customer": f"C{i}", "time": at, "amount": 5.0, "customer.payments_last_hour": i % 5},
-            "DECLINE" if i % 5 >= 3 else "APPROVE",
-        )
-        for i in range(60)
-    ]
-    book = playbook_of(cases, rule)
-    book.set_sighting_columns(NODE, {"customer": "customer", "time": "time", "amount": "amount"})
-    rows = [
-        {"customer": c, "time": t, "amount": a, "customer.payments_last_hour": n}
-        for c in ("C1", None)
-        for t in (at, None, "x")
-        for a in (9000.0, None)
-        for n in (4, 0, None)
-    ]
+    book, rows = derived(random.Random(1))
     graph = build_graph(replace(gather_parts(book), keeps_derived=True)).compile()
-    table = table_of([row for row in rows if not is_empty(row)])
+    table = table_of([row for row in rows[:60] if not is_empty(row)])
     for row, scored in zip(table.to_pylist(), score(book, table).to_pylist(), strict=True):
         result = graph.invoke({"transaction": row}, context=AceContext(learn=False))
         assert (scored["decision"], scored["undecided"]) == (

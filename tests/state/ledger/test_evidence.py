@@ -8,7 +8,7 @@ import pytest
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.state import BulletPlaybook, Case, CaseTable, Label
 from acegraph.state.ledger.evidence import evidence_of
-from acegraph.state.values.cases import ALL_COUNT
+from acegraph.state.values.cases import ALL_COUNT, TABLE, Draw, is_drawn
 from tests.support.ledger_cases import record
 
 NODE = "fraud_detection"
@@ -96,3 +96,25 @@ def test_labels_of_a_clock_that_was_ahead_are_neither_lost_nor_counted_twice() -
     assert len(weights) == len(found)
     assert {f"c{i}" for i in range(0, 90, 3)} <= weights.keys()  # the honest ones are few: all
     assert set(weights.values()) == {1.0, 2.0}
+
+
+def test_rows_left_out_of_a_table_count_as_if_they_were_stored() -> None:
+    numbers = np.arange(4_000, dtype=np.uint64)
+    counts = {"APPROVE": 4_000, "DECLINE": 10}
+    drawn = [
+        Case(f"{TABLE}{number:08x}:row", {"amount": 1.0}, "APPROVE")
+        for number in numbers[is_drawn(numbers, Draw(counts, 100).halvings["APPROVE"])].tolist()
+    ]
+    drawn += [Case(f"{TABLE}{i:08x}:fraud", {"amount": 2.0}, "DECLINE") for i in range(10)]
+    playbook = BulletPlaybook()
+    assert playbook.remember_table(drawn, counts, NODE) == len(drawn)
+    assert playbook.remember_table(drawn, counts, NODE) == 0  # counted once
+    for book in (playbook, playbook.fork()):
+        table = evidence(book, 100)
+        assert len(table) == len(drawn)  # none is drawn a second time
+        assert float(table.weights.sum()) == pytest.approx(4_010, rel=0.1)
+        assert table.fraud_odds() == pytest.approx(10 / 4_000, rel=0.6)
+    more = [Case(f"{TABLE}{i:08x}:{i}", {"amount": 3.0}, "APPROVE") for i in range(4_000, 4_040)]
+    playbook.remember_table(more, {"APPROVE": 4_000}, NODE)
+    twice = evidence(playbook, 100)
+    assert set(twice.weights[~twice.fraud]) == {128.0}  # half of the first are drawn now

@@ -1,6 +1,6 @@
 """The report of an experiment: one HTML file that needs nothing else, to be sent and printed.
 
-Its figures are those of `Experiment.to_json`. The words are in report.html. Every text that came
+Its figures are those of `Experiment.to_json`. The words are in page.html. Every text that came
 from the data is escaped there, and the page allows no script.
 """
 
@@ -20,7 +20,12 @@ from acegraph.graph.experiments.pictures import (
     draw_reliability,
     has_backtest,
 )
-from acegraph.graph.experiments.words import BASELINE_NAMES, MODE_NAMES, footnotes, unit_of_cost
+from acegraph.graph.experiments.report.words import (
+    BASELINE_NAMES,
+    MODE_NAMES,
+    footnotes,
+    unit_of_cost,
+)
 from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.nodes.models.providers import prices
@@ -69,7 +74,7 @@ def report_page(experiment: Experiment) -> str:
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     shelf = Environment(
-        loader=PackageLoader("acegraph.graph.experiments", ""),
+        loader=PackageLoader("acegraph.graph.experiments.report", ""),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -78,7 +83,7 @@ def report_page(experiment: Experiment) -> str:
     figures = experiment.to_json()
     modes, learners = (cast("dict[str, Figures]", figures[n]) for n in ("modes", "challengers"))
     learned = next(n for n in ("offline_online", "offline", "online", "vanilla") if n in modes)
-    return shelf.get_template("report.html").render(
+    return shelf.get_template("page.html").render(
         experiment=experiment,
         figures=figures,
         ways={n: modes[n] for n in MODE_NAMES if n in modes} | learners,

@@ -1,0 +1,1 @@
+"""The report of an experiment as a file: one HTML page to send or to print."""

@@ -1,0 +1,394 @@
+"""A labelled table that is too large to be learned from row by row: draw some rows, count all.
+
+Rules are sought on rows that are drawn equally by label. Then one pass counts all rows by what is
+true of them: the rules that fire, the points of the scorecard, the label. For all that is computed
+of rules, the rows of such a group are one case that counts as often.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+
+from acegraph.graph.data.file_rows import read_cell, read_cells
+from acegraph.graph.data.files import (
+    Dataset,
+    FileLayout,
+    check_names,
+    time_of,
+    understand_rows,
+)
+from acegraph.graph.data.splits import days_of
+from acegraph.graph.tables.backtest import FRAUD, HONEST, UNLABELLED, Labels
+from acegraph.graph.tables.files import TableFiles
+from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, field_of_column
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.scorer import patterns
+from acegraph.nodes.evidence.columns.entities import (
+    case_shares,
+    names_somebody,
+    set_case_shares,
+    shares_of_names,
+)
+from acegraph.nodes.evidence.scorecard import SCORECARD, SCORECARD_FIELDS, resolved
+from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.field_contract import FieldContract, date_of_part
+from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Condition, Scalar, Verdict
+from acegraph.state.values.cases import ALL_COUNT, Column, Draw, is_drawn
+from acegraph.state.values.transaction import plain_value
+
+if TYPE_CHECKING:
+    from acegraph.graph.data.file_rows import Progress
+
+Numbers = NDArray[np.float64]
+LARGE: Final = 50_000
+"""From so many rows on a table is not learned row by row."""
+_LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
+_ROOM: Final = 1.25
+"""By so much more than the evidence may have, rows are kept before their number is known."""
+_ROW, _PLACE = "number of the row", "place of the row"
+
+
+@dataclass(frozen=True)
+class DrawnRows:
+    """Rows that were drawn from a table, and what they were drawn from."""
+
+    dataset: Dataset
+    """The rows, as the reader of files understands them."""
+    numbers: list[int]
+    """By row the number that drew it."""
+    places: NDArray[np.int64]
+    """By row its place in the table, from 0 on."""
+    counts: Mapping[Verdict, int]
+    """How many rows of the table have each label."""
+    unlabelled: int
+
+    @property
+    def rows(self) -> int:
+        """How many rows the table has."""
+        return sum(self.counts.values()) + self.unlabelled
+
+
+@dataclass
+class _Kept:
+    """The rows that are drawn so far."""
+
+    batches: list[pa.RecordBatch] = field(default_factory=list)
+    labels: list[NDArray[np.int8]] = field(default_factory=list)
+    """By batch the labels of its rows."""
+    halvings: dict[int, int] = field(default_factory=lambda: dict.fromkeys(_LABELS, 0))
+
+    def add(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
+        """Take a batch, of which the numbers of the rows are a column; leave some if too many."""
+        self._take(batch, labels)
+        for label in _LABELS:
+            while sum(int((kept == label).sum()) for kept in self.labels) > _ROOM * ALL_COUNT:
+                self.halve({**self.halvings, label: self.halvings[label] + 1})
+
+    def halve(self, halvings: dict[int, int]) -> None:
+        """Draw so much fewer rows of each label."""
+        kept = list(zip(self.batches, self.labels, strict=True))
+        self.halvings, self.batches, self.labels = halvings, [], []
+        for batch, labels in kept:
+            self._take(batch, labels)
+
+    def _take(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
+        numbers, drawn = batch.column(_ROW).to_numpy(), np.zeros(batch.num_rows, dtype=bool)
+        for label, halvings in self.halvings.items():
+            drawn |= (labels == label) & is_drawn(numbers, halvings)
+        self.batches.append(batch.filter(pa.array(drawn)))
+        self.labels.append(labels[drawn])
+
+
+@dataclass(frozen=True)
+class Which:
+    """Which rows of a table count."""
+
+    since: int = 0
+    """Rows before this place do not."""
+    time: str | None = None
+    last_day: float = np.inf
+    """Honest rows do not that are younger, by the column `time`."""
+    drawn: Collection[str] = ()
+    """The ids under which rows of the table are stored: they are counted with the table."""
+
+
+@dataclass(frozen=True)
+class CountedRows:
+    """All rows of a table, in groups of which the same is true."""
+
+    cases: CaseTable
+    """One case for each group; it counts as much as all of its rows."""
+    rows: NDArray[np.int64]
+    """By case how many rows it stands for; 0 for a case that is not of the table."""
+    rules: frozenset[Condition]
+    """What is told apart."""
+    young: int
+    """How many honest rows were too young to count."""
+
+
+@dataclass(frozen=True)
+class LabelledTable:
+    """A table in files, with the layout of its columns."""
+
+    files: TableFiles
+    layout: FileLayout
+
+    @classmethod
+    def open(cls, file: Path, layout: FileLayout) -> LabelledTable:
+        """The table of a file, which must have the columns of the layout."""
+        files = TableFiles.open(file)
+        check_names(file, files.flat_schema.names, layout)
+        return cls(files, layout)
+
+    @property
+    def file(self) -> Path:
+        """The file, or the first of them."""
+        return self.files.files[0]
+
+    @cached_property
+    def _labels(self) -> Labels:
+        positive = self.layout.positive
+        return Labels(self.layout.answer, None if positive is None else str(positive))
+
+    @cached_property
+    def names(self) -> list[str]:
+        """The columns of the table."""
+        return list(self.files.flat_schema.names)
+
+    def draw(self, progress: Progress | None = None) -> DrawnRows:
+        """Draw as many rows of each label as are kept as evidence, and read them."""
+        kept, counts, done = _Kept(), Counter[int](), 0
+        total = self.files.rows
+        for batch in self.files.batches(self.names):
+            labels = self._labels.read(batch, is_cells=self.files.is_cells)
+            counts.update(dict(enumerate(np.bincount(labels + 1, minlength=3).tolist(), start=-1)))
+            places = np.arange(done, done + batch.num_rows)
+            done += batch.num_rows
+            batch = batch.append_column(_ROW, pa.array(self._numbers(batch, places)))
+            kept.add(batch.append_column(_PLACE, pa.array(places)), labels)
+            if progress:
+                progress("drawing", done, total or done)
+        by_label = {verdict: counts[label] for label, verdict in _LABELS.items()}
+        wanted = Draw(by_label).halvings
+        kept.halve({label: wanted[verdict] for label, verdict in _LABELS.items()})
+        rows = pa.Table.from_batches(kept.batches)
+        numbers, places = rows.column(_ROW).to_pylist(), rows.column(_PLACE).to_numpy()
+        dataset = self._understood(rows.drop_columns([_ROW, _PLACE]), places)
+        return DrawnRows(dataset, numbers, places, by_label, counts[-1])
+
+    def _numbers(self, batch: pa.RecordBatch, places: NDArray[np.int64]) -> NDArray[np.uint64]:
+        """The numbers by which rows are drawn: of their ids or, without ids, of their places."""
+        ids = self.layout.ids
+        if ids is None or ids not in batch.schema.names:
+            return (places % (1 << 32)).astype(np.uint64)
+        texts = batch.column(ids).cast(pa.string()).fill_null("").cast(pa.binary()).to_pylist()
+        return np.fromiter(map(zlib.crc32, texts), np.uint64, len(texts))
+
+    def _understood(self, table: pa.Table, places: NDArray[np.int64]) -> Dataset:
+        """The rows of a table as the careful reader takes those of a file."""
+        layout, names = self.layout, table.column_names
+        rows = table.to_pylist()
+        if self.files.is_cells:
+            cells = ({name: cell or "" for name, cell in row.items()} for row in rows)
+            typed = read_cells(cells, names, layout.answer, layout.amount)
+        else:
+            typed = [{n: plain_value(n, value) for n, value in row.items()} for row in rows]
+        dataset = understand_rows(
+            self.file, typed, layout, [], is_continental=self.files.is_continental
+        )
+        for item, place in zip(dataset.items, places.tolist(), strict=True):
+            if item.pop("copy", None):  # without an id a row is known by its place
+                item["id"] = f"row-{place + 1}"
+        return dataset
+
+    def count(
+        self,
+        cases: CaseTable,
+        rules: Sequence[Condition],
+        which: Which = Which(),  # noqa: B008
+        *,
+        costs: bool = False,
+        progress: Progress | None = None,
+    ) -> CountedRows:
+        """All rows as groups in which the same is true of these rules: one case for each group.
+
+        `cases` are the labelled cases that count; they tell what the columns mean, and those that
+        do not come from this table count besides. With `costs` the amounts of a group are alike.
+        """
+        counting, contract = _Counting(cases, rules, self, costs=costs), FieldContract.of(cases)
+        total, done, young = self.files.rows, 0, 0
+        names = {*counting.columns, self.layout.answer, *([which.time] if which.time else [])}
+        for batch in self.files.batches([n for n in self.names if n in names]):
+            labels = self._labels.read(batch, is_cells=self.files.is_cells)
+            counts = (labels != UNLABELLED) & (np.arange(batch.num_rows) >= which.since - done)
+            if which.time:
+                days = _days(batch.column(which.time), which.time, contract)
+                is_young = counts & (labels == HONEST) & (days > which.last_day)
+                counts &= ~is_young
+                young += int(is_young.sum())
+            counting.add(batch, labels == FRAUD, counts)
+            done += batch.num_rows
+            if progress:
+                progress("counting", done, total or done)
+        others = (
+            (c, w)
+            for c, w in zip(cases, case_shares(cases), strict=True)
+            if c.id not in which.drawn
+        )
+        return counting.groups(others, young)
+
+
+class _Counting:
+    """One pass over all rows."""
+
+    def __init__(
+        self, cases: CaseTable, rules: Sequence[Condition], table: LabelledTable, *, costs: bool
+    ) -> None:
+        self._cases, self._rules = cases, rules
+        contract, is_cells = FieldContract.of(cases), table.files.is_cells
+        fields = {name: field_of_column(Ruleset(contract=contract), name) for name in table.names}
+        amounts = amount_fields(tuple(fields.values()), cases.form.amount)
+        self._amounts = amounts if costs else ()
+        wanted = {name for rule in rules for name in rule.fields} | SCORECARD_FIELDS
+        wanted |= {*self._amounts, *filter(None, map(date_of_part, wanted))}
+        compared, reasons = [test for rule in rules for test in rule.comparisons], Reasons()
+        self._readers = {
+            column: FieldReader(name, contract, (), compared, reasons, is_cells=is_cells)
+            for column, name in fields.items()
+            if name in wanted
+        }
+        self._entities = {
+            column: _Entities()
+            for column, name in fields.items()
+            if name in cases.field_names and names_somebody(name, cases)
+        }
+        self.columns = [*{**self._readers, **self._entities}]
+        self._groups: dict[tuple[int, ...], int] = {}
+        self._representatives: list[Case] = []
+        self._group_of: list[NDArray[np.int32]] = []
+        """By batch the groups of its rows."""
+
+    def add(self, batch: pa.RecordBatch, fraud: Mask, counts: Mask) -> None:
+        """Count the rows of a batch."""
+        batch, fraud = batch.filter(pa.array(counts)), fraud[counts]
+        rows = Rows(batch.num_rows, frozenset(), Reasons())
+        for column, reader in self._readers.items():
+            rows.fields |= reader.read(batch.column(column))
+        for column, entities in self._entities.items():
+            entities.add(batch.column(column))
+        names, points = dict.fromkeys(rows.fields), np.zeros(len(rows), dtype=np.int64)
+        for line in SCORECARD:
+            points += line.points * rows.holds(resolved(line.test, names))
+        fired = [np.logical_and.reduce([*map(rows.holds, r.comparisons)]) for r in self._rules]
+        keys, codes = patterns(np.array([fraud, *fired]))
+        parts = (codes.to_numpy(), points, self._amount_bins(rows))
+        joint = np.zeros(len(rows), dtype=np.int64)
+        for part in parts:
+            joint = joint * (int(np.ptp(part)) + 1 if len(part) else 1) + part - part.min(initial=0)
+        _, first, group = np.unique(joint, return_index=True, return_inverse=True)
+        numbers = [
+            self._group(
+                (keys[parts[0][row]], int(points[row]), int(parts[2][row])), rows, row, fraud
+            )
+            for row in first.tolist()
+        ]
+        self._group_of.append(np.array(numbers, dtype=np.int32)[group])
+
+    def _amount_bins(self, rows: Rows) -> NDArray[np.int64]:
+        """By row how large the amount is, in steps of a fifth."""
+        amounts = np.full(len(rows), np.nan)
+        for name in self._amounts:
+            if (column := rows.column(name)) is not None:
+                amounts = np.where(np.isnan(amounts), column.numbers, amounts)
+        steps = np.nan_to_num(np.log2(np.maximum(amounts, 1e-3)) * 4, nan=-100)
+        return np.asarray(steps.astype(np.int64))
+
+    def _group(self, key: tuple[int, ...], rows: Rows, row: int, fraud: Mask) -> int:
+        """The number of a group; its first row stands for it."""
+        number = self._groups.setdefault(key, len(self._groups))
+        if number == len(self._representatives):
+            values = {name: _value(one.column, row) for name, one in rows.fields.items()}
+            label: Verdict = DECLINE if fraud[row] else APPROVE
+            self._representatives.append(Case(f"group-{number}", values, label))
+        return number
+
+    def groups(self, others: Iterable[tuple[Case, float]], young: int) -> CountedRows:
+        """The groups as cases, and other cases, each with how much it counts.
+
+        As among the drawn cases, a case of a frequent label counts less: its weight says how much.
+        """
+        cases, fraud = self._cases, self._cases.fraud
+        stands_for = {
+            label: float(cases.weights[fraud == (label == DECLINE)].max(initial=1.0))
+            for label in _LABELS.values()
+        }
+        least = min(stands_for.values())
+        groups = np.concatenate([np.zeros(0, dtype=np.int32), *self._group_of])
+        shares = np.ones(len(groups))
+        for entities in self._entities.values():
+            np.minimum(shares, entities.shares(), out=shares)
+        counts = np.bincount(groups, weights=shares, minlength=len(self._groups)).tolist()
+        counted = [
+            (case, count * least / stands_for[case.label])
+            for case, count in zip(self._representatives, counts, strict=True)
+        ]
+        counted += [(case, share * least) for case, share in others]
+        table = CaseTable(
+            replace(case, weight=stands_for[case.label] / least) for case, _ in counted
+        )
+        table.form = cases.form
+        set_case_shares(table, np.array([share for _, share in counted]))
+        rows = np.bincount(groups, minlength=len(counted))
+        return CountedRows(table, rows, frozenset(self._rules), young)
+
+
+class _Entities:
+    """Who the rows belong to, by one column."""
+
+    def __init__(self) -> None:
+        self._numbers: dict[str, int] = {}
+        self._who: list[NDArray[np.int32]] = []
+
+    def add(self, array: pa.Array) -> None:
+        """Take the column of a batch."""
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        names = encoded.dictionary.cast(pa.string()).to_pylist()
+        known = self._numbers
+        codes = np.array([*(known.setdefault(name, len(known)) for name in names), -1], np.int32)
+        self._who.append(codes[encoded.indices.fill_null(len(names)).to_numpy()])
+
+    def shares(self) -> Numbers:
+        """How much of a case each row counts."""
+        nothing = np.zeros(0, dtype=np.int32)
+        return shares_of_names(np.concatenate([nothing, *self._who]), list(self._numbers))
+
+
+def _value(column: Column, row: int) -> Scalar:
+    if (code := int(column.codes[row])) >= 0:
+        return column.values[code]
+    number = float(column.numbers[row])
+    return None if number != number else number
+
+
+def _days(array: pa.Array, name: str, contract: FieldContract) -> Numbers:
+    """The moments of a column of times, in days; NaN where there is none."""
+    try:
+        moments = array.cast(pa.timestamp("us"))
+    except pa.ArrowInvalid:  # written otherwise: each different text is read for itself
+        encoded = array.dictionary_encode()
+        texts = [None if t is None else read_cell(str(t)) for t in encoded.dictionary.to_pylist()]
+        values = [contract.understand_value(name, text)[0] for text in texts]
+        days = [np.nan if (day := days_of(time_of(value))) is None else day for value in values]
+        codes = encoded.indices.fill_null(len(days)).to_numpy()
+        return np.asarray(np.array([*days, np.nan])[codes])
+    return np.asarray(moments.cast(pa.int64()).to_numpy(zero_copy_only=False) / 86_400e6)

@@ -1,0 +1,104 @@
+"""Learn from a whole table at once: seek rules on drawn rows, prove and fit them on all rows.
+
+What is learned, and by which demands, is as in the training row by row (pipeline.py): drawn rows
+become evidence, a change and somebody with many rows count as there, and `refine` seeks and proves
+a set of rules. Only no row is decided on the way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from acegraph.graph.data.file_rows import Progress
+from acegraph.graph.data.files import Item
+from acegraph.graph.data.splits import moments_of
+from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
+from acegraph.graph.training.known_rows import as_case
+from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.evidence.scorecard import UNIT, log_odds_over
+from acegraph.nodes.evidence.stakes import amounts_over
+from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidDataset
+from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.cases import TABLE
+from acegraph.state.values.verdict import APPROVE, DECLINE
+
+
+@dataclass
+class TableLearning:
+    """One table on its way into a playbook."""
+
+    table: LabelledTable
+    drawn: DrawnRows
+    items: Sequence[Item]
+    """The drawn rows, under the names that the playbook knows."""
+    playbook: BulletPlaybook
+    context: AceContext
+    mature_days: float | None = None
+    progress: Progress | None = None
+
+    def __post_init__(self) -> None:
+        self.counted: CountedRows | None = None
+        """All rows, as they were counted last."""
+        self._which = Which()
+        self._places: dict[str, int] = {}
+        """By id of a drawn row its place in the table."""
+
+    def remember(self) -> int:
+        """Store the drawn rows as evidence; gives how many are new to the playbook."""
+        items, is_young = self.items, np.zeros(len(self.items), dtype=bool)
+        is_honest = np.array([item["answer"] == APPROVE for item in items])
+        if self.mature_days:
+            if (time := self.drawn.dataset.time) is None:
+                raise InvalidDataset("time order wants a column of dates: name it by --time")
+            moments = np.array(moments_of(items, self.table.layout.time))
+            last_day = float(moments.max()) - self.mature_days
+            is_young = is_honest & (moments > last_day)
+            self._which = Which(time=time, last_day=last_day)
+        rows = np.flatnonzero(~is_young).tolist()
+        cases = [self._case(row) for row in rows]
+        places = self.drawn.places[rows].tolist()
+        self._places = {case.id: place for case, place in zip(cases, places, strict=True)}
+        counts = dict(self.drawn.counts)
+        young = float(is_young.sum()) / max(int(is_honest.sum()), 1)
+        counts[APPROVE] = round(counts[APPROVE] * (1 - young))
+        return self.playbook.remember_table(cases, counts, self.context.node)
+
+    def _case(self, row: int) -> Case:
+        item, number, node = self.items[row], self.drawn.numbers[row], self.context.node
+        case = as_case(item, self.context.redact)
+        return replace(case, id=f"{TABLE}{number:08x}:{node}:{item['id'][:100]}:{case.digest[:12]}")
+
+    def count(self, cases: CaseTable, rules: Sequence[Condition]) -> CaseTable:
+        """All rows by the rules that fire on them, without those from before the `cases`."""
+        is_all = len(cases) == len(self.playbook.cases(self.context.node))
+        places = [self._places[case.id] for case in cases if case.id in self._places]
+        since = 0 if is_all else min(places, default=0)
+        self.counted = self.table.count(
+            cases,
+            rules,
+            replace(self._which, since=since, drawn=self._places.keys()),
+            costs=bool(self.context.costs),
+            progress=self.progress,
+        )
+        return self.counted.cases
+
+    def figures(self) -> dict[str, int]:
+        """How many rows are learned from, how many of them are fraud, and how many of those that
+        count the playbook gets wrong.
+        """
+        assert self.counted is not None
+        context, cases, rows = self.context, self.counted.cases, self.counted.rows
+        bullets = self.playbook.get_bullets_for_node(context.node)
+        costs = CostMatrix.parse(context.costs) if context.costs else None
+        known = self.playbook.cases(context.node)
+        scale = RiskScale.of(known, bullets, costs, context.base_rate)
+        points = np.rint(log_odds_over(cases, bullets) * UNIT)
+        declined = points > scale.limits(amounts_over(cases))
+        return {
+            "cases": sum(self.drawn.counts.values()) - self.counted.young,
+            "frauds": self.drawn.counts[DECLINE],
+            "mistakes": int(rows[declined != cases.fraud].sum()),
+        }

@@ -1,0 +1,84 @@
+"""A table in a CSV has the cells that the careful reader finds, however the file is written."""
+
+import gzip
+from pathlib import Path
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from acegraph.graph.data.csv_files import read_sheet, read_text
+from acegraph.graph.tables.files import TableFiles
+from acegraph.state import InvalidDataset
+
+CELLS = st.sampled_from(
+    [
+        "",
+        " ",
+        "1.5",
+        "1,5",
+        "-",
+        "NA",
+        "n/a",
+        "03.02.2025",
+        'a "b"',
+        "ä€",
+        "x;y",
+        "two\nlines",
+        "7 ",
+    ]
+)
+ENDS = st.sampled_from(["", "", "", ",", " ", ",,9"])
+"""What follows a row: mostly nothing, else a cell too many."""
+
+
+def cells_of(file: Path) -> list[dict[str, str]] | str:
+    try:
+        return [row for _, row in read_sheet(file, read_text(file))[1]]
+    except InvalidDataset as error:
+        return str(error)
+
+
+def table_of(file: Path) -> list[dict[str, str]] | str:
+    try:
+        batches = list(TableFiles.open(file).batches())
+        rows = (row for batch in batches for row in batch.to_pylist())
+        return [{name: cell or "" for name, cell in row.items()} for row in rows]
+    except InvalidDataset as error:
+        return str(error)
+
+
+@settings(
+    max_examples=100,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(data=st.data())
+def test_a_table_has_the_cells_of_the_careful_reader(tmp_path: Path, data: st.DataObject) -> None:
+    delimiter = data.draw(st.sampled_from(",;\t"))
+    quoted = st.builds('"{}"'.format, CELLS.map(lambda cell: cell.replace('"', '""')))
+    bare = CELLS.filter(lambda c: not set(c) & {delimiter, '"', "\n"})
+    row = st.lists(quoted | bare, min_size=1, max_size=3).map(delimiter.join)
+    above = data.draw(st.sampled_from(["", "", "\n", f"sep={delimiter}\n"]))
+    lines = [delimiter.join("abc"), *data.draw(st.lists(st.builds(str.__add__, row, ENDS)))]
+    end = data.draw(st.sampled_from(["\n", "\r\n"]))
+    encoding = data.draw(st.sampled_from(["utf-8", "utf-8-sig", "cp1252", "utf-16"]))
+    text = (above + "\n".join(lines) + data.draw(st.sampled_from(["", "\n", "\n\n"]))).encode(
+        encoding
+    )
+    if end == "\r\n":
+        text = text.decode(encoding).replace("\n", end).encode(encoding)
+    file = tmp_path / data.draw(st.sampled_from(["t.csv", "t.csv.gz"]))
+    file.write_bytes(gzip.compress(text) if file.suffix == ".gz" else text)
+    assert table_of(file) == cells_of(file)
+
+
+def test_a_short_row_far_below_changes_no_cell(tmp_path: Path) -> None:
+    file = tmp_path / "long.csv"
+    lines = [f"{i},{'long ' * 40},word {i % 5}" for i in range(90_000)]
+    lines[-3] = "1,2"
+    file.write_text("\n".join(["a,b,c", *lines]))
+    table = list(TableFiles.open(file).batches(["a", "c"]))
+    assert len(table) > 1
+    assert sum(batch.num_rows for batch in table) == len(lines)
+    assert table[-1].to_pylist()[-3] == {"a": "1", "c": None}
+    assert table[-1].to_pylist()[-1] == {"a": "89999", "c": "word 4"}

@@ -1,0 +1,109 @@
+"""A whole table teaches what its rows would: rules sought on drawn rows, proved on all of them."""
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+from command_line import from_json, run
+
+from acegraph.graph.data.files import FileLayout, read_dataset
+from acegraph.graph.data.synthetic import write_sample
+from acegraph.graph.tables.labelled import LabelledTable, Which
+from acegraph.graph.tables.score import score
+from acegraph.graph.training.known_rows import as_case
+from acegraph.graph.training.pipeline import TrainingPipeline
+from acegraph.nodes.evidence.backtest import backtest
+from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.state import BulletPlaybook, CaseTable, Condition
+
+NODE = "fraud_detection"
+LAYOUT = FileLayout(None, "is_fraud")
+RULES = (
+    "DECLINE when amount >= 60 and account_age_days < 90 and verified is false",
+    'DECLINE when merchant_category is "crypto"',
+    "APPROVE when time.hour >= 8 and amount is known",
+    "DECLINE when merchant_rating is missing",
+)
+
+
+@pytest.fixture(scope="module")
+def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A thousand payments, of which some cells are empty or odd."""
+    made = tmp_path_factory.mktemp("table") / "payments.csv"
+    write_sample(made, 1_000, seed=3, fraud_rate=0.3)
+    header, *lines = made.read_text().splitlines()
+    rating, customer = map(header.split(",").index, ("merchant_rating", "customer"))
+    for i in range(0, len(lines), 9):
+        cells = lines[i].split(",")
+        cells[rating] = ("", "n/a", "NA", " 2.5 ")[i % 4]
+        cells[customer] = ("C-many", "c-MANY")[i % 2]
+        lines[i] = ",".join(cells)
+    made.write_text("\n".join([header, *lines]) + "\n")
+    return made
+
+
+def test_counted_rows_say_of_a_rule_what_the_rows_say(file: Path) -> None:
+    items = read_dataset(file, LAYOUT).items
+    cases = CaseTable(replace(as_case(item, ()), id=item["id"]) for item in items)
+    rules = [Condition.parse(rule) for rule in RULES]
+    table = LabelledTable.open(file, LAYOUT)
+    counted = table.count(cases, rules, Which(drawn={case.id for case in cases})).cases
+    assert len(counted) < len(cases)
+    assert case_shares(cases).min() < 1  # some customers have too many rows
+    for rule in rules:
+        by_rows = backtest(rule, cases, log_odds_over(cases, ())).to_json()
+        by_groups = backtest(rule, counted, log_odds_over(counted, ())).to_json()
+        assert by_groups == pytest.approx(by_rows), rule.render()
+
+
+def test_rows_that_do_not_count_are_left_out(file: Path) -> None:
+    items = read_dataset(file, LAYOUT).items
+    cases = CaseTable(replace(as_case(item, ()), id=item["id"]) for item in items)
+    table, drawn = LabelledTable.open(file, LAYOUT), frozenset(case.id for case in cases)
+    newer = table.count(cases, [], Which(since=600, drawn=drawn))
+    assert newer.rows.sum() == 400
+    days = sorted(item["time"] for item in items)
+    last = (np.datetime64(days[499]) - np.datetime64("1970-01-01")) / np.timedelta64(1, "D")
+    mature = table.count(cases, [], Which(time="time", last_day=float(last), drawn=drawn))
+    assert mature.young == sum(i["answer"] == "APPROVE" and i["time"] > days[499] for i in items)
+    assert mature.rows.sum() == 1_000 - mature.young
+
+
+def test_a_whole_table_teaches_as_much_as_its_rows_and_only_once(
+    file: Path, tmp_path: Path
+) -> None:
+    fresh = tmp_path / "fresh.csv"
+    write_sample(fresh, 1_000, seed=4, fraud_rate=0.3)
+    rows = pyarrow.csv.read_csv(fresh)
+    fraud = rows["is_fraud"].to_numpy() == 1
+    book, table = BulletPlaybook(), LabelledTable.open(file, LAYOUT)
+    report = TrainingPipeline(book).train_table(table, table.draw())
+    assert (report.cases, report.evidence, report.frauds) == (1_000, 1_000, 300)
+    assert report.held_out["caught"] > 0.6 * 300
+    declined = np.array(score(book, rows)["decision"].to_pylist()) == "DECLINE"
+    assert (declined[fraud].mean() + (~declined)[~fraud].mean()) / 2 > 0.8
+    assert report.mistakes < 250
+    version = book.version
+    again = TrainingPipeline(book).train_table(table, table.draw())
+    assert (again.repeated, book.version, again.evidence) == (1_000, version, 1_000)
+
+
+def test_shuffled_labels_teach_nothing(file: Path, tmp_path: Path) -> None:
+    table = pyarrow.csv.read_csv(file)
+    labels = np.random.default_rng(0).permutation(table["is_fraud"].to_numpy())
+    shuffled = tmp_path / "shuffled.parquet"
+    place = table.column_names.index("is_fraud")
+    pq.write_table(table.set_column(place, "is_fraud", [labels]), shuffled)
+    done = run(tmp_path, "train", shuffled.name, "--label", "is_fraud", "--json")
+    assert from_json(done)["bullets_active"] == 0
+    assert "learned as a whole table" in done.stderr
+
+
+def test_what_must_be_learned_row_by_row_is_refused_as_a_whole_table(file: Path) -> None:
+    words = ("train", file.name, "--label", "is_fraud", "--whole-table", "--derive")
+    done = run(file.parent, *words, code=2)
+    assert "--row-by-row" in done.stderr
