@@ -355,6 +355,8 @@ def test_options_in_groups_are_options_of_the_command() -> None:
         "--no-baselines",
         "--by",
         "--concurrency",
+        "--jobs",
+        "--report",
         "--model",
         "--picture",
         "--pictures",
