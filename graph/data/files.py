@@ -220,8 +220,7 @@ def understand_rows(
         for name in names
         if name not in (answer, query, *layout.drop)
     }
-    forms: dict[str, str] = {}
-    settled: dict[str, str] = {}
+    forms, settled = dict[str, str](), dict[str, str]()
     for name, dates in _dates(file, columns, layout, is_continental).items():
         forms[name] = dates.form
         if dates.doubt:
@@ -234,12 +233,11 @@ def understand_rows(
     conversion = convert_amounts(rows, layout.rates, layout.amount, hidden)
     notes += [f"{file}: {note}" for note in conversion.notes]
     time = layout.time or _only_time(rows, forms)
-    if earlier is not None and query is None:
-        if not earlier.derive(rows, {answer, *layout.drop}, time, layout.amount):
-            wanted = ", ".join(earlier.columns.values())
-            notes.append(f"{file}: nothing is derived: no row has an id and a time in {wanted}")
-    elif earlier is not None:
+    if earlier is not None and query is not None:
         notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
+    elif earlier and not earlier.derive(rows, {answer, *layout.drop}, time, layout.amount):
+        wanted = ", ".join(earlier.columns.values())
+        notes.append(f"{file}: nothing is derived: no row has an id and a time in {wanted}")
     for name in columns.keys() & set(layout.keep):
         _group(rows, name)
     layout = replace(layout, query=query, time=time)

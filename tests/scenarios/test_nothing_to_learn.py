@@ -6,9 +6,9 @@ from demo_runs import balanced, demo
 
 
 def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
-    noise = demo(tmp_path, "--shuffle-labels", "--test", "300")
+    noise = demo(tmp_path, "--shuffle-labels", "--train", "250", "--test", "200")
     assert noise["bullets"] == []
     for mode in ("offline", "offline_online", "online"):
         test = noise["modes"][mode]["against_vanilla"]
         assert test["gained"] <= test["lost"] or test["p_value"] > 0.05
-        assert abs(balanced(noise, mode) - 0.5) < 0.06
+        assert abs(balanced(noise, mode) - 0.5) < 0.08
