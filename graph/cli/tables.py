@@ -17,7 +17,7 @@ from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
 from acegraph.graph.experiments.bullet_report import BulletRecord
-from acegraph.graph.experiments.report.words import (
+from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
     MODE_NAMES,
     footnotes,

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
-from acegraph.graph.experiments.report.words import BASELINE_NAMES
+from acegraph.graph.experiments.words import BASELINE_NAMES
 from acegraph.graph.metrics.cost_figures import cost_curve
 from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
 from acegraph.graph.metrics.rates import rolling_balanced_accuracy

@@ -20,7 +20,7 @@ from acegraph.graph.experiments.pictures import (
     draw_reliability,
     has_backtest,
 )
-from acegraph.graph.experiments.report.words import (
+from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
     MODE_NAMES,
     footnotes,
