@@ -28,6 +28,8 @@ def continuations(text: str, table: CaseTable) -> list[str]:
     ['DECLINE when ', 'APPROVE when ']
     >>> continuations("DECLINE when am", table)
     ['DECLINE when amount ']
+    >>> continuations("DECLINE when amount", table)[:2]
+    ['DECLINE when amount >= ', 'DECLINE when amount <= ']
     >>> continuations("DECLINE when country is ", table)
     ['DECLINE when country is "NG" ']
     """
@@ -51,6 +53,9 @@ def continuations(text: str, table: CaseTable) -> list[str]:
         operators = _operators(_plain(match["field"]), table)
         return [f"{before}{stem}{op} " for op in operators if op.startswith(typed)]
     typed = last.strip('"').casefold()
+    for name in table.field_names:
+        if name.casefold() == typed:
+            return [f"{before}{_written(name)} {op} " for op in _operators(name, table)]
     names = [name for name in table.field_names if typed in name.casefold()]
     names.sort(key=lambda name: (not name.casefold().startswith(typed), name))
     return [f"{before}{_written(name)} " for name in names[:_MOST]]

@@ -19,14 +19,17 @@ from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS
 from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.evidence.scorecard import amount_of, log_odds_over
+from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over, points_of
 from acegraph.state import AceContext, BulletPlaybook, CaseTable
 from acegraph.state.database.places import shown_url
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 from acegraph.state.playbook.review_queue import Waiting, waiting
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from acegraph.graph.server.service import Service
+    from acegraph.state import Bullet
     from acegraph.state.maintenance.people.users import Role, User
     from acegraph.state.playbook.decision_index import Bools
 
@@ -141,12 +144,23 @@ class Desk:
 
     def declined(self, table: CaseTable) -> Bools:
         """On which of the labelled cases the playbook declines now."""
+        return self.once(
+            ("declined", len(table)),
+            lambda: self.ruleset().scale.declines(self._log_odds(table), {}),
+        )
 
-        def declined() -> Bools:
-            ruleset = self.ruleset()
-            return ruleset.scale.declines(log_odds_over(table, ruleset.rules), {})
+    def declined_without(self, table: CaseTable, bullet: Bullet, fired: Bools) -> Bools:
+        """The same without one of the bullets, which fires on these cases."""
+        ruleset = self.ruleset()
+        if all(rule.id != bullet.id for rule in ruleset.rules):
+            return self.declined(table)
+        log_odds = self._log_odds(table) - points_of(bullet) / UNIT * fired
+        return ruleset.scale.declines(log_odds, {})
 
-        return self.once(("declined", len(table)), declined)
+    def _log_odds(self, table: CaseTable) -> NDArray[np.float64]:
+        return self.once(
+            ("log_odds", len(table)), lambda: log_odds_over(table, self.ruleset().rules)
+        )
 
     def waiting(self) -> list[Waiting]:
         """Everything that waits for a person."""

@@ -16,7 +16,6 @@ from acegraph.graph.operations.review import restore, retire
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.state import DECLINE, Bullet
 from acegraph.state.errors import InvalidInput
 from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signature
@@ -50,11 +49,8 @@ class Row:
     hits: list[int]
     last_hit: float | None
     """When it was last right."""
-
-    @property
-    def blocked(self) -> int | None:
-        """Labelled good payments that it declines; None if it declines nothing."""
-        return self.tried.honest if self.tried and self.bullet.verdict == DECLINE else None
+    blocked: int | None
+    """Labelled good payments that are declined because of it; None if it argues for none."""
 
 
 SORTS: Final[dict[str, Callable[[Row], float]]] = {
@@ -82,7 +78,7 @@ def show_all(desk: Desk, visit: Visit) -> Response:
         and words.casefold() in f"{bullet.id} {sentence(bullet)} {bullet.content}".casefold()
     ]
     columns, cases = desk.decisions(), desk.cases()
-    rows = [_row(bullet, columns, cases) for bullet in chosen]
+    rows = [_row(desk, bullet, columns, cases) for bullet in chosen]
     rows.sort(key=SORTS[by], reverse=visit.asked("order") != "up")
     found = {
         "rows": rows,
@@ -101,33 +97,42 @@ def show_all(desk: Desk, visit: Visit) -> Response:
     return desk.page(visit, "playbook.html", found)
 
 
-def _row(bullet: Bullet, columns: DecisionColumns, cases: Cases) -> Row:
+def _row(desk: Desk, bullet: Bullet, columns: DecisionColumns, cases: Cases) -> Row:
     last = figures.last_right(columns, bullet)
-    rule = bullet.condition
+    tried = _tried(desk, bullet, cases) if bullet.condition else None
     return Row(
         bullet,
-        cases.tried(rule, rule.holds_over(cases.table)) if rule else None,
+        tried,
         figures.Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
         figures.hits(columns, bullet),
         None if last is None else float(columns.seconds[last]),
+        tried.new_honest if tried and bullet.verdict == DECLINE else None,
     )
+
+
+def _tried(desk: Desk, bullet: Bullet, cases: Cases) -> Tried:
+    """What a bullet does; new is what the playbook decides differently because of it."""
+    assert bullet.condition
+    fired = bullet.condition.holds_over(cases.table)
+    declined = desk.declined(cases.table)
+    is_new = declined != desk.declined_without(cases.table, bullet, fired)
+    return cases.tried(bullet.condition, fired, ~is_new)
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
     """One bullet."""
     bullet = desk.playbook.get_bullet(visit.part("id"))
     columns, cases = desk.decisions(), desk.cases()
-    tried, right, wrong = None, [], []
+    row, right, wrong = _row(desk, bullet, columns, cases), [], []
     if bullet.condition:
         fired = bullet.condition.holds_over(cases.table)
-        tried = cases.tried(bullet.condition, fired, _says_so(desk, bullet, cases))
         agrees = cases.fraud if bullet.verdict == DECLINE else cases.honest
         right, wrong = (_newest(cases, fired & kind) for kind in (agrees, ~agrees))
     others = [b for b in desk.playbook if b.node == bullet.node]
     found = {
         "bullet": bullet,
-        "row": _row(bullet, columns, cases),
-        "tried": tried,
+        "row": row,
+        "tried": row.tried,
         "right": right,
         "wrong": wrong,
         "overlap": figures.overlap(cases.table, bullet, others)[:_SHOWN],
@@ -136,13 +141,6 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
         "why": visit.given("why"),
     }
     return desk.page(visit, "bullet.html", found, status)
-
-
-def _says_so(desk: Desk, bullet: Bullet, cases: Cases) -> Bools:
-    """Where the playbook says the same without this bullet."""
-    rules = [b for b in desk.ruleset().rules if b.id != bullet.id]
-    declined = desk.ruleset().scale.declines(log_odds_over(cases.table, rules), {})
-    return declined if bullet.verdict == DECLINE else ~declined
 
 
 def _newest(cases: Cases, rows: Bools) -> list[tuple[str, dict[str, object]]]:

@@ -14,6 +14,7 @@ from acegraph.graph.desk.desk import Desk
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
+from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.state import verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history
@@ -302,3 +303,22 @@ def test_scripts_and_styles_are_small(office: Office) -> None:
 
 def test_roles_are_those_of_the_service() -> None:
     assert {page.role for page in PAGES} <= set(ROLES)
+
+
+def test_a_rule_blocks_whom_the_playbook_declines_because_of_it(office: Office) -> None:
+    broad = office.book.add_bullet("DECLINE when amount >= 5", "fraud_detection")
+    office.book.set_weights({broad: 0.05})
+    desk = office.desk
+    table, rules, scale = desk.cases().table, desk.ruleset().rules, desk.ruleset().scale
+    page = office.person("viewer").get("/playbook?sort=number")
+    rows = re.findall(r'playbook/(b\d+)"|<td class="num"><data value="(\d+)"', page)
+    shown = {"".join(rows[n]): "".join(rows[n + 2]) for n in range(len(rows) - 2) if rows[n][0]}
+    assert broad in shown
+    for rule in rules:
+        others = [other for other in rules if other is not rule]
+        declined, without = (
+            scale.declines(log_odds_over(table, some), {}) for some in (rules, others)
+        )
+        if rule.id in shown:
+            assert int(shown[rule.id]) == int((declined & ~without & ~table.fraud).sum())
+    assert int(shown[broad]) < 5, "it fires on nearly all good payments, and changes hardly any"
