@@ -10,6 +10,7 @@ import numpy as np
 from acegraph.graph.desk.completion import continuations
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.desk.words import sentence
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import DECLINE, Condition, InvalidCondition
 from acegraph.state.errors import InvalidInput
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.decision_index import Bools
 
 _SAMPLE: Final = 5
+_EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
+"""What stands in the empty field as long as the playbook has no rule."""
 
 
 def show(desk: Desk, visit: Visit) -> Response:
@@ -42,6 +45,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
         "curve": None,
         "cases": len(cases.table),
         "condition": None,
+        "example": next(map(sentence, desk.ruleset().rules), _EXAMPLE),
     }
     if not text.strip():
         return found

@@ -37,7 +37,7 @@ whole = pytest.mark.skipif(
     "ACE_DESK" not in os.environ, reason="a longer test of the desk: make test-desk"
 )
 Built = tuple[Path, dict[str, str]]
-GENEROUS = 120_000
+GENEROUS = 300_000
 
 
 @pytest.fixture(scope="module")
