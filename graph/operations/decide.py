@@ -80,7 +80,7 @@ class Decider:
         settings = settle_settings(context)
         settings["review"] = False
         answers: list[Answer] = []
-        asks_a_model = not _asks_no_model(settings)
+        asks_a_model = not asks_no_model(settings)
 
         def needs_graph(one: AceInput) -> bool:
             is_learned_from = settings["learn"] and one.get("ground_truth") is not None
@@ -105,7 +105,7 @@ class Decider:
     ) -> list[Answer]:
         """`decide_many` without blocking the event loop."""
         settings = settle_settings(context or self._parts.context)
-        if _asks_no_model(settings):
+        if asks_no_model(settings):
             return await AWAITING.work(self.decide_many, given, context)
         options: Any = {"context": context or self._parts.context, "return_exceptions": True}
         return [_answer(one) for one in await self._graph.abatch(cast(Any, given), **options)]
@@ -199,7 +199,8 @@ class _Case:
     understood: Understood
 
 
-def _asks_no_model(settings: RunSettings) -> bool:
+def asks_no_model(settings: RunSettings) -> bool:
+    """Whether the embedded parts decide, judge and embed."""
     names = {role: settings[f"{role}_model"] for role in ("agent", "judge", "embedding")}  # type: ignore[literal-required]
     return all(model_name(role, name) is None for role, name in names.items())
 

@@ -175,15 +175,17 @@ def turns(parts: Parts, context: AceContext) -> Turn:
     graph_of_derived = build_graph(replace(parts, keeps_derived=True)).compile()
 
     def turn(item: Item, case_id: str) -> AceOutput:
-        # The graph also takes a Transaction, which knows the amounts as they came.
-        payment = cast(
-            "GivenTransaction", transaction_of(item) if "given" in item else item["query"]
-        )
-        given = AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)
         chosen = graph_of_derived if item.get("sighting_columns") else graph
-        return cast(AceOutput, chosen.invoke(given, context=context))
+        return cast(AceOutput, chosen.invoke(as_input(item, case_id), context=context))
 
     return turn
+
+
+def as_input(item: Item, case_id: str) -> AceInput:
+    """A labelled case as the graph takes it."""
+    # The graph also takes a Transaction, which knows the amounts as they came.
+    payment = cast("GivenTransaction", transaction_of(item) if "given" in item else item["query"])
+    return AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)
 
 
 async def _ask(question: Awaitable[T]) -> Answer[T]:

@@ -7,7 +7,7 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import aclosing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
@@ -21,8 +21,9 @@ from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
+from acegraph.graph.operations.decide import BATCH, Decider, asks_no_model
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
-from acegraph.graph.training.lookahead import Lookahead, turns
+from acegraph.graph.training.lookahead import Lookahead, as_input, turns
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
 from acegraph.nodes.agent.agent import SimpleFraudAgent
@@ -40,9 +41,9 @@ from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
-from acegraph.state.errors import BudgetSpent, InvalidSettings, ModelUnavailable
+from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.costs import CostMatrix
-from acegraph.state.run.modes import MODES
+from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
@@ -477,6 +478,10 @@ class TrainingPipeline:
 
         logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
         self._progress(what, 0, len(cases))
+        if self._decides_in_batches(context, cases):
+            for case_id, result in _decide_in_batches(book, context, cases):
+                note(case_id, result)
+            return results, failures
         parts = self._parts(book, context)
         with metered(self.budget):
             if self.concurrency == 1:
@@ -493,6 +498,13 @@ class TrainingPipeline:
                 if ahead.vector_meter.by_model:
                     spent.add({"curator": ahead.vector_meter.to_json()})
         return results, failures
+
+    def _decides_in_batches(self, context: AceContext, cases: Cases) -> bool:
+        """Whether no case changes how the next one is decided, and no model is asked."""
+        settings = settle_settings(context)
+        is_embedded = not any(self._collaborators.values()) and asks_no_model(settings)
+        derives = any(item.get("sighting_columns") for item, _ in cases)
+        return is_embedded and not settings["learn"] and not derives
 
     def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
         """The parts of the graph; copies of the playbook share one memory of paid vectors."""
@@ -557,6 +569,20 @@ def _before_learning(run: Run) -> dict[str, float]:
         "caught": int((fraud & declined).sum()),
         "false_declines": round(int((declined & ~fraud).sum()) / max(int((~fraud).sum()), 1), 4),
     }
+
+
+def _decide_in_batches(
+    book: BulletPlaybook, context: AceContext, cases: Cases
+) -> Iterator[tuple[str, AceOutput]]:
+    """The results that the graph has for each case, by id."""
+    decider = Decider(book, context)
+    for start in range(0, len(cases), BATCH):
+        some = cases[start : start + BATCH]
+        answers = decider.decide_many([as_input(item, case_id) for item, case_id in some])
+        for (_, case_id), answer in zip(some, answers, strict=True):
+            if isinstance(answer, AceError):
+                raise answer
+            yield case_id, answer
 
 
 async def _note_all(
