@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
@@ -86,24 +86,12 @@ def create_ace_graph(
 
 def build_graph(parts: Parts) -> AceGraph:
     """The nodes and the edges of the picture above."""
-    embedding = parts.selectors.embedding if parts.stores_vectors else None
-    selector = SelectorNode(
-        parts.visible_playbook, parts.selectors, parts.context, parts.review, parts.keeps_derived
-    )
-    agent = AgentNode(parts.playbook, parts.agent, parts.challenger, parts.trial)
-    judge = JudgeNode(parts.playbook, parts.judge)
-    reflector = ReflectorNode(parts.playbook, parts.reflector)
-    curator = CuratorNode(parts.playbook, parts.curator, embedding)
-
     graph = _Builder(
         AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
     )
     graph.default_name = parts.name
-    graph.add_node("selector", Step(selector, "selector"))
-    graph.add_node("agent", Step(agent, "agent"))
-    graph.add_node("judge", Step(judge, "judge"))
-    graph.add_node("reflector", Step(reflector, "reflector"))
-    graph.add_node("curator", Step(curator, "curator"))
+    for step in (*deciding_steps(parts), *learning_steps(parts)):
+        graph.add_node(step.step, step)
 
     graph.add_edge(START, "selector")
     graph.add_edge("selector", "agent")
@@ -117,14 +105,59 @@ def build_graph(parts: Parts) -> AceGraph:
     return graph
 
 
+def deciding_steps(parts: Parts, context: AceContext | None = None) -> tuple[Step, Step, Step]:
+    """The nodes that every run goes through, in their order; a graph gives its runs a context."""
+    selector = SelectorNode(
+        parts.visible_playbook,
+        parts.selectors,
+        parts.context,
+        parts.review,
+        parts.keeps_derived,
+        context,
+    )
+    agent = AgentNode(parts.playbook, parts.agent, parts.challenger, parts.trial)
+    judge = JudgeNode(parts.playbook, parts.judge)
+    return Step(selector, "selector"), Step(agent, "agent"), Step(judge, "judge")
+
+
+def learning_steps(parts: Parts) -> tuple[Step, Step]:
+    """The nodes of the learning branch, in their order."""
+    embedding = parts.selectors.embedding if parts.stores_vectors else None
+    reflector = ReflectorNode(parts.playbook, parts.reflector)
+    curator = CuratorNode(parts.playbook, parts.curator, embedding)
+    return Step(reflector, "reflector"), Step(curator, "curator")
+
+
+def as_function(parts: Parts, context: AceContext) -> Callable[[AceInput], AceOutput]:
+    """The graph of these parts as a plain function: the same nodes, in the same order.
+
+    Without LangGraph around them they take about half the time. Nobody can watch such a run, so it
+    is for long passes in which no model is asked.
+    """
+    deciding, learning = deciding_steps(parts, context), learning_steps(parts)
+
+    def run(given: AceInput) -> AceOutput:
+        state = cast(AceState, {**given})
+        for step in deciding:
+            state |= step.run_alone(state)
+        for step in learning if state["learning"] else ():
+            state |= step.run_alone(state)
+        return output_of(state)
+
+    return run
+
+
+def output_of(state: AceState) -> AceOutput:
+    """What a run returns: the part of its state that is meant for callers."""
+    return cast(AceOutput, {name: state.get(name) for name in AceOutput.__annotations__})
+
+
 def build_learning_graph(parts: Parts) -> AceGraph:
     """The learning branch alone, for a worker that learns what runs have left in the queue."""
-    embedding = parts.selectors.embedding if parts.stores_vectors else None
     graph = _Builder(AceState, context_schema=AceContext)
     graph.default_name = f"{parts.name}_learning"
-    graph.add_node("reflector", Step(ReflectorNode(parts.playbook, parts.reflector), "reflector"))
-    curator = CuratorNode(parts.playbook, parts.curator, embedding)
-    graph.add_node("curator", Step(curator, "curator"))
+    for step in learning_steps(parts):
+        graph.add_node(step.step, step)
     graph.add_edge(START, "reflector")
     graph.add_edge("reflector", "curator")
     graph.add_edge("curator", END)

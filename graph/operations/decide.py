@@ -1,26 +1,27 @@
 """Decide many transactions at once, with the answers that the graph gives for each of them.
 
 Where no model is asked, the bodies of the nodes run without LangGraph, on the playbook as it is at
-one moment, and the decisions of a batch are recorded in one write. Whatever asks a model, and
-whatever is learned from, runs through the graph.
+one moment, and the decisions of a batch are recorded in one write. What is learned from runs one by
+one; whatever asks a model runs through the graph.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import groupby
 from time import monotonic, time_ns
 from typing import Any, Final, cast
 
-from acegraph.graph.build import build_graph, gather_parts
+from acegraph.graph.build import as_function, build_graph, gather_parts, output_of
 from acegraph.nodes.agent.node import AgentNode
 from acegraph.nodes.evidence.risk_scale import scale_of
 from acegraph.nodes.judge.judge import Judgement
 from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
 from acegraph.nodes.judge.outcome import sighting_in
-from acegraph.nodes.models.providers import model_name
+from acegraph.nodes.models.providers import Role, model_name
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
 from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.runtime.usage import Meter, metered
@@ -48,7 +49,6 @@ Answer = AceOutput | AceError
 """What a run of the graph returns, or the error that it raises."""
 REFUSED: Final = (DecisionConflict, PrunedDecision)
 """The errors of a playbook that are about one decision."""
-_OUTPUTS: Final = tuple(AceOutput.__annotations__)
 
 
 class Decider:
@@ -90,15 +90,21 @@ class Decider:
             inputs = list(some)
             if not in_graph:
                 answers += self._in_batches(inputs, settings)
+            elif asks_a_model or not asks_no_model(settings, "reflector"):
+                answers += self._in_order(inputs, partial(self._graph.invoke, context=context))
             else:
-                answers += [self._run(one, context) for one in inputs]  # learned from in order
+                answers += self._in_order(inputs, as_function(self._parts, context))
         return answers
 
-    def _run(self, given: AceInput, context: AceContext) -> Answer:
-        try:
-            return _answer(self._graph.invoke(given, context=context))
-        except AceError as error:
-            return _answer(error)
+    def _in_order(self, given: Sequence[AceInput], run: Callable[[AceInput], Any]) -> list[Answer]:
+        """One after the other, as each may be learned from."""
+        answers = []
+        for one in given:
+            try:
+                answers.append(_answer(run(one)))
+            except AceError as error:
+                answers.append(_answer(error))
+        return answers
 
     async def adecide_many(
         self, given: Sequence[AceInput], context: AceContext | None = None
@@ -190,7 +196,7 @@ class Decider:
             else:
                 concluded: AceState = {**state, **update}
                 note_decision(concluded, began)
-                yield _output(concluded)
+                yield output_of(concluded)
 
 
 @dataclass(frozen=True)
@@ -199,10 +205,10 @@ class _Case:
     understood: Understood
 
 
-def asks_no_model(settings: RunSettings) -> bool:
-    """Whether the embedded parts decide, judge and embed."""
-    names = {role: settings[f"{role}_model"] for role in ("agent", "judge", "embedding")}  # type: ignore[literal-required]
-    return all(model_name(role, name) is None for role, name in names.items())
+def asks_no_model(settings: RunSettings, *more: Role) -> bool:
+    """Whether the embedded parts decide, judge and embed, and do what `more` roles do."""
+    roles = ("agent", "judge", "embedding", *more)
+    return all(model_name(role, settings[f"{role}_model"]) is None for role in roles)  # type: ignore[literal-required]
 
 
 def _read(
@@ -225,10 +231,6 @@ def _read(
             return
         entities |= seen
         yield _Case(case, understood)
-
-
-def _output(state: AceState) -> AceOutput:
-    return cast(AceOutput, {name: state.get(name) for name in _OUTPUTS})
 
 
 def _answer(result: Any) -> Answer:

@@ -15,7 +15,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Generic, TypeVar, cast
 
-from acegraph.graph.build import Parts, build_graph
+from acegraph.graph.build import Parts, as_function, build_graph
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.graph.training.known_rows import Cases
 from acegraph.nodes.agent.decision import Decision
@@ -169,14 +169,23 @@ class Lookahead:
             playbook.store_vectors(embedding.name, {bullet_id: vector})
 
 
-def turns(parts: Parts, context: AceContext) -> Turn:
-    """The compiled graph as a function of one labelled case and its id."""
-    graph = build_graph(parts).compile()
-    graph_of_derived = build_graph(replace(parts, keeps_derived=True)).compile()
+def turns(parts: Parts, context: AceContext, *, is_embedded: bool = False) -> Turn:
+    """The graph as a function of one labelled case and its id.
+
+    The compiled graph runs, or where no model is asked the same nodes without LangGraph.
+    """
+
+    def run_of(parts: Parts) -> Callable[[AceInput], AceOutput]:
+        if is_embedded:
+            return as_function(parts, context)
+        graph = build_graph(parts).compile()
+        return lambda given: cast(AceOutput, graph.invoke(given, context=context))
+
+    run, run_of_derived = run_of(parts), run_of(replace(parts, keeps_derived=True))
 
     def turn(item: Item, case_id: str) -> AceOutput:
-        chosen = graph_of_derived if item.get("sighting_columns") else graph
-        return cast(AceOutput, chosen.invoke(as_input(item, case_id), context=context))
+        chosen = run_of_derived if item.get("sighting_columns") else run
+        return chosen(as_input(item, case_id))
 
     return turn
 

@@ -1,6 +1,6 @@
 """The training pipeline: learn from history, learn from a stream, measure, compare.
 
-It runs the compiled graph and adds only the order of the cases: in a stream every case is decided,
+It runs the graph and adds only the order of the cases: in a stream every case is decided,
 scored, and only then learned from. With `concurrency` many model calls are under way at once
 (lookahead.py). A budget ends a pass cleanly.
 """
@@ -478,14 +478,16 @@ class TrainingPipeline:
 
         logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
         self._progress(what, 0, len(cases))
-        if self._decides_in_batches(context, cases):
+        is_embedded = self._is_embedded(context)
+        if is_embedded and _decides_alike(context, cases):
             for case_id, result in _decide_in_batches(book, context, cases):
                 note(case_id, result)
             return results, failures
         parts = self._parts(book, context)
         with metered(self.budget):
             if self.concurrency == 1:
-                turn = turns(parts, context)
+                learns_embedded = is_embedded and self._is_refined(context)
+                turn = turns(parts, context, is_embedded=learns_embedded)
                 for item, case_id in cases:
                     if not may_begin():
                         break
@@ -499,12 +501,10 @@ class TrainingPipeline:
                     spent.add({"curator": ahead.vector_meter.to_json()})
         return results, failures
 
-    def _decides_in_batches(self, context: AceContext, cases: Cases) -> bool:
-        """Whether no case changes how the next one is decided, and no model is asked."""
-        settings = settle_settings(context)
-        is_embedded = not any(self._collaborators.values()) and asks_no_model(settings)
-        derives = any(item.get("sighting_columns") for item, _ in cases)
-        return is_embedded and not settings["learn"] and not derives
+    def _is_embedded(self, context: AceContext) -> bool:
+        """Whether parts of our own decide and judge, and no model is asked for that."""
+        given = {name for name, part in self._collaborators.items() if part is not None}
+        return given <= {"curator", "reflector"} and asks_no_model(settle_settings(context))
 
     def _parts(self, playbook: BulletPlaybook, context: AceContext) -> Parts:
         """The parts of the graph; copies of the playbook share one memory of paid vectors."""
@@ -569,6 +569,12 @@ def _before_learning(run: Run) -> dict[str, float]:
         "caught": int((fraud & declined).sum()),
         "false_declines": round(int((declined & ~fraud).sum()) / max(int((~fraud).sum()), 1), 4),
     }
+
+
+def _decides_alike(context: AceContext, cases: Cases) -> bool:
+    """Whether no case changes how the next one is decided, so that many may be decided at once."""
+    looks_back = any(item.get("sighting_columns") for item, _ in cases)
+    return not settle_settings(context)["learn"] and not looks_back
 
 
 def _decide_in_batches(

@@ -74,10 +74,13 @@ class SelectorNode:
     """Whether the graph stops for a person."""
     keeps_derived: bool = False
     """Whether derived fields of a transaction stay as they are given (see Parts)."""
+    context: AceContext | None = None
+    """The context of all runs, where they run outside of a graph."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Read the transaction, reset the state, and choose bullets in five stages."""
-        settings = settle_settings(AceContext.of(get_runtime().context, self.defaults))
+        given = self.context or get_runtime().context
+        settings = settle_settings(AceContext.of(given, self.defaults))
         settings["review"] = self.review
         if settings["redact"]:
             refuse_recording()
