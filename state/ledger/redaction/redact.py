@@ -130,12 +130,11 @@ class Redaction:
 
 def unmatched(names: Sequence[str], fields: Mapping[str, Scalar], text: str) -> list[str]:
     """The names in `redact` that mean no field of a transaction, and no memo in its text."""
+    no_fields = [name for name in names if not any(is_named(path, name) for path in fields)]
+    if not any(map(is_memo, no_fields)):
+        return no_fields
     has_memo = without_memos(text, "") != text
-    return [
-        name
-        for name in names
-        if not any(is_named(path, name) for path in fields) and not (is_memo(name) and has_memo)
-    ]
+    return [name for name in no_fields if not (is_memo(name) and has_memo)]
 
 
 def redacted(record: DecisionRecord) -> DecisionRecord:
