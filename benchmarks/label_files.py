@@ -22,12 +22,13 @@ from acegraph.state import BulletPlaybook, DecisionRecord, Transaction
 DECISIONS: Final = 5_000
 MORE_MEGABYTES: Final = 50
 """So much more memory may ten times the rows take."""
-RUN: Final = """
-import resource, sys
+RUN: Final = f"""
+import sys, time
+sys.path.insert(0, {str(Path(__file__).parent)!r})
+from process_memory import peak_mb
 from acegraph.graph.cli.main import app
 app(sys.argv[1:], standalone_mode=False)
-used = resource.getrusage(resource.RUSAGE_SELF)
-print(used.ru_maxrss // 1024, used.ru_utime + used.ru_stime, file=sys.stderr)
+print(peak_mb(), time.process_time(), file=sys.stderr)
 """
 
 

@@ -7,7 +7,6 @@ a file of ten million read ten times, and 20,000 rows of three data sets against
 
 import json
 import random
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,6 +23,7 @@ import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 from odd_tables import NODE, codes, derived, few_words, payments, table_of
+from process_memory import peak_mb
 
 from acegraph.graph import Ruleset, create_ace_graph, generate_transactions, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
@@ -167,33 +167,45 @@ def memory(folder: Path, rows: int) -> None:
     file = folder / "many.parquet"
     if not file.exists():
         write_rows(file, rows)
-    code = (
-        "import sys; sys.path.insert(0, 'benchmarks'); import tables, resource\n"
+    said = _alone(
+        "import tables\n"
         f"tables.score_files(tables.playbook(), {str(file)!r}, {str(folder / 'd.parquet')!r})\n"
-        "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        "print(tables.peak_mb())"
     )
+    print(f"score: peak memory for {rows:,} rows: {said} MB")
+
+
+def _alone(code: str) -> str:
+    """What code prints in a process of its own, beside this module."""
+    code = f"import sys; sys.path.insert(0, {str(Path(__file__).parent)!r})\n{code}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    print(f"score: peak memory for {rows:,} rows: {done.stdout.strip()} MB")
+    return done.stdout.strip()
 
 
 def backtesting(folder: Path, rows: int) -> None:
     """The CPU of a backtest of a file, and of the same file ten times."""
-    file, book = folder / "many.parquet", playbook()
+    file = folder / "many.parquet"
     if not file.exists():
         write_rows(file, rows)
     for times in range(10):
         link = folder / f"again{times}.parquet"
         if not link.exists():
             link.symlink_to(file)
+    print(_alone(f"import tables; tables.backtest_in({str(folder)!r})"))
+
+
+def backtest_in(folder: str) -> None:
+    """Backtest a rule on one link to a file, and on all ten."""
+    book = playbook()
     subjects, labels = subjects_of(book, "DECLINE when amount >= 900 and hour < 6"), Labels("fraud")
     seconds = []
     for pattern in ("again0.parquet", "again*.parquet"):
         cpu = time.process_time()
-        (found,) = backtest_files(subjects, folder / pattern, labels).backtests
+        (found,) = backtest_files(subjects, Path(folder) / pattern, labels).backtests
         seconds.append(time.process_time() - cpu)
         print(f"backtest: {found.rows:,} rows in {seconds[-1]:.1f} s of CPU")
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    print(f"  {seconds[1] / seconds[0]:.1f} times as much for ten times the rows; peak {peak} MB")
+    times = seconds[1] / seconds[0]
+    print(f"  {times:.1f} times as much for ten times the rows; peak {peak_mb()} MB")
 
 
 def against_the_graph(rows: int) -> None:
@@ -219,27 +231,29 @@ def against_the_graph(rows: int) -> None:
 
 
 NATURAL = 0.02
+BALANCED = f"missed_fraud=0,false_decline=0,missed_fee={(1 - NATURAL) / NATURAL:g},decline_fee=1"
+"""The costs that balanced accuracy stands for: a missed fraud weighs as much as it is rare.
+Without costs a fraud counts as ten honest payments at most."""
 LEARN = """
-import json, resource, sys, time
+import json, time
 from pathlib import Path
+from process_memory import peak_mb
 from acegraph.graph.data.files import FileLayout
 from acegraph.graph.tables.labelled import LabelledTable
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import BulletPlaybook
-file, book = sys.argv[1:]
-table = LabelledTable.open(Path(file), FileLayout(None, "is_fraud"))
-report = TrainingPipeline(BulletPlaybook(book)).train_table(table, table.draw())
-peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-print(json.dumps([time.process_time(), peak, report.bullets_active]))
+table = LabelledTable.open(Path({file!r}), FileLayout(None, "is_fraud"))
+report = TrainingPipeline(BulletPlaybook({book!r})).train_table(table, table.draw())
+print(json.dumps([time.process_time(), peak_mb(), report.bullets_active]))
 """
 READ = "import sys, time, polars; polars.read_csv(sys.argv[1]); print(time.process_time())"
 
 
-def write_labelled(file: Path, rows: int, *, shuffle: bool = False) -> None:
+def write_labelled(file: Path, rows: int, *, seed: int = 7, shuffle: bool = False) -> None:
     """A CSV of 20 columns: generated payments, drawn of a million, and two columns of noise."""
-    rng, sample = np.random.default_rng(0), file.with_suffix(".sample")
+    rng, sample = np.random.default_rng(seed), file.with_suffix(".sample")
     if not sample.exists():
-        write_sample(sample, min(rows, 1_000_000), seed=7, fraud_rate=NATURAL)
+        write_sample(sample, min(rows, 1_000_000), seed=seed, fraud_rate=NATURAL)
     payments = pyarrow.csv.read_csv(sample)
     with pa.OSFile(str(file), "wb") as sink:
         writer = None
@@ -265,18 +279,16 @@ def learned(folder: Path, rows: int, *, shuffle: bool = False) -> tuple[float, i
     """Learn a table in a process of its own: its CPU, its peak memory, and the active bullets."""
     file, book = folder / "learned.csv", f"sqlite:///{folder}/{rows}-{shuffle}.db"
     write_labelled(file, rows, shuffle=shuffle)
-    done = subprocess.run(
-        [sys.executable, "-c", LEARN, str(file), book], capture_output=True, text=True, check=True
-    )
-    cpu, peak, bullets = json.loads(done.stdout)
+    cpu, peak, bullets = json.loads(_alone(LEARN.format(file=str(file), book=book)))
     return cpu, peak, bullets, book
 
 
-def balanced_accuracy(book: BulletPlaybook, fresh: Path) -> float:
+def balanced_accuracy(book: BulletPlaybook, fresh: Path, costs: str | None) -> float:
     """The balanced accuracy of the decisions on the rows of a file."""
     rows = pyarrow.csv.read_csv(fresh)
     fraud = rows["is_fraud"].to_numpy() == 1
-    declined = np.array(score(book, rows)["decision"].to_pylist()) == "DECLINE"
+    decisions = score(book, rows, context=AceContext(costs=costs))["decision"]
+    declined = np.array(decisions.to_pylist()) == "DECLINE"
     return float((declined[fraud].mean() + (~declined)[~fraud].mean()) / 2)
 
 
@@ -288,11 +300,13 @@ def learning(rows: int) -> dict[str, float]:
         read = [sys.executable, "-c", READ, str(folder / "learned.csv")]
         polars = float(subprocess.run(read, capture_output=True, text=True, check=True).stdout)
         fresh = folder / "fresh.csv"
-        write_sample(fresh, 100_000, seed=8, fraud_rate=NATURAL)
-        accuracy = balanced_accuracy(BulletPlaybook(book), fresh)
+        write_labelled(fresh, 100_000, seed=8)
+        plain, accuracy = (
+            balanced_accuracy(BulletPlaybook(book), fresh, costs) for costs in (None, BALANCED)
+        )
         print(f"learn: {rows:,} rows in {cpu:.1f} s of CPU, {peak} MB, {bullets} bullets")
         print(f"  polars reads the file in {polars:.2f} s: {cpu / polars:.1f} times as much")
-        print(f"  balanced accuracy on fresh rows: {accuracy:.3f}")
+        print(f"  balanced accuracy on fresh rows: {accuracy:.3f}; without costs {plain:.3f}")
         found = {"cpu_seconds": cpu, "of_reading": cpu / polars, "balanced_accuracy": accuracy}
         if rows <= 1_000_000:
             nothing = learned(folder, rows, shuffle=True)[2]
@@ -301,7 +315,7 @@ def learning(rows: int) -> dict[str, float]:
             one_by_one = BulletPlaybook()
             dataset = read_dataset(folder / "some.csv", FileLayout(None, "is_fraud"))
             TrainingPipeline(one_by_one).train_offline(dataset.items, dataset.form)
-            by_row = balanced_accuracy(one_by_one, fresh)
+            by_row = balanced_accuracy(one_by_one, fresh, BALANCED)
             print(f"  10,000 rows one by one: {by_row:.3f}")
             found |= {"bullets_of_shuffled_labels": nothing, "row_by_row": by_row}
         return found
