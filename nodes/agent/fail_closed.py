@@ -51,7 +51,7 @@ def reason_not_to_approve(
     if not case["given_fields"]:
         exposed = read_exposed_fields(case["text"])
         if exposed != fields and analyse(exposed, rules, scale).decision == DECLINE:
-            return "a memo or a quotation hides facts that would have declined it"
+            return "a memo, a quotation or another amount hides what would have declined it"
     if not doubts:
         return ""
     if any(doubt["field"] == "transaction" for doubt in doubts):

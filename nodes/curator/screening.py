@@ -46,9 +46,10 @@ _MAX_SENTENCES: Final = 3
 _TRADE_SHARE: Final = 0.4
 _READER_FIELDS: Final = frozenset(
     "amount usual_amount amount_ratio hour weekday account_age_days merchant_rating channel "
-    "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes distance_km vpn "
-    "ip_country card_country shipping_country new_device country_changed address_mismatch "
-    "new_account verified travel_notice failed_check rush_shipping disposable_email recent_change "
+    "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes past_purchases "
+    "limit_share balance_share distance_km vpn ip_country card_country shipping_country "
+    "new_device country_changed address_mismatch new_account verified travel_notice "
+    "failed_check rush_shipping disposable_email recent_change "
     "recurring".split()
 )
 _LINK = re.compile(

@@ -19,7 +19,17 @@ _DIGITS = (
 _NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
 # Before a unit, a plain space may separate thousands too.
 _MEASURE = rf"(?<![\d.,])([1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?:[.,]\d{{1,2}})?|{_DIGITS})(?!\d)"
-_COUNT = r"(?<![\d.,:])(\d{1,3}(?:,\d{3}){1,3}|\d{1,10}|no|zero|one|two|three|four|five)"
+_WORDS: Final = dict(
+    zip(
+        "zero one two three four five six seven eight nine ten eleven twelve".split(),
+        range(13),
+        strict=True,
+    )
+)
+"""Numbers that people write in words."""
+_WORD = rf"\b(?:{'|'.join(_WORDS)})"
+_COUNT = rf"((?<![\d.,:])(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})|\bno|{_WORD})"
+_SPAN = rf"((?<![\d.,])(?:{_DIGITS})(?!\d)|{_WORD}|\ban?)"
 _UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
@@ -36,13 +46,41 @@ _AGED = (
     r"(?:\W{1,3}(?:is|was|has|been|opened|created|registered|joined|signed|set|up|active|existed"
     r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
 )
-_AGE_HINT = rf"\d[\s-]{_UNIT}\b"
-_DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
-_COUNT_WORDS: Final = {"no": 0, "zero": 0, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5}
-USUAL_AMOUNT: Final = re.compile(
-    r"\b(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b[^.;$€£\d]{0,25}" + _MONEY,
-    re.IGNORECASE,
+_NOT_EXACT = r"(?!\s+and\s)"  # "2 years and 3 months"
+_AGE_HINT = rf"(?:\d|{_WORD}|\ban?)[\s-]{_UNIT}\b"
+_OPENED = r"(?:opened|created|registered|joined|signed up)"
+_DISPUTE = r"(?:disputes?|chargebacks?|fraud reports?|complaints?)\b"
+_BOUGHT = r"(?:purchase|order|payment|transaction)s?\b"
+_SHARE = (
+    r"(?:(?<![\d.,])(\d{1,3}(?:[.,]\d{1,2})?)\s?(?:%|percent|per cent)|\b(half|whole|entire|full))"
+    r"(?:\s+of)?(?:\s+(?:the|his|her|their|its|a|card's|credit|account|daily|spending)){0,3}\s+"
 )
+_DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
+_COUNT_WORDS: Final = {**_WORDS, "no": 0, "a": 1, "an": 1}
+_CONTEXT: Final = 45
+"""So many letters before and after an amount tell what it is the amount of."""
+_USUAL = r"(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b"
+_KEPT = r"(?:limit|balance|fee|salary|income|refund|discount|cashback|overdraft|budget)"
+_BEFORE: Final = {
+    "usual_amount": rf"\b{_USUAL}[^.;,$€£\d]{{0,25}}$",
+    "": (
+        rf"\b{_KEPT}(?:\s+(?:of|is|was|at|about|only))*[\s:]+$|\b(?:up|down)\s+from\s+$"
+        rf"|\b(?:previous|prior|earlier|last)\s+{_EVENT}(?:\s+(?:of|was|is|for|about))*[\s:]+$"
+        r"|\d\s?[-–]\s?$|\bbetween\s(?:[^;]{1,20}\sand\s)?$"
+    ),
+    "now": r"\b(?:now|today|this (?:time|one))(?:\s+(?:pays|paid|spends|is|for|a|of))*\s+$",
+}
+_AFTER: Final = {
+    "usual_amount": rf"\s*(?:(?:is|are|was)\s+(?:the\s+|an?\s+)?{_USUAL}|on average\b)",
+    "": rf"\s*(?:(?:service\s+|credit\s+)?{_KEPT}\b|yesterday\b|last\s+(?:week|month|year|time)\b)",
+    "now": r"\s*(?:now|this time)\b",
+}
+_ROLES: Final = tuple(
+    (role, re.compile(_BEFORE[role], re.IGNORECASE), re.compile(_AFTER[role], re.IGNORECASE))
+    for role in _BEFORE
+)
+_DENIED = re.compile(r"(?:\b(?:not|never)|n['’]t)\s+(?:\w{1,20}\s+)?$", re.IGNORECASE)
+_RANGE = re.compile(r"\d\s?(?:-|–|to|or|and)\s?$", re.IGNORECASE)
 
 
 class FieldPattern(NamedTuple):
@@ -69,7 +107,29 @@ def money(match: re.Match[str]) -> float:
     return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
 
 
+def amount_role(match: re.Match[str]) -> str:
+    """What an amount is by the words round it: "amount", "now" where several are told apart,
+    "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range.
+    """
+    before = match.string[max(0, match.start() - _CONTEXT) : match.start()]
+    after = match.string[match.end() : match.end() + _CONTEXT]
+    for role, lead, follow in _ROLES:
+        if lead.search(before) or follow.match(after):
+            return role
+    return "amount"
+
+
+def states(match: re.Match[str]) -> bool:
+    """Whether a text states what a pattern found: it does not deny it, nor give a range."""
+    text, start = match.string, match.start()
+    value = start if match.re.groups == 0 else max(match.start(1), start)
+    denied = _DENIED.search(text[max(0, start - _CONTEXT) : start])
+    return denied is None and _RANGE.search(text[max(0, value - 8) : value]) is None
+
+
 def _value(digits: str) -> float:
+    if digits.lower() in _COUNT_WORDS:
+        return float(_COUNT_WORDS[digits.lower()])
     number = written_number(digits)
     return float(digits.replace(",", "")) if number is None else number
 
@@ -97,6 +157,30 @@ def _midnight_or_noon(match: re.Match[str]) -> int:
 
 def _days(match: re.Match[str]) -> float:
     return round(_number(match) * _DAYS[match[2].lower()], 2)
+
+
+def _days_as_customer(match: re.Match[str]) -> float | None:
+    """None for what a customer did some days ago, unless that was to become one."""
+    is_past = match.string.startswith(" ago", match.end())
+    return None if is_past and not re.search(_OPENED, match[0], re.IGNORECASE) else _days(match)
+
+
+def _days_since(match: re.Match[str]) -> float:
+    return float(match[1].lower() == "yesterday")
+
+
+def _none(_: re.Match[str]) -> int:
+    return 0
+
+
+def _stars(match: re.Match[str]) -> float | None:
+    return stars if (stars := _number(match)) <= 5 else None
+
+
+def _share(match: re.Match[str]) -> float:
+    if match[2]:
+        return 0.5 if match[2].lower() == "half" else 1.0
+    return round(_number(match) / 100, 4)
 
 
 def _kilometres(match: re.Match[str]) -> float:
@@ -135,39 +219,46 @@ FIELD_PATTERNS: Final = (
     _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon, "midnight noon"),
     _pattern(
         "account_age_days",
-        rf"{_NUMBER}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
+        rf"{_SPAN}[\s-]{_UNIT}[\s-]old\s+(?:\w+\s+)?(?:account|profile)",
         _days,
         "old",
     ),
     _pattern(
         "account_age_days",
-        rf"\b(?:account|profile)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b",
+        rf"\b(?:account|profile)\b(?:\W{{1,3}}(?:was|is|has|been|only|just)){{0,3}}\W{{1,3}}"
+        rf"{_OPENED}\s+(?:only\s+|just\s+)?(today|yesterday)\b",
+        _days_since,
+        "today yesterday",
+    ),
+    _pattern(
+        "account_age_days",
+        rf"\b(?:account|profile)\b{_AGED}{_SPAN}[\s-]{_UNIT}\b{_NOT_EXACT}",
         _days,
         hint=_AGE_HINT,
     ),
     _pattern(  # "customer, 72 years old" is the age of a person
         "account_age_days",
-        rf"\b(?:customer|user)\b{_AGED}{_NUMBER}[\s-]{_UNIT}\b(?![\s-]old)",
-        _days,
+        rf"\b(?:customer|user)\b{_AGED}{_COUNT}[\s-]{_UNIT}\b(?![\s-]old){_NOT_EXACT}",
+        _days_as_customer,
         "customer user",
     ),
     _pattern(
         "account_age_days",
-        rf"\b(?:opened|created|registered|joined|signed up)\s+{_NUMBER}\s+{_UNIT}\s+ago",
+        rf"\b{_OPENED}\s+{_SPAN}\s+{_UNIT}\s+ago",
         _days,
         "ago",
     ),
     _pattern(
         "merchant_rating",
-        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:\.\d+)?)"
-        r"(?![\d%]|\.\d|\s?(?:/|out of)\s?10)",
-        _number,
+        r"\brat(?:ed|ing)\b(?:\s+(?:of|is|at|only))?[:\s]+(\d(?:[.,]\d{1,9})?)"
+        r"(?![\d%]|[.,]\d|\s?(?:/|of|out of)\s?10)",
+        _stars,
         "rated rating",
     ),
     _pattern(
         "merchant_rating",
-        r"\b(\d(?:\.\d+)?)\s?(?:/\s?5|out of 5|[\s-]stars?)",
-        _number,
+        r"(?<![\d.,/])(\d(?:[.,]\d{1,9})?)\s?(?:/\s?5|out of 5|[\s-]stars?)(?![\d/])(?!\s+hotel)",
+        _stars,
         "/ out star",
     ),
     _pattern(
@@ -190,10 +281,37 @@ FIELD_PATTERNS: Final = (
     ),
     _pattern(
         "past_disputes",
-        rf"{_COUNT}\s+(?:\w+\s+)?(?:disputes?|chargebacks?|fraud reports?|complaints?)\b",
+        rf"{_COUNT}\s+(?:\w+\s+)?{_DISPUTE}",
         _count,
         "dispute chargeback report complaint",
     ),
+    _pattern(
+        "past_disputes",
+        rf"\b(?:without|never had|not had|n['’]t had)\s+(?:an?\s+|any\s+|past\s+)?{_DISPUTE}",
+        _none,
+        "dispute chargeback report complaint",
+    ),
+    _pattern(
+        "past_purchases",
+        rf"{_COUNT}\s+(?:previous|prior|earlier|past)\s+{_BOUGHT}(?!\s+{_WINDOW}|\s+today)",
+        _count,
+        "previous prior earlier past",
+    ),
+    _pattern(
+        "past_purchases",
+        rf"\b(?:bought|ordered|shopped|paid)\s+(?:here|(?:at|from)\s+this\s+\w+)\s+{_COUNT}\s+times\b",
+        _count,
+        "times",
+    ),
+    _pattern(
+        "past_purchases",
+        r"\b(?:first\s+(?:purchase|order|payment)\s+(?:at|from|with|to)\b"
+        r"|never\s+(?:bought|ordered|shopped|paid)\s+(?:here|anything)\b)",
+        _none,
+        "first never",
+    ),
+    _pattern("limit_share", rf"{_SHARE}limit\b", _share, "limit"),
+    _pattern("balance_share", rf"{_SHARE}balance\b", _share, "balance"),
     _pattern(
         "distance_km",
         rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",

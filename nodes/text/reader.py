@@ -66,13 +66,21 @@ def read_exposed_fields(text: str) -> Fields:
     """The fields that a text states outside of quotation marks, memos included.
 
     A memo is cut away up to the last quotation mark of a text. So a name that looks like the start
-    of a memo hides facts behind it; here they are read.
+    of a memo hides facts behind it; here they are read. A name may also make the amount look like
+    another one, such as a limit; here the largest that may be meant counts.
 
     >>> read_exposed_fields('Note "Ann" pays $2,500 via VPN at "Shop"')
     {'amount': 2500.0, 'vpn': True}
+    >>> read_exposed_fields("at The Limit $2,500")
+    {'amount': 2500.0}
     """
     text = without_quotes(text[:_READ_AT_MOST])
-    return _with_ratio({**_read_pairs(text), **read_text(text)})
+    fields = {**_read_pairs(text), **read_text(text)}
+    roles = _amounts_by_role(text)
+    may_be_paid = [*roles["now"], *roles["amount"]] or roles[""]
+    if may_be_paid:
+        fields["amount"] = max(float(found.value or 0) for found in may_be_paid)
+    return _with_ratio(fields)
 
 
 @dataclass(frozen=True)
@@ -105,16 +113,12 @@ def find(text: str) -> Iterator[Found]:
     """All fields that a text states; if it states a field several times, the first one counts."""
     lowered = text.lower() if text.isascii() else ""  # others have letters of several small forms
     if field_patterns.MONEY.may_match(text, lowered):
-        usual = field_patterns.USUAL_AMOUNT.search(text)
-        for amount in field_patterns.MONEY.pattern.finditer(text):
-            is_usual = usual is not None and amount.end() == usual.end()
-            name = "usual_amount" if is_usual else "amount"
-            yield Found(name, field_patterns.money(amount), amount.start(), amount.end())
+        yield from _amounts(text)
     seen = set()
     for stated in field_patterns.FIELD_PATTERNS:
         if stated.field in seen or not stated.may_match(text, lowered):
             continue
-        if match := stated.pattern.search(text):
+        if match := next(filter(field_patterns.states, stated.pattern.finditer(text)), None):
             seen.add(stated.field)
             yield Found(stated.field, stated.convert(match), match.start(), match.end())
     for mention in mentions(text):
@@ -123,6 +127,22 @@ def find(text: str) -> Iterator[Found]:
             yield Found(mention.concept, not mention.negated, mention.start, end)
         elif mention.group in _KINDS and not mention.negated:
             yield Found(_KINDS[mention.group], mention.concept, mention.start, end)
+
+
+def _amounts(text: str) -> Iterator[Found]:
+    """The amounts of a text; of several, first the one that is said to be paid now."""
+    roles = _amounts_by_role(text)
+    for role in ("now", "amount", "usual_amount"):
+        yield from roles[role]
+
+
+def _amounts_by_role(text: str) -> dict[str, list[Found]]:
+    roles: dict[str, list[Found]] = {"now": [], "amount": [], "usual_amount": [], "": []}
+    for match in field_patterns.MONEY.pattern.finditer(text):
+        role = field_patterns.amount_role(match)
+        name = "amount" if role == "now" else role
+        roles[role].append(Found(name, field_patterns.money(match), match.start(), match.end()))
+    return roles
 
 
 def _read_pairs(text: str) -> Fields:

@@ -135,6 +135,7 @@ def test_a_pattern_that_is_not_tried_would_not_have_matched() -> None:
         "5 FAILED logins, 2 fraud reports; a 3-day-old account",
         "4 authorisations in the last hour, 6 orders today, USD 20",
         "Card from Spain, delivered to Rome",
+        "no previous purchases, 80% of the limit, half of the balance",
     ]
     matched = [
         (pattern.field, pattern.may_match(text, text.lower()))

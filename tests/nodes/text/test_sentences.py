@@ -1,0 +1,109 @@
+"""Sentences without fields, and what is read from them: no number rather than a wrong one."""
+
+import pytest
+
+from acegraph.graph import create_ace_graph
+from acegraph.nodes import read_fields
+from acegraph.state import Fields, Transaction
+
+SENTENCES: list[tuple[str, Fields]] = [
+    # negations
+    ("no previous purchases", {"past_purchases": 0}),
+    (
+        "The customer has no previous purchases here, pays $40",
+        {"past_purchases": 0, "amount": 40.0},
+    ),
+    ("not verified", {"verified": False}),
+    ("identity could not be verified", {"verified": False}),
+    ("the customer has never been verified", {"verified": False}),
+    ("identity verified, no new device", {"verified": True, "new_device": False}),
+    ("VPN was not detected", {"vpn": False}),
+    ("neither a VPN nor a new device", {"vpn": False, "new_device": False}),
+    ("not only a VPN but also a new device", {"vpn": True, "new_device": True}),
+    ("never had a chargeback", {"past_disputes": 0}),
+    ("without any disputes", {"past_disputes": 0}),
+    ("no failed logins", {"failed_attempts": 0, "failed_check": False}),
+    ("no transactions in the last hour", {"tx_last_hour": 0}),
+    ("not a first purchase", {"new_account": False}),
+    ("not rated 4.5", {"merchant_rating": None}),
+    ("the account is not 3 days old", {"account_age_days": None}),
+    # several amounts
+    ("usual 40 EUR, now 900 EUR", {"usual_amount": 40.0, "amount": 900.0, "amount_ratio": 22.5}),
+    ("pays 900 EUR instead of the usual 40 EUR", {"usual_amount": 40.0, "amount": 900.0}),
+    ("40 EUR is the usual amount; today 900 EUR", {"usual_amount": 40.0, "amount": 900.0}),
+    ("spends $40 on average, now pays $900", {"usual_amount": 40.0, "amount": 900.0}),
+    ("$40 is normal for this customer, this is $900", {"usual_amount": 40.0, "amount": 900.0}),
+    ("credit limit of 5,000 EUR, pays 900 EUR", {"amount": 900.0}),
+    ("balance is $12,000; transfer of $300", {"amount": 300.0}),
+    ("a fee of $3 on a payment of $500", {"amount": 500.0}),
+    ("a $3 fee on a payment of $500", {"amount": 500.0}),
+    ("previous purchase was 25 EUR, this one is 700 EUR", {"amount": 700.0}),
+    ("last purchase of $25, pays $700 now", {"amount": 700.0}),
+    ("paid $25 last week and pays $700 now", {"amount": 700.0}),
+    ("up from $40 to $900", {"amount": 900.0}),
+    ("was $40, now $900", {"amount": 900.0}),
+    ("salary of 3,000 EUR, buys for 80 EUR", {"amount": 80.0}),
+    ("a refund of $20, then a purchase of $300", {"amount": 300.0}),
+    ("$10 discount, pays $90", {"amount": 90.0}),
+    ("between $10 and $20", {"amount": None}),
+    ("limit of $500", {"amount": None}),
+    ("pays 900 EUR, limit 5,000 EUR", {"amount": 900.0}),
+    # durations
+    ("account opened 3 days ago", {"account_age_days": 3.0}),
+    ("account opened three days ago", {"account_age_days": 3.0}),
+    ("account opened a week ago", {"account_age_days": 7.0}),
+    ("account opened yesterday", {"account_age_days": 1.0}),
+    ("account was created today", {"account_age_days": 0.0}),
+    ("has been a customer for 2 years", {"account_age_days": 730.0}),
+    ("customer for two years", {"account_age_days": 730.0}),
+    ("a six-month-old account", {"account_age_days": 182.4}),
+    ("a year-old account", {"account_age_days": 365.0}),
+    ("account 2 years and 3 months old", {"account_age_days": None}),
+    ("account opened 2 to 3 weeks ago", {"account_age_days": None}),
+    ("subscription for 2 years", {"account_age_days": None}),
+    ("the card was opened by a user 3 days ago", {"account_age_days": None}),
+    # ratings
+    ("merchant rated 4.8/5", {"merchant_rating": 4.8}),
+    ("rating: 3,9", {"merchant_rating": 3.9}),
+    ("4 out of 5 stars", {"merchant_rating": 4.0}),
+    ("rated 9/10", {"merchant_rating": None}),
+    ("rated 9 out of 10", {"merchant_rating": None}),
+    ("rated 8 of 10", {"merchant_rating": None}),
+    ("books a 4-star hotel", {"merchant_rating": None}),
+    ("merchant rated 1.5 by 20 customers", {"merchant_rating": 1.5}),
+    ("rating 8", {"merchant_rating": None}),
+    # counts
+    ("twelve transactions in the last hour", {"tx_last_hour": 12}),
+    ("3 previous purchases at this merchant", {"past_purchases": 3}),
+    ("has bought here 12 times before", {"past_purchases": 12}),
+    ("first purchase at this shop", {"past_purchases": 0, "new_account": True}),
+    ("one previous order", {"past_purchases": 1}),
+    ("2-3 chargebacks", {"past_disputes": None}),
+    ("2 to 3 disputes", {"past_disputes": None}),
+    ("between 2 and 4 failed logins", {"failed_attempts": None}),
+    ("6 orders today, no complaints", {"tx_last_day": 6, "past_disputes": 0}),
+    ("eleven failed attempts", {"failed_attempts": 11}),
+    # shares
+    ("80% of the limit", {"limit_share": 0.8}),
+    ("uses 95 % of the credit limit", {"limit_share": 0.95}),
+    ("pays $900, which is 60 percent of the balance", {"amount": 900.0, "balance_share": 0.6}),
+    ("120% of the card's limit", {"limit_share": 1.2}),
+    ("half of the limit", {"limit_share": 0.5}),
+    ("80% of customers", {"limit_share": None}),
+    ("the whole balance", {"balance_share": 1.0}),
+    ("not 80% of the limit", {"limit_share": None}),
+]
+
+
+@pytest.mark.parametrize(("text", "expected"), SENTENCES)
+def test_a_sentence_is_read_for_what_it_says(text: str, expected: Fields) -> None:
+    found = read_fields(Transaction.of(text))
+    assert {name: found.get(name) for name in expected} == expected
+
+
+@pytest.mark.parametrize("name", ["The Limit", "Last Purchase", "Shop now $1 and"])
+def test_a_name_before_the_amount_gets_nothing_approved(name: str) -> None:
+    graph, risk = create_ace_graph().compile(), "at 3 AM"
+    plain = graph.invoke({"transaction": f"buys at Shop {risk} for $2,500"})
+    named = graph.invoke({"transaction": f"buys {risk} at {name} $2,500"})
+    assert (plain["decision"], named["decision"]) == ("DECLINE", "UNDECIDED")
