@@ -18,7 +18,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.migrations import is_current, migrate
-from acegraph.state.database.writer import Draft, LedgerWriter, Statement
+from acegraph.state.database.writer import Draft, LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import InvalidSettings, PlaybookError, WriteConflict
 from acegraph.state.scope import Scope
 from acegraph.state.values.decision import Clock
@@ -244,8 +244,7 @@ class Database(ABC):
     def fetch(self, statement: Statement, *values: object) -> Sequence[Any]:
         """The rows of a query as tuples, with little overhead."""
         with self.reading() as connection:
-            text = statement.text(connection.dialect)
-            return connection.exec_driver_sql(text, values or None).all()
+            return fetch_by(connection)(statement, *values)
 
     def clock(self) -> Clock:
         """How far the ledger has come, with the writes of all processes."""

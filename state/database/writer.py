@@ -3,7 +3,7 @@
 The seal of the ledger is the XOR of all row hashes. The writer does not know what the rows mean.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from hashlib import blake2b
 from operator import itemgetter
@@ -102,6 +102,20 @@ class Statement:
         if text is None:
             text = self._texts[dialect.name] = str(self._clause.compile(dialect=dialect))  # type: ignore[attr-defined]
         return text
+
+
+Fetch = Callable[..., Sequence[Any]]
+"""Gives the rows of a `Statement` with some values, as tuples."""
+
+
+def fetch_by(connection: sa.Connection) -> Fetch:
+    """What fetches rows by a connection."""
+
+    def fetch(statement: Statement, *values: object) -> Sequence[Any]:
+        text = statement.text(connection.dialect)
+        return connection.exec_driver_sql(text, values or None).all()
+
+    return fetch
 
 
 _INSERTS: Final = {

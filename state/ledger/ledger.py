@@ -103,26 +103,22 @@ def find_digest(writer: LedgerWriter, case_id: str) -> str | None:
 
 
 def record_decision(
-    writer: LedgerWriter, record: DecisionRecord, label: Label | None, rows: list[NewRow]
+    writer: LedgerWriter, record: DecisionRecord, label: Label | None, rows: list[NewRow], at: str
 ) -> Recorded:
-    """Store a decision and its label, if it is known; a decision sent again changes nothing.
-
-    Case, decision, selections and label have adjacent positions. By that `events.py` recognises a
-    label that came with its decision.
-    """
+    """Store a decision and its label, if it is known; a decision sent again changes nothing."""
     digest = find_digest(writer, record.id)
     if digest is not None:
         return _record_known(writer, record, label, digest)
-    writer.add_all(rows)
+    writer.add_all(_with_label(rows, record.id, label, at))
     store_sightings(writer, record.node, [record])
-    return _recorded_as_new(record, label)
+    return _recorded_as_new(record, label, at)
 
 
 def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
-    """For each decision on a new case its rows, with its label if it is known."""
+    """For each decision on a new case its rows, without its label."""
     at, all_rows = now(), []
     written: dict[int, str] = {}  # decisions of one batch share their settings
-    for record, label in given:
+    for record, _ in given:
         key = id(record.settings)
         if key not in written:
             written[key] = to_text(dict(record.settings))
@@ -131,13 +127,22 @@ def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
             (tables.decisions, decision_row(record, at, written[key])),
             *((tables.selections, row) for row in selection_rows(record)),
         ]
-        if label is not None:
-            rows.append((tables.outcomes, outcome_row(record.id, 1, label, at)))
         all_rows.append(rows)
     return all_rows
 
 
-def _recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
+def _with_label(rows: list[NewRow], case_id: str, label: Label | None, at: str) -> list[NewRow]:
+    """The rows of a new decision with that of its label, if it is known.
+
+    Case, decision, selections and label have adjacent positions. By that `events.py` recognises a
+    label that came with its decision.
+    """
+    if label is None:
+        return rows
+    return [*rows, (tables.outcomes, outcome_row(case_id, 1, label, at))]
+
+
+def _recorded_as_new(record: DecisionRecord, label: Label | None, at: str) -> Recorded:
     """What is said of a decision on a new case."""
     return Recorded(
         decision=record.decision,
@@ -145,7 +150,7 @@ def _recorded_as_new(record: DecisionRecord, label: Label | None) -> Recorded:
         is_new_decision=True,
         counted=record.counted,
         new_case=True,
-        label=label,
+        label=replace(label, known_at=label.known_at or at) if label else None,
         label_changed=label is not None,
         deltas=_first_deltas(record, label),
     )
@@ -156,31 +161,35 @@ def record_decisions(
 ) -> list[Recorded | PlaybookError]:
     """`record_decision` for many; an error takes the place of a decision that is refused.
 
-    `rows` are the `new_decision_rows`: to make them takes long, and needs no lock.
+    `rows` are the `new_decision_rows`: to make them takes long, and needs no lock. Labels are known
+    from now on, when the write has begun: so their times have the order of their positions.
     """
+    at = now()
     if isinstance(writer, Draft) and len({record.id for record, _ in given}) < len(given):
         raise NeedsLock  # the second under an id has to read what is stored of the first
-    new = _store_new(writer, given, rows) if len(given) > 1 else set()
+    new = _store_new(writer, given, rows, at) if len(given) > 1 else set()
     results: list[Recorded | PlaybookError] = []
     for number, (record, label) in enumerate(given):
         if number in new:
-            results.append(_recorded_as_new(record, label))
+            results.append(_recorded_as_new(record, label, at))
             continue
         try:
-            results.append(record_decision(writer, record, label, rows[number]))
+            results.append(record_decision(writer, record, label, rows[number], at))
         except (DecisionConflict, PrunedDecision) as error:  # before anything of it was written
             results.append(error)
     return results
 
 
 def _store_new(
-    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]]
+    writer: LedgerWriter, given: Sequence[DecisionAndLabel], rows: Sequence[list[NewRow]], at: str
 ) -> set[int]:
     """Store the decisions under new ids, and give their numbers."""
     ids = list(dict.fromkeys(record.id for record, _ in given))
     known = {i for part in chunks(ids) for i in ids_in_use(writer.connection, part)}
     new = [(number, *given[number]) for number in _unknown_decisions(given, known)]
-    writer.add_all([row for number, _, _ in new for row in rows[number]])
+    writer.add_all(
+        [row for n, record, label in new for row in _with_label(rows[n], record.id, label, at)]
+    )
     for node in {record.node for _, record, _ in new}:
         store_sightings(writer, node, (record for _, record, _ in new if record.node == node))
     return {number for number, _, _ in new}

@@ -1,11 +1,14 @@
 """The ledger's statements, built once: composing one costs SQLAlchemy more than running it."""
 
+from typing import Any
+
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import (
     adjustments,
     bullets,
     cases,
+    clock,
     decisions,
     lessons,
     outcomes,
@@ -103,21 +106,31 @@ CREDITED = (
     .join(decisions, decisions.c.case == selections.c.case)
     .where(selections.c.case.in_(_ids), selections.c.credited == 1)
 )
-_evidence = (
-    sa.select(
-        *(cases.c[name] for name in ("id", "node", "fields", "text", "digest")),
-        *(_newest.c[name] for name in ("label", "revision", "source", "known_at")),
-        sa.case((decisions.c.settings.contains(DEPARTURE), decisions.c.settings)).label("departed"),
+_has_departed = decisions.c.settings.like(sa.literal_column(f"'%{DEPARTURE}%'"))
+
+
+def _evidence(
+    label: sa.FromClause, is_label_of_case: sa.ColumnElement[bool]
+) -> sa.Select[tuple[Any, ...]]:
+    """The columns of a `LabelledRow`."""
+    return (
+        sa.select(
+            *(cases.c[name] for name in ("id", "node", "fields", "text", "digest")),
+            *(label.c[name] for name in ("label", "revision", "source", "known_at")),
+            sa.case((_has_departed, decisions.c.settings)).label("departed"),
+        )
+        .select_from(cases)
+        .join(label, is_label_of_case)
+        .outerjoin(decisions, decisions.c.case == cases.c.id)
+        .where(cases.c.evidence == sa.literal_column("1"))
     )
-    .select_from(cases)
-    .join(_newest, _is_label_of_case)
-    .outerjoin(decisions, decisions.c.case == cases.c.id)
-    .where(cases.c.evidence == 1)
-)
+
+
+_labelled = _evidence(_newest, _is_label_of_case)
 _is_evidence = sa.and_(
     cases.c.node == sa.bindparam("node"), _newest.c.source != JUDGE, _newest.c.label.is_not(None)
 )
-LABELLED = _evidence.add_columns(_newest.c.position).where(_is_evidence)
+LABELLED = _labelled.add_columns(_newest.c.position).where(_is_evidence)
 LABELS = (
     sa.select(cases.c.id, *(_newest.c[name] for name in ("label", "known_at", "position")))
     .select_from(cases)
@@ -128,8 +141,13 @@ LABELS = (
 COUNT_LABELLED = LABELS.with_only_columns(_newest.c.label, sa.func.count().label("cases")).group_by(
     _newest.c.label
 )
-LABELLED_OF = _evidence.where(cases.c.id.in_(_ids))
-LABELLED_SINCE = _evidence.where(_newest.c.position > _since).order_by(_newest.c.position)
+LABELLED_OF = _labelled.where(cases.c.id.in_(_ids))
+LABELLED_BETWEEN = Statement(
+    _evidence(outcomes, outcomes.c.case == cases.c.id)
+    .where(outcomes.c.position > _since, outcomes.c.position <= sa.bindparam("until"))
+    .order_by(outcomes.c.position)
+)
+"""All labels in a part of the ledger, also those that were corrected later."""
 _update_bullet = (
     bullets.update()
     .where(bullets.c.number == sa.bindparam("bullet"))
@@ -152,8 +170,14 @@ REWRITE_BULLET = Statement(
         weight=sa.bindparam("new_weight"),
     )
 )
-BULLETS_SINCE = sa.select(bullets).where(bullets.c.changed > _since).order_by(bullets.c.number)
-ADJUSTED_SINCE = sa.select(adjustments.c.number).where(adjustments.c.position > _since).limit(1)
+_is_adjusted = adjustments.c.position > _since
+ADJUSTED_SINCE = sa.select(adjustments.c.number).where(_is_adjusted).limit(1)
+CHANGED_SINCE = Statement(
+    sa.select(clock.c.position, clock.c.version, sa.exists().where(_is_adjusted), *bullets.c)
+    .select_from(clock.outerjoin(bullets, bullets.c.changed > _since))
+    .order_by(bullets.c.number)
+)
+"""The clock, whether counters were adjusted, and the bullets that changed; at least one row."""
 RIGHT_DECISION_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
 LAST_RIGHT_DECISION_NUMBER = Statement(
     sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))

@@ -3,7 +3,9 @@
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, Protocol
+from typing import Any, Final, NamedTuple, Protocol
+
+import sqlalchemy as sa
 
 from acegraph.state.database.encoding import stored_float, to_text
 from acegraph.state.values.bullet import Bullet, Status
@@ -27,14 +29,17 @@ class HistoryRow(Protocol):
     status: Status
 
 
-class EvidenceRow(Protocol):
-    """A labelled case as `queries.LABELLED` selects it."""
+class LabelledRow(NamedTuple):
+    """A label with its case, as `queries.py` selects it."""
 
     id: str
+    node: str
     fields: str
-    label: Verdict
     text: str
     digest: str
+    label: Verdict
+    revision: int
+    source: str
     known_at: str
     departed: str | None
     """The settings of its decision, if a model departed from the playbook."""
@@ -109,7 +114,7 @@ def case_row(
     }
 
 
-def read_case(row: EvidenceRow) -> Case:
+def read_case(row: LabelledRow | sa.Row[Any]) -> Case:
     """The labelled case that a row holds."""
     departure = json.loads(row.departed)["departure"] if row.departed else 0.0
     content = (row.id, json.loads(row.fields), row.label, row.text, row.digest, row.known_at)

@@ -15,10 +15,11 @@ from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.database.base import READ_CLOCK, Durability
+from acegraph.state.database.base import Durability
 from acegraph.state.database.open import open_database
 from acegraph.state.database.writer import (
     Draft,
+    Fetch,
     LedgerWriter,
     NeedsLock,
     lasting_hash,
@@ -27,12 +28,18 @@ from acegraph.state.database.writer import (
 )
 from acegraph.state.errors import PlaybookError, WriteConflict
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.row_mapping import condition_text, from_row, read_case, to_row
+from acegraph.state.ledger.row_mapping import (
+    LabelledRow,
+    condition_text,
+    from_row,
+    read_case,
+    to_row,
+)
 from acegraph.state.playbook.index import BulletIndex
 from acegraph.state.playbook.kept_forms import read_form
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.cases import Case, CaseTable
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import now
@@ -42,12 +49,15 @@ _START: Final = -1
 _ATTEMPTS: Final = 5
 _DRAFTS: Final = 3
 """So often a write is tried without a lock; where many write, to queue is faster."""
+_BULLET_COLUMNS: Final = tuple(tables.bullets.c.keys())
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
 )
 _Cache = TypeVar("_Cache", bound="PlaybookCache")
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
+_Note = Callable[[_Result, int, int], object]
+"""Is told the result of a change, and after which position up to which one its rows are."""
 _Method = Callable[Concatenate[_Cache, _Params], _Result]
 
 
@@ -134,7 +144,7 @@ class PlaybookCache:
     def begin(self, writer: LedgerWriter) -> None:
         """Read what others wrote, and take the memory for wrong until `settle`."""
         if self._is_stale or Clock(writer.position, writer.version) != self._clock:
-            self._refresh(writer.connection)
+            self._refresh()
         self._pending_deltas = {}
         self._is_stale = True
 
@@ -230,7 +240,7 @@ class PlaybookCache:
     def append(
         self,
         change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-        note: Callable[[_Result], object] | None = None,
+        note: _Note[_Result] | None = None,
     ) -> _Result:
         """Make a change that only appends rows and adds to counters; `note` tells the memory.
 
@@ -246,17 +256,18 @@ class PlaybookCache:
                             return done[0]
                     self.database.lock_wait_seconds += monotonic() - began  # spent for others
         with self.writing() as writer:
+            since = writer.position
             result, deltas = change(writer)
             self.add_to_counters(deltas)
             if note is not None:
-                note(result)
+                note(result, since, writer.position)
         return result
 
     def _try(
         self,
         draft: Draft,
         change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-        note: Callable[[_Result], object] | None,
+        note: _Note[_Result] | None,
     ) -> tuple[_Result] | None:
         """The result of a change; None if the ledger has moved meanwhile, so it was not made."""
         start = Clock(draft.position, draft.version)
@@ -267,8 +278,9 @@ class PlaybookCache:
                 raise
             return None  # what was read was of several moments
         with self._lock:
-            if deltas and (self._is_stale or self._clock != start):
-                self.database.in_snapshot(self._refresh)
+            is_kept = bool(deltas or (note and self._cases))
+            if is_kept and (self._is_stale or self._clock != start):
+                self._refresh()
                 if self._clock != start:
                     return None
             counted = {n: self._bullets[n].counted(*d) for n, d in sorted(deltas.items())}
@@ -276,15 +288,13 @@ class PlaybookCache:
         if not self.database.write_draft(draft):
             return None
         with self._lock:
-            if is_in_step := self._clock == start and not self._is_stale:
+            if self._clock == start and not self._is_stale:  # else the next read brings it
                 for number, row in zip(counted, draft.counters, strict=True):
                     self._bullets[number] = counted[number]
                     self._hashes[number] = (self._hashes[number][0], cast(int, row[4]))
                 self._clock = Clock(draft.position, draft.version)
-            if note is not None:
-                if not is_in_step:
-                    self._cases.clear()
-                note(result)
+                if note is not None:
+                    note(result, start.position, draft.position)
         return (result,)
 
     def invalidate(self) -> None:
@@ -293,7 +303,8 @@ class PlaybookCache:
 
     def invalidate_cases(self) -> None:
         """Read the labelled cases again before the next use."""
-        self._cases.clear()
+        with self._lock:
+            self._cases.clear()
 
     def share_vectors(self, other: "PlaybookCache") -> None:
         """Use the stored vectors of a playbook with the same bullets; no model is asked again."""
@@ -308,39 +319,50 @@ class PlaybookCache:
         if self.database.is_writing:
             return
         if self._is_stale or not (self.database.in_memory or self.database.clock() == self._clock):
-            self.database.in_snapshot(self._refresh)
+            self._refresh()
 
-    def _refresh(self, connection: sa.Connection) -> None:
-        """Read what has changed since the last read; everything if memory may be wrong."""
+    def _refresh(self, fetch: Fetch | None = None) -> None:
+        """Read what has changed since the last read; everything if memory may be wrong.
+
+        Clock and bullets are of the moment of one statement. No label changes once it is written,
+        so those up to that moment can be read a little later.
+        """
+        fetch = fetch or self.database.fetch
         since = _START if self._is_stale else self._clock.position
-        clock = connection.execute(READ_CLOCK).one()
+        changed = fetch(sql.CHANGED_SINCE, since, since)
+        clock, is_adjusted = Clock(*changed[0][:2]), changed[0][2]
         if clock.position == since:
             return
         self._is_stale = True
         if since == _START:
             self._bullets, self._hashes, self._cases = BulletIndex(), {}, {}
-        for bullet in connection.execute(sql.BULLETS_SINCE, {"since": since}):
-            self._keep(bullet._asdict())
-        if self._cases and connection.scalar(sql.ADJUSTED_SINCE, {"since": since}):
+        for row in changed:
+            if row[3] is not None:
+                self._keep(dict(zip(_BULLET_COLUMNS, row[3:], strict=True)))
+        if is_adjusted:
             self._cases.clear()  # cases may have been pruned or erased
         for node, table in self._cases.items():
-            table.form = read_form(connection, node)
-        if self._cases:
-            for row in connection.execute(sql.LABELLED_SINCE, {"since": since}):
-                self._add_labelled(row.node, row.source, row.revision, read_case(row))
-        self._clock = Clock(clock.position, clock.version)
+            table.form = read_form(fetch, node)
+        self._take_labels(since, clock.position, fetch)
+        self._clock = clock
         self._is_stale = False
 
-    def _add_labelled(self, node: str, source: str, revision: int, case: Case) -> None:
-        """Add a case that another process labelled to the table in memory, or drop the table."""
-        table = self._cases.get(node)
-        if table is None or (source == JUDGE and revision == 1):
+    def _take_labels(self, since: int, until: int, fetch: Fetch | None = None) -> None:
+        """Add the cases that were labelled in a part of the ledger to the tables in memory."""
+        if self._cases:
+            for row in (fetch or self.database.fetch)(sql.LABELLED_BETWEEN, since, until):
+                self._add_labelled(LabelledRow(*row))
+
+    def _add_labelled(self, row: LabelledRow) -> None:
+        """Add a labelled case to the table in memory, or drop the table if it is not newest."""
+        table = self._cases.get(row.node)
+        if table is None or (row.source == JUDGE and row.revision == 1):
             return
-        known_at = min(case.known_at, now())  # the clock of its writer may be ahead
-        if revision == 1 and known_at >= table.known_at:
-            table.take(replace(case, known_at=known_at))
+        known_at = min(row.known_at, now())  # the clock of its writer may be ahead
+        if row.revision == 1 and known_at >= table.known_at:
+            table.take(replace(read_case(row), known_at=known_at))
         else:
-            self._cases.pop(node)
+            self._cases.pop(row.node)
 
     def _keep(self, row: Mapping[str, Any]) -> None:
         """Take the row of a bullet into memory."""

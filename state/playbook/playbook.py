@@ -14,7 +14,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import stored_float
-from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.database.writer import LedgerWriter, fetch_by
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import evidence_of, leave_out
@@ -303,31 +303,34 @@ class BulletPlaybook(PlaybookCache):
             results = ledger.record_decisions(writer, given, rows)
             return results, _sum(one for one in results if isinstance(one, Recorded))
 
-        def note(results: list[Recorded | PlaybookError]) -> None:
-            for (record, label), recorded in zip(given, results, strict=True):
-                if isinstance(recorded, Recorded):
-                    self._note_label(record, label, recorded)
+        def note(results: list[Recorded | PlaybookError], since: int, until: int) -> None:
+            labelled = [
+                (made, done)
+                for (made, _), done in zip(given, results, strict=True)
+                if isinstance(done, Recorded) and done.label_changed
+            ]
+            if all(done.new_case for _, done in labelled):
+                for made, done in labelled:
+                    self._add_case(made, done.label)
+            else:
+                self._take_labels(since, until)
 
-        has_news = any(label or "departure" in record.settings for record, label in given)
-        return self.append(record, note if has_news else None)
+        results = self.append(record, note if any(label for _, label in given) else None)
+        for (made, _), done in zip(given, results, strict=True):
+            is_known = isinstance(done, Recorded) and done.is_new_decision and not done.new_case
+            if is_known and "departure" in made.settings:
+                self.invalidate_cases()  # the table has the case without it
+        return results
 
-    def _note_label(self, record: DecisionRecord, label: Label | None, recorded: Recorded) -> None:
-        is_known = recorded.is_new_decision and not recorded.new_case
-        if is_known and "departure" in record.settings:
-            self._cases.pop(record.node, None)  # the table has the case without it
-        if label and recorded.label_changed and label.source != JUDGE:
-            if not recorded.new_case:  # the case may be of another node
-                self._cases.clear()
-            elif record.counted:
-                self._add_case(record, label)
-
-    def _add_case(self, record: DecisionRecord, label: Label) -> None:
+    def _add_case(self, record: DecisionRecord, label: Label | None) -> None:
         """Add a new labelled case to the table in memory, or drop the table if it is not newest."""
         table = self._cases.get(record.node)
-        known_at = min(as_utc(label.known_at), now()) if label.known_at else now()
-        if table is not None and known_at < table.known_at:
+        if table is None or label is None or label.source == JUDGE or not record.counted:
+            return
+        known_at = min(as_utc(label.known_at), now())
+        if known_at < table.known_at:
             self._cases.pop(record.node)
-        elif table is not None:
+        else:
             content = (record.id, record.fields, label.value, record.text, record.digest)
             departure = float(record.settings.get("departure", 0.0))
             table.take(Case(*content, known_at, departure=departure))
@@ -356,10 +359,9 @@ class BulletPlaybook(PlaybookCache):
             results = ledger.add_labels(writer, labels, mature_days)
             return results, _sum(results.values())
 
-        def note(results: dict[str, Recorded]) -> None:
-            for recorded in results.values():
-                if recorded.label_changed:
-                    self._cases.pop(recorded.node, None)
+        def note(results: dict[str, Recorded], since: int, until: int) -> None:
+            if any(recorded.label_changed for recorded in results.values()):
+                self._take_labels(since, until)
 
         return self.append(add, note)
 
@@ -500,10 +502,11 @@ class BulletPlaybook(PlaybookCache):
             return table.snapshot()
 
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
+        fetch = fetch_by(connection)
         if not self.database.is_writing:  # bullets and cases are of one moment
-            self._refresh(connection)
+            self._refresh(fetch)
         table = evidence_of(connection, node)
-        table.form = read_form(connection, node)
+        table.form = read_form(fetch, node)
         return table
 
     def fork(self) -> "BulletPlaybook":

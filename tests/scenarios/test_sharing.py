@@ -82,6 +82,47 @@ def test_a_purge_that_leaves_an_opinion_is_noticed(
     assert len(one.cases(NODE)) == len(other.cases(NODE)) == 0
 
 
+def test_writers_at_the_same_time_do_not_read_the_evidence_anew(
+    pair: tuple[BulletPlaybook, BulletPlaybook], lasting_url: str
+) -> None:
+    """A label that comes with its decision is the newest, whoever else gives labels."""
+    kept = [playbook.cases(NODE).shared for playbook in pair]
+
+    def write(playbook: BulletPlaybook, name: str) -> None:
+        for number in range(40):
+            playbook.record(record(f"{name}{number}"), Label("DECLINE"))
+            playbook.cases(NODE)
+
+    threads = [threading.Thread(target=write, args=given) for given in zip(pair, "ab", strict=True)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    with BulletPlaybook(lasting_url) as fresh:
+        in_order = [case.id for case in fresh.cases(NODE)]
+    assert len(in_order) == 80
+    for playbook, shared in zip(pair, kept, strict=True):
+        assert [case.id for case in playbook.cases(NODE)] == in_order
+        assert playbook.cases(NODE).shared is shared  # of the table from the beginning
+
+
+def test_late_labels_add_to_the_evidence_in_memory(
+    pair: tuple[BulletPlaybook, BulletPlaybook], lasting_url: str
+) -> None:
+    kept = [playbook.cases(NODE).shared for playbook in pair]
+    for number, playbook in enumerate(2 * pair):
+        names = [f"{number}-{n}" for n in range(3)]
+        playbook.record_many([(record(name), None) for name in names])
+        playbook.label_many({name: Label("DECLINE") for name in reversed(names[1:])})
+        playbook.record(record(names[0]), Label("DECLINE"))
+    with BulletPlaybook(lasting_url) as fresh:
+        in_order = [case.id for case in fresh.cases(NODE)]
+    assert len(in_order) == 12
+    for playbook, shared in zip(pair, kept, strict=True):
+        assert [case.id for case in playbook.cases(NODE)] == in_order
+        assert playbook.cases(NODE).shared is shared
+
+
 def test_everybody_has_the_evidence_in_one_order(
     pair: tuple[BulletPlaybook, BulletPlaybook], lasting_url: str
 ) -> None:
