@@ -184,13 +184,20 @@ def _label_one(
     learned = result.curation.to_json() if result.curation else None
     if as_json:
         print_json(
-            {"is_correct": result.is_correct, "changed": result.changed, "curation": learned}
+            {
+                "is_correct": result.is_correct,
+                "changed": result.changed,
+                "curation": learned,
+                "waits": result.waits,
+            }
         )
         return
     verdict = {True: "right", False: "wrong", None: "never decided"}[result.is_correct]
     say(f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"))
     if result.curation:
         say_curation(result.curation)
+    if result.waits:
+        say("its lesson waits for: acegraph learn")
 
 
 def _label_file(
@@ -230,6 +237,8 @@ def _label_file(
         f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
         f"{len(report.bullets_added)} bullet(s) learned"
     )
+    if report.waiting:
+        say(f"{report.waiting} lesson(s) wait for: acegraph learn")
     if report.missing:
         say(
             f"{report.missing} declined without a chargeback: no label, the decline hides the "

@@ -14,7 +14,7 @@ from acegraph.nodes.curator.node import curate_lesson
 from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.state import BulletPlaybook, Label, Recorded, Transaction, Verdict, parse_verdict
+from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.label_sources import ANALYST, JUDGE, folded, is_absence
@@ -37,6 +37,8 @@ class Feedback:
     """False if the label was known before."""
     curation: Curation | None = None
     """What was learned, if the decision turned out to be wrong."""
+    waits: bool = False
+    """Whether the lesson waits for `acegraph learn`, because the run had `learn_later`."""
 
 
 @dataclass
@@ -53,6 +55,8 @@ class FeedbackReport:
     """Labels that were ignored: their source calls so young a payment honest too early."""
     unknown: list[str] = field(default_factory=list)
     """Decision ids that this playbook does not hold."""
+    waiting: int = 0
+    """Lessons that wait for `acegraph learn`, because their runs had `learn_later`."""
     bullets_added: list[str] = field(default_factory=list)
 
 
@@ -70,12 +74,13 @@ def feedback(
     """Judge a stored decision by a label that became known now (or at `at`, ISO 8601).
 
     A label changes counters once; another label for the same decision first undoes that. A decision
-    that turns out to be wrong is learned from as if the label had come with the transaction. An
+    that turns out to be wrong is learned from as if the label had come with the transaction: at
+    once, or in the background where the decision was made with `learn_later`. An
     honest label that comes before its source can know (`mature_days`, else that in the settings of
     the decision) is refused.
     """
     answer = Label(parse_verdict(label), source, as_past(at) if at else "")
-    recorded = playbook.label(decision_id, answer, mature_days)
+    recorded = playbook.label(decision_id, answer, mature_days, learn=True)
     if recorded.missing:
         raise InvalidInput(
             f"{decision_id} was not approved: that no chargeback came proves nothing; no label "
@@ -87,10 +92,12 @@ def feedback(
             "send it again when it is old enough (mature_days)"
         )
     curation = None
-    if _is_lesson(recorded):
+    if recorded.is_lesson:
         curation = _learn(playbook, decision_id, as_reflector(reflector), curator or Curator())
     logger.debug("1 label: %d changed", recorded.label_changed)
-    return Feedback(recorded.decision, _is_correct(recorded), recorded.label_changed, curation)
+    waits = recorded.is_lesson and curation is None
+    changed, is_correct = recorded.label_changed, recorded.is_correct
+    return Feedback(recorded.decision, is_correct, changed, curation, waits)
 
 
 def feedback_many(
@@ -112,7 +119,7 @@ def feedback_many(
     waiting = iter(labels)
     while batch := list(islice(waiting, _BATCH)):
         by_id = _last_labels(batch)
-        recorded_by_id = playbook.label_many(by_id, mature_days)
+        recorded_by_id = playbook.label_many(by_id, mature_days, learn=learn)
         report.labels += len(batch)
         progress(report.labels)  # so many are recorded, whatever becomes of the lessons
         report.unknown += [i for i in by_id if i not in recorded_by_id]
@@ -121,10 +128,12 @@ def feedback_many(
             report.missing += recorded.missing
             report.too_young += recorded.too_young
             is_ignored = recorded.missing or recorded.too_young
-            report.wrong += not is_ignored and _is_correct(recorded) is False
-            if learn and _is_lesson(recorded):
+            report.wrong += not is_ignored and recorded.is_correct is False
+            if learn and recorded.is_lesson:
                 curation = _learn(playbook, decision_id, reflecting, curating)
-                if curation.bullet_id is not None:
+                if curation is None:
+                    report.waiting += 1
+                elif curation.bullet_id is not None:
                     report.bullets_added.append(curation.bullet_id)
     ignored = report.missing + report.too_young
     counts = (report.labels, report.changed, report.wrong, ignored, len(report.unknown))
@@ -209,20 +218,13 @@ def check_names(
         raise InvalidInput(f"{', '.join(missing)} is wanted")
 
 
-def _is_correct(recorded: Recorded) -> bool | None:
-    if recorded.decision is None or recorded.label is None:
-        return None
-    return recorded.decision == recorded.label.value
-
-
-def _is_lesson(recorded: Recorded) -> bool:
-    return _is_correct(recorded) is False and recorded.counted and recorded.lesson is None
-
-
 def _learn(
     playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
-) -> Curation:
+) -> Curation | None:
+    """What is learned from a decision now; None if it was queued with its label."""
     stored = playbook.decision(decision_id)
+    if stored["settings"].get("learn_later"):
+        return None
     lesson = Lesson(
         decision_id=decision_id,
         transaction=Transaction(stored["text"], stored["fields"]),

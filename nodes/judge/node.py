@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.judge.agreement import JudgeRecord
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
 from acegraph.nodes.judge.outcome import (
-    is_right,
     is_worth_learning,
     keep_undecided,
     learns_now,
@@ -87,7 +86,7 @@ class JudgeNode:
         """What the node writes when decision and label are recorded."""
         case, settings = state["case"], state["settings"]
         # The first decision under an id stands, and the strongest label.
-        label, is_correct = recorded.label, is_right(recorded)
+        label, is_correct = recorded.label, recorded.is_correct
         first_answer: Update = {}
         if not recorded.is_new_decision:
             earlier = await wait.work(self._earlier_decision, case["id"])

@@ -16,13 +16,6 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 
-def is_right(recorded: Recorded) -> bool | None:
-    """Whether a decision agrees with its label; None while one of them is missing."""
-    if recorded.decision is None or recorded.label is None:
-        return None
-    return recorded.decision == recorded.label.value
-
-
 def verdict_word(is_correct: bool | None, undecided: str | None) -> str:
     """right, wrong, pending or undecided.
 
@@ -38,7 +31,7 @@ async def is_worth_learning(
     playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings, wait: Wait
 ) -> bool:
     """Whether this run goes on to learn from its decision."""
-    if not settings["learn"] or is_right(recorded) is None:
+    if not settings["learn"] or recorded.is_correct is None:
         return False
     return await wait.work(learns_now, playbook, case_id, recorded, settings)
 
@@ -50,7 +43,7 @@ def learns_now(
 
     With `learn_later` the decision is queued instead.
     """
-    is_correct, number = is_right(recorded), None
+    is_correct, number = recorded.is_correct, None
     if is_correct and settings["learn"] and settings["learn_every"]:  # numbered, learned or not
         number = playbook.right_decision_number(case_id, settings["node"])
     if not settings["learn"] or is_correct is None or recorded.lesson is not None:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from acegraph.nodes.judge.outcome import (
-    is_right,
     is_worth_learning,
     keep_undecided,
     verdict_word,
@@ -55,7 +54,7 @@ class ReviewNode:
     async def _after(self, state: AceState, human: HumanVerdict, why: str, wait: Wait) -> Update:
         """The state after the answer: the person's decision, and whether the agent was right."""
         decision_id, recorded = state["case"]["id"], human.recorded
-        label, decision, is_correct = recorded.label, recorded.decision, is_right(recorded)
+        label, decision, is_correct = recorded.label, recorded.decision, recorded.is_correct
         assert label is not None
         # Where the agent has decided, the person replaces a judge that failed.
         undecided = state["undecided"] if decision is None else None

@@ -1,13 +1,19 @@
 """The queue of judged decisions that are learned from in the background, in order.
 
-A decision is queued in the write that records it, and leaves the queue in the write that stores its
-lesson: whatever is killed, it is learned from once.
+A decision is queued in the write that records it or its label, and leaves the queue in the write
+that stores its lesson: whatever is killed, it is learned from once.
 """
+
+import json
+from collections.abc import Mapping
 
 import sqlalchemy as sa
 
+from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import waiting_lessons
 from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock
+from acegraph.state.ledger import queries as sql
+from acegraph.state.values.decision import Recorded
 
 _case = waiting_lessons.c.case
 
@@ -15,8 +21,19 @@ _case = waiting_lessons.c.case
 def queue_lesson(writer: LedgerWriter, case_id: str) -> None:
     """Queue a decision, unless it waits already."""
     if not _waits(writer, case_id):
+        if isinstance(writer, Draft):
+            raise NeedsLock
         row = {"case": case_id, "position": writer.position}
         writer.connection.execute(waiting_lessons.insert(), [row])
+
+
+def queue_mistakes(writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> None:
+    """Queue the mistakes of runs with `learn_later`, in the write of the labels that show them."""
+    mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
+    for ids in chunks(mistakes):
+        for case_id, _, settings in writer.connection.execute(sql.AGED, {"ids": ids}).all():
+            if json.loads(settings).get("learn_later"):
+                queue_lesson(writer, case_id)
 
 
 def leave_queue(writer: LedgerWriter, case_id: str) -> None:

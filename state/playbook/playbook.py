@@ -27,7 +27,12 @@ from acegraph.state.ledger.sightings import (
     set_sighting_columns,
     sighting_columns,
 )
-from acegraph.state.ledger.waiting_lessons import leave_queue, queue_lesson, read_queue
+from acegraph.state.ledger.waiting_lessons import (
+    leave_queue,
+    queue_lesson,
+    queue_mistakes,
+    read_queue,
+)
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_forms import keep_form, read_form
@@ -337,26 +342,38 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def label(
-        self, decision_id: str, label: Label, mature_days: Mapping[str, float] | None = None
+        self,
+        decision_id: str,
+        label: Label,
+        mature_days: Mapping[str, float] | None = None,
+        *,
+        learn: bool = False,
     ) -> Recorded:
         """Give, or correct, the label of a stored decision."""
-        results = self.label_many({decision_id: label}, mature_days)
+        results = self.label_many({decision_id: label}, mature_days, learn=learn)
         if decision_id not in results:
             self.decision(decision_id)  # raises, unless another process has just stored it
-            return self.label(decision_id, label, mature_days)
+            return self.label(decision_id, label, mature_days, learn=learn)
         return results[decision_id]
 
     @retried
     def label_many(
-        self, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None = None
+        self,
+        labels: Mapping[str, Label],
+        mature_days: Mapping[str, float] | None = None,
+        *,
+        learn: bool = False,
     ) -> dict[str, Recorded]:
         """Give, or correct, many labels in one write; unknown decisions are left out.
 
-        `mature_days` counts instead of that in the settings of each decision.
+        `mature_days` counts instead of that in the settings of each decision. With `learn` the
+        mistakes of runs with `learn_later` are queued in the same write.
         """
 
         def add(writer: LedgerWriter) -> tuple[dict[str, Recorded], CounterDeltas]:
             results = ledger.add_labels(writer, labels, mature_days)
+            if learn:
+                queue_mistakes(writer, results)
             return results, _sum(results.values())
 
         def note(results: dict[str, Recorded], since: int, until: int) -> None:

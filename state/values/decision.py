@@ -140,6 +140,18 @@ class Recorded:
     too_young: bool = False
     """Whether the label was ignored: its source calls so young a payment honest too early."""
 
+    @property
+    def is_correct(self) -> bool | None:
+        """Whether the decision agrees with its label; None while one of them is missing."""
+        if self.decision is None or self.label is None:
+            return None
+        return self.decision == self.label.value
+
+    @property
+    def is_lesson(self) -> bool:
+        """Whether the decision was a mistake that counts and was not learned from yet."""
+        return self.is_correct is False and self.counted and self.lesson is None
+
 
 def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int, int, int]]:
     """The sums of two sets of counter changes, without those that cancel out."""

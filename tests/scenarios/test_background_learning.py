@@ -11,9 +11,15 @@ from openai_server import OpenAIServer, failed, filled
 from processes import PROCESSES
 from prose_rules import labelled_playbook
 
-from acegraph.graph import create_ace_graph, feedback, generate_transactions, learn_waiting
+from acegraph.graph import (
+    create_ace_graph,
+    feedback,
+    feedback_many,
+    generate_transactions,
+    learn_waiting,
+)
 from acegraph.nodes import LanguageModel
-from acegraph.state import AceContext, BulletPlaybook, verify
+from acegraph.state import AceContext, BulletPlaybook, Label, verify
 
 LATER = AceContext(learn_later=True)
 GIVEN = {"transaction": "pays 20 USD at 2 PM", "ground_truth": "DECLINE", "decision_id": "d"}
@@ -75,6 +81,23 @@ def test_a_lesson_whose_model_fails_stays_in_the_queue(server: OpenAIServer) -> 
     assert playbook.waiting_lessons() == ["d"]
     feedback(playbook, "d", "APPROVE", source="correction")
     assert learn_waiting(playbook, reflector=model(server)).dropped == 1
+    assert playbook.waiting_lessons() == []
+
+
+def test_a_label_that_comes_later_queues_the_lesson(server: OpenAIServer) -> None:
+    playbook = BulletPlaybook()
+    parts: Any = {"playbook": playbook, "agent": model(server), "reflector": model(server)}
+    graph = create_ace_graph(**parts, context=LATER).compile()
+    for decision_id in ("d", "e", "f"):
+        graph.invoke({"transaction": GIVEN["transaction"], "decision_id": decision_id})
+    told = feedback(playbook, "d", "DECLINE", reflector=model(server))
+    assert (told.is_correct, told.curation, told.waits) == (False, None, True)
+    labels = [(decision_id, Label("DECLINE")) for decision_id in ("d", "e")]
+    assert feedback_many(playbook, labels).waiting == 2
+    assert feedback_many(playbook, [("f", Label("DECLINE"))], learn=False).waiting == 0
+    assert (playbook.waiting_lessons(), len(server.chats)) == (["d", "e"], 3)
+    assert learn_waiting(**parts).lessons == 2
+    assert not feedback(playbook, "d", "DECLINE").waits
     assert playbook.waiting_lessons() == []
 
 

@@ -163,7 +163,7 @@ class RelearnedCopy:
         # What is stored is redacted and converted already, decisions in shadow count for
         # nothing, and labels that were too young were never stored.
         settings |= {"redact": [], "rates": {}, "mature_days": {}}
-        settings |= {"challenger": None, "trial": None}
+        settings |= {"challenger": None, "trial": None, "learn_later": False}
         settings["embedding_model"] = EMBEDDED_NAME
         # The graph also takes a Transaction, which holds the stored text and the fields read of it.
         given: Any = {"transaction": event.transaction, "decision_id": event.id}
