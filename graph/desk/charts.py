@@ -5,7 +5,9 @@ A chart stretches with its place, so its labels are not in it but beside it, in 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import groupby
 
 from markupsafe import Markup
@@ -25,10 +27,7 @@ def line(
     kind: str = "",
 ) -> Markup:
     """A line through values from 0 to `top`, with the band of their intervals behind it."""
-    shapes = Markup().join(
-        Markup('<line class="grid" x1="0" x2="{:g}" y1="{:g}" y2="{:g}"/>').format(WIDTH, y, y)
-        for y in (0.5, HEIGHT / 2, HEIGHT - 0.5)
-    )
+    shapes = _grid(3)
     for run in _runs([None if band is None else n for n, band in enumerate(bands)]):
         ends = [(_x(n, len(values)), *(bands[n] or (0, 0))) for n in run]
         upper = [f"{x:.1f},{_y(high, top):.1f}" for x, _, high in ends]
@@ -41,6 +40,39 @@ def line(
             points += [f"{x + 4:.1f},{_y(values[run[0]] or 0, top):.1f}"]
         shapes += Markup('<polyline class="line" points="{}"/>').format(" ".join(points))
     return _SVG.format(f"chart {kind}".strip(), WIDTH, HEIGHT, label, shapes)
+
+
+@dataclass(frozen=True)
+class Scale:
+    """Values as heights from 0 to 1, and what is written along the axis, from the top."""
+
+    heights: list[float]
+    marks: list[str]
+
+
+def share_scale(shares: Sequence[float]) -> Scale:
+    """Shares on a scale from 0 to a round number above the largest of them.
+
+    >>> share_scale([0.45, 0.1])
+    Scale(heights=[0.9, 0.2], marks=['50%', '25%', '0'])
+    """
+    largest = max(shares) or 1.0
+    tenth = 10.0 ** math.floor(math.log10(largest))
+    top = min(n * tenth for n in (1, 2, 3, 4, 5, 10) if n * tenth >= largest)
+    return Scale([share / top for share in shares], [f"{100 * top:g}%", f"{50 * top:g}%", "0"])
+
+
+def tenths_scale(shares: Sequence[float], whole: int) -> Scale:
+    """Shares of so many on a scale where each line is a tenth of the one above.
+
+    Else one could not tell 1 % from 0.1 %, which matters most where fraud is rare.
+
+    >>> tenths_scale([1.0, 0.1, 0.0], 1000)
+    Scale(heights=[1.0, 0.66..., 0.0], marks=['100%', '10%', '1%', '0'])
+    """
+    tenths = max(math.ceil(math.log10(max(whole, 1))), 1)
+    heights = [1 + math.log10(share) / tenths if share else 0.0 for share in shares]
+    return Scale(heights, [*(f"{100 / 10**n:g}%" for n in range(tenths)), "0"])
 
 
 def sparkline(label: str, counts: Sequence[float]) -> Markup:
@@ -77,20 +109,29 @@ def funnel(label: str, counts: Sequence[int]) -> Markup:
     return _SVG.format("funnel", 100, 100, label, bars)
 
 
-def cut_curve(label: str, frauds: Sequence[float], honest: Sequence[float], place: float) -> Markup:
-    """What a rule catches and whom it stops, cut by cut; `place` is that of the present cut."""
-    top = max([*frauds, *honest, 1])
-
-    def points(counts: Sequence[float]) -> str:
-        ends = enumerate(counts)
-        return " ".join(f"{_x(n, len(counts)):.1f},{_y(count, top):.1f}" for n, count in ends)
-
-    here = WIDTH * place
+def cut_curve(label: str, scale: Scale, here: int, hints: Sequence[str], kind: str) -> Markup:
+    """A figure cut by cut, the present cut, and what is said of each under the mouse."""
+    size, width = len(scale.heights), WIDTH / max(len(scale.heights) - 1, 1)
+    points = " ".join(f"{_x(n, size):.1f},{_y(y, 1):.1f}" for n, y in enumerate(scale.heights))
     shapes = Markup(
-        '<polyline class="fraud" points="{}"/><polyline class="honest" points="{}"/>'
-        '<line class="here" x1="{:.1f}" x2="{:.1f}" y1="0" y2="{:g}"/>'
-    ).format(points(frauds), points(honest), here, here, HEIGHT)
-    return _SVG.format("chart curve", WIDTH, HEIGHT, label, shapes)
+        '<polyline class="line" points="{}"/><line class="here" x1="{x:.1f}" x2="{x:.1f}" y1="0" '
+        'y2="{:g}"/>'
+    ).format(points, HEIGHT, x=_x(here, size))
+    for n, hint in enumerate(hints):
+        shapes += Markup(
+            '<rect x="{:.1f}" y="0" width="{:.1f}" height="{:g}"><title>{}</title></rect>'
+        ).format(_x(n, size) - width / 2, width, HEIGHT, hint)
+    return _SVG.format(
+        f"chart curve {kind}", WIDTH, HEIGHT, label, _grid(len(scale.marks)) + shapes
+    )
+
+
+def _grid(lines: int) -> Markup:
+    places = (0.5 + (HEIGHT - 1) * n / (lines - 1) for n in range(lines))
+    return Markup().join(
+        Markup('<line class="grid" x1="0" x2="{:g}" y1="{y:g}" y2="{y:g}"/>').format(WIDTH, y=y)
+        for y in places
+    )
 
 
 def _x(n: int, of: int) -> float:

@@ -17,7 +17,7 @@ from acegraph.graph.desk import charts
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
-from acegraph.graph.desk.words import FILTERS
+from acegraph.graph.desk.words import FILTERS, ORIGIN
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over, points_of
 from acegraph.state import AceContext, BulletPlaybook, CaseTable
@@ -95,7 +95,7 @@ class Desk:
             undefined=StrictUndefined,
         )
         self._templates.filters.update(FILTERS)
-        self._templates.globals.update(charts=charts, menu=MENU)
+        self._templates.globals.update(charts=charts, menu=MENU, origin_words=ORIGIN)
 
     @property
     def playbook(self) -> BulletPlaybook:

@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 _DAY: Final = 86_400.0
 _PARTS: Final = 24
 """So many parts has the course of a figure, at most."""
-_CUTS: Final = 120
 
 
 @dataclass(frozen=True)
@@ -221,10 +220,7 @@ class Cases:
         added = (0, 0)
         if says_so is not None:
             news = ~says_so
-            added = (
-                int(np.count_nonzero(frauds & news)),
-                int(np.count_nonzero(honest & news)),
-            )
+            added = int(np.count_nonzero(frauds & news)), int(np.count_nonzero(honest & news))
         return Tried(
             condition.verdict,
             len(fired),
@@ -240,60 +236,14 @@ class Cases:
         """Some of the cases, by their numbers."""
         return [self.table[int(row)] for row in rows]
 
-    def cut_curve(self, condition: Condition, place: int) -> Curve | None:
-        """What a rule would do with its cut elsewhere; None for a comparison without a cut."""
-        cut = condition.comparisons[place]
-        column = self.table.column(cut.field)
-        if cut.op not in ("<", "<=", ">", ">=") or column is None:
-            return None
-        if cut.field not in self._orders:
+    def order(self, field: str) -> NDArray[np.intp]:
+        """The cases that know a number of a field, by this number."""
+        if field not in self._orders:
+            column = self.table.column(field)
+            assert column is not None
             known = np.flatnonzero(~np.isnan(column.numbers))
-            self._orders[cut.field] = known[np.argsort(column.numbers[known], kind="stable")]
-        order = self._orders[cut.field]
-        others = [one for n, one in enumerate(condition.comparisons) if n != place]
-        held = np.ones(len(self.table), bool)
-        for one in others:
-            held &= one.holds_over(self.table)
-        order = order[held[order]]
-        if not len(order):
-            return None
-        values, fraud = column.numbers[order], self.fraud[order]
-        upward = cut.op in (">", ">=")
-        frauds = np.cumsum(fraud[::-1])[::-1] if upward else np.cumsum(fraud)
-        both = np.arange(len(order), 0, -1) if upward else np.arange(1, len(order) + 1)
-        some = np.unique(np.linspace(0, len(order) - 1, _CUTS).astype(int))
-        assert isinstance(cut.value, int | float)
-        caught = frauds[some]
-        return Curve(
-            cut.field,
-            float(cut.value),
-            values[some].tolist(),
-            caught.tolist(),
-            (both[some] - caught).tolist(),
-        )
-
-
-@dataclass(frozen=True)
-class Curve:
-    """Frauds and good payments on which a rule fires, by the place of its cut."""
-
-    field: str
-    at: float
-    cuts: list[float]
-    """In order, so that as many cases are between any two neighbours."""
-    frauds: list[int]
-    honest: list[int]
-
-    @property
-    def place(self) -> float:
-        """Where the present cut is among them, from 0 to 1."""
-        return float(np.searchsorted(self.cuts, self.at)) / max(len(self.cuts), 1)
-
-    @property
-    def marks(self) -> list[float]:
-        """Some of the cuts, from the first to the last."""
-        places = np.linspace(0, len(self.cuts) - 1, 5).astype(int)
-        return [self.cuts[n] for n in places]
+            self._orders[field] = known[np.argsort(column.numbers[known], kind="stable")]
+        return self._orders[field]
 
 
 def overlap(table: CaseTable, bullet: Bullet, others: Sequence[Bullet]) -> list[tuple[Bullet, int]]:

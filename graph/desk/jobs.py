@@ -17,9 +17,12 @@ from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.times import now
 
 if TYPE_CHECKING:
+    from acegraph.graph.experiments.experiment import Experiment
     from acegraph.state import BulletPlaybook
 
-_KEY: Final = "report:"
+_KEY, _PAGE_KEY = "report:", "report_page:"
+"""The figures of a report, and the report as a page to send: lists need not read the pages."""
+_SPLIT: Final = "one file, split at random, with the same share of fraud in both"
 
 
 @dataclass
@@ -97,7 +100,12 @@ class Jobs:
         def run() -> None:
             job.failure = "it stopped before its end"
             try:
-                found = _compared(file, job, columns)
+                experiment = _compared(file, job, columns)
+                if find_spec("matplotlib"):
+                    from acegraph.graph.experiments.report.page import report_page
+
+                    keep(playbook.database, _PAGE_KEY + job.id, report_page(experiment))
+                found = experiment.to_json()
                 report = {"name": job.name, "by": job.by, "at": now(), "found": found}
                 keep(playbook.database, _KEY + job.id, report)
                 job.failure = ""
@@ -117,8 +125,8 @@ class Jobs:
         return job
 
 
-def _compared(file: Path, job: Comparison, columns: tuple[str | None, str | None]) -> Any:
-    """Every figure of a comparison, as `acegraph compare FILE --json` prints them."""
+def _compared(file: Path, job: Comparison, columns: tuple[str | None, str | None]) -> Experiment:
+    """The comparison that `acegraph compare FILE` makes."""
     from acegraph.graph.data.files import FileLayout, read_dataset
     from acegraph.graph.data.leakage import find_leaks
     from acegraph.graph.data.splits import random_splits
@@ -131,11 +139,13 @@ def _compared(file: Path, job: Comparison, columns: tuple[str | None, str | None
     dataset = read_dataset(file, layout)
     items = dataset.without(find_leaks(dataset).keys()).items
     has_baselines = find_spec("sklearn") is not None
-    return run_experiment(
+    experiment = run_experiment(
         list(random_splits(items, None, None, 1)),
         progress=lambda seed: job.note,
         baselines="plain" if has_baselines else "none",
-    ).to_json()
+    )
+    experiment.data, experiment.split = job.name, _SPLIT
+    return experiment
 
 
 def _as_csv(file: Path) -> Path:
@@ -158,6 +168,12 @@ def reports(playbook: BulletPlaybook) -> list[dict[str, Any]]:
     return sorted(found, key=lambda one: str(one["at"]), reverse=True)
 
 
+def page_of_report(playbook: BulletPlaybook, report_id: str) -> str | None:
+    """A report as one HTML file; None if it was made without matplotlib."""
+    page: str | None = kept_value(playbook.database, _PAGE_KEY + report_id)
+    return page
+
+
 def report(playbook: BulletPlaybook, report_id: str) -> dict[str, Any]:
     """One comparison that was kept."""
     found = kept_value(playbook.database, _KEY + report_id)
@@ -168,4 +184,5 @@ def report(playbook: BulletPlaybook, report_id: str) -> dict[str, Any]:
 
 def remove_report(playbook: BulletPlaybook, report_id: str) -> None:
     """Remove a comparison that was kept."""
-    forget(playbook.database, _KEY + report_id)
+    for key in (_KEY, _PAGE_KEY):
+        forget(playbook.database, key + report_id)

@@ -4,10 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import re
+from dataclasses import fields
 from datetime import UTC, datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
+
+from acegraph.nodes.evidence.backtest import Backtest
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.state import DECLINE
 
 if TYPE_CHECKING:
     from acegraph.state import Bullet
@@ -86,8 +92,30 @@ def person(source: str) -> str:
         "online": "from the stream",
         "curator": "by the curator",
         "user": "by the command line",
+        "history": "from history",
+        "label": "with the payment",
+        "no_chargeback": "as no complaint came",
+        "judge": "by the opinion of a model",
     }
     return known.get(source, f"by {source.removeprefix('analyst:')}")
+
+
+def author(name: str) -> str:
+    """Who wrote a rule or gave a reason."""
+    return "the built-in analyst, without a language model" if name == NO_LANGUAGE_MODEL else name
+
+
+def short(name: str) -> Markup:
+    """An id on one line: without its middle if it is long, which the title still holds.
+
+    >>> short("d7"), short("history:fraud:g1000-4978:9ba2615422f9").striptags()
+    (Markup('d7'), 'history:fr…4978:9ba2615422f9')
+    """
+    if len(name) <= _ID_HEAD + _ID_TAIL:
+        return Markup.escape(name)
+    return Markup('<span class="id" title="{}">{}…{}</span>').format(
+        name, name[:_ID_HEAD], name[-_ID_TAIL:]
+    )
 
 
 def sentence(bullet: Bullet) -> str:
@@ -103,6 +131,90 @@ def said(bullet: Bullet) -> Markup:
     return Markup('<b class="{}">{}</b>{}{}').format(verdict.lower(), verdict, space, rest)
 
 
+def reason(text: str, base: str) -> Markup:
+    """A stored reason of a decision, with its rule as a link and its weight in words.
+
+    >>> reason("b7: DECLINE when amount >= 9 [amount=12; +1.70]", "/desk").striptags()
+    'b7 DECLINE when amount >= 9 amount=12; speaks for fraud, 1.70'
+    """
+    if match := _RULE_REASON.fullmatch(text):
+        name, rule, values, weight = match.groups()
+        return Markup(
+            '<a href="{}/playbook/{id}">{id}</a> {} <span class="brief">{}; {}</span>'
+        ).format(base, rule, values, _speaks(weight), id=name)
+    if match := _SCORECARD_REASON.fullmatch(text):
+        return Markup('Whatever the rules say: {} <span class="brief">{}</span>').format(
+            match[2], _speaks(match[1])
+        )
+    return Markup.escape(f"decided by {author(text)}" if text == NO_LANGUAGE_MODEL else text)
+
+
+def _speaks(weight: str) -> str:
+    """What a weight in log-odds says."""
+    if not float(weight):
+        return "speaks neither for nor against fraud"
+    return f"speaks {'for' if weight[0] == '+' else 'against'} fraud, {weight[1:]}"
+
+
+def evidence(bullet: Bullet) -> list[tuple[str, Markup]]:
+    """The backtest that let a bullet in, in words; empty if there was none.
+
+    >>> from acegraph.state import Bullet
+    >>> figures = dict.fromkeys([f.name for f in fields(Backtest)], 0.5) | {"fires": 8, "right": 4}
+    >>> lines = evidence(Bullet("b1", "DECLINE when a > 1", "n", evidence=figures))
+    >>> [f"{name} {figure.striptags()}" for name, figure in lines[1:3]]
+    ['Right where it fired 4 of 8', 'As a share 50.0%, 95 % interval 50.0% to 50.0%']
+    """
+    of = {
+        name: value
+        for name in _BACKTEST
+        if isinstance(value := bullet.evidence.get(name), int | float)
+    }
+    if len(of) < len(_BACKTEST):
+        return []
+    own, other = ("frauds", "good payments")[:: 1 if bullet.verdict == DECLINE else -1]
+    chance = of["p_chance"]
+    lucky = f"1 time in {1 / chance:,.0f}" if chance >= 1e-6 else "less than 1 time in 1,000,000"
+    between = percent(of["precision_low"]), percent(of["precision_high"])
+    return [
+        ("Tried on", Markup("{} labelled cases").format(number(of["cases"]))),
+        (
+            "Right where it fired",
+            Markup("{} of {}").format(number(of["right"]), number(of["fires"])),
+        ),
+        (
+            "As a share",
+            Markup("{}, 95 % interval {} to {}").format(percent(of["precision"]), *between),
+        ),
+        (f"Of all {own} it found", percent(of["recall"])),
+        (f"Of all {other} it hit", percent(of["false_positive_rate"])),
+        ("Chance alone does as well", Markup.escape(lucky)),
+        (
+            "Better than the playbook without it",
+            Markup("by {} standard errors").format(decimal(of["gain"])),
+        ),
+    ]
+
+
+_BACKTEST: Final = tuple(one.name for one in fields(Backtest))
+_ID_HEAD, _ID_TAIL = 10, 17
+"""So much of a long id is shown, from both ends: the end tells it from others."""
+_RULE_REASON: Final = re.compile(r"(b\d+): (.*) \[(.*); ([+-]\d+\.\d\d)\]", re.DOTALL)
+_SCORECARD_REASON: Final = re.compile(r"scorecard ([+-]\d+\.\d): (.*)", re.DOTALL)
+ORIGIN: Final = {
+    "author": "Written by",
+    "reason": "Because",
+    "decision": "Learned from",
+    "label": "Which turned out as",
+    "label_source": "Said",
+    "revises": "Instead of",
+    "restates": "In other words than",
+    "refinement": "When all rules were revised, after version",
+    "imported_from": "Imported from",
+}
+"""Where a bullet comes from, in words, by the names of the record; the rest is for developers."""
+
+
 FILTERS = {
     "number": number,
     "decimal": decimal,
@@ -114,4 +226,8 @@ FILTERS = {
     "person": person,
     "sentence": sentence,
     "said": said,
+    "author": author,
+    "short": short,
+    "reason": reason,
+    "evidence": evidence,
 }

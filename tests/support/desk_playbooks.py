@@ -26,9 +26,9 @@ def demo_playbook(book: BulletPlaybook, train: int = 400, test: int = 600) -> No
             for n, item in enumerate(waiting)
         ]
     )
-    Curator().awaiting_approval().curate(
-        "DECLINE when tx_last_hour >= 4 and amount < 20", NODE, book, origin={"author": "ann"}
-    )
+    rule = 'DECLINE when merchant_rating < 3 and merchant_category is "jewelry"'
+    proposal = Curator().awaiting_approval().curate(rule, NODE, book, origin={"author": "ann"})
+    assert proposal.bullet_id, proposal.reason
 
 
 def add_people(url: str) -> dict[str, str]:

@@ -11,8 +11,9 @@ from starlette.datastructures import UploadFile
 from starlette.responses import Response
 
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.jobs import remove_report, report, reports
+from acegraph.graph.desk.jobs import page_of_report, remove_report, report, reports
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         for name, figures in runs.items()
         if not name.endswith("second_half")  # the same runs again, in part
     ]
-    return desk.page(visit, "report.html", {"report": kept, "lines": lines, "found": found})
+    has_page = page_of_report(desk.playbook, visit.part("id")) is not None
+    return desk.page(
+        visit, "report.html", {"report": kept, "lines": lines, "found": found, "has_page": has_page}
+    )
 
 
 def download(desk: Desk, visit: Visit) -> Response:
@@ -85,6 +89,15 @@ def download(desk: Desk, visit: Visit) -> Response:
     kept = report(desk.playbook, visit.part("id"))
     headers = {"Content-Disposition": 'attachment; filename="report.json"'}
     return Response(json.dumps(kept["found"], indent=1), 200, headers, "application/json")
+
+
+def download_page(desk: Desk, visit: Visit) -> Response:
+    """A report as the file that `acegraph compare --report` writes."""
+    page = page_of_report(desk.playbook, visit.part("id"))
+    if page is None:
+        raise NotAllowed("This report has no page to download.", 404)
+    headers = {"Content-Disposition": 'attachment; filename="report.html"'}
+    return Response(page, 200, headers, "text/html")
 
 
 def remove(desk: Desk, visit: Visit) -> Response:
@@ -99,5 +112,6 @@ PAGES: Final = (
     Page("POST", "/compare", "analyst", start, most_bytes=_MOST_BYTES),
     Page("GET", "/compare/{id}", "viewer", show_one),
     Page("GET", "/compare/{id}/report.json", "viewer", download),
+    Page("GET", "/compare/{id}/report.html", "viewer", download_page),
     Page("POST", "/compare/{id}/remove", "analyst", remove),
 )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
-from acegraph.graph.desk.completion import continuations
 from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.lab.completion import continuations
+from acegraph.graph.desk.lab.cuts import cut_curves
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.nodes.curator.curator import Curator
@@ -34,7 +35,7 @@ def show(desk: Desk, visit: Visit) -> Response:
 
 
 def examined(desk: Desk, text: str) -> dict[str, object]:
-    """What is known of a rule: whether it can be read, its backtest, a sample, its curve."""
+    """What is known of a rule: whether it can be read, its backtest, a sample, its curves."""
     cases = desk.cases()
     found: dict[str, object] = {
         "rule": text,
@@ -42,7 +43,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
         "next": continuations(text, cases.table),
         "tried": None,
         "samples": {},
-        "curve": None,
+        "curves": [],
         "cases": len(cases.table),
         "condition": None,
         "example": next(map(sentence, desk.ruleset().rules), _EXAMPLE),
@@ -57,7 +58,6 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
     declined = desk.declined(cases.table)
     says_so = declined if condition.verdict == DECLINE else ~declined
     tried = cases.tried(condition, fired, says_so)
-    curves = (cases.cut_curve(condition, n) for n in range(len(condition.comparisons)))
     return found | {
         "condition": condition,
         "problem": _unknown_field(condition, cases.table.field_names),
@@ -66,7 +66,7 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
             "fraud": _sample(cases, fired & cases.fraud),
             "honest": _sample(cases, fired & cases.honest),
         },
-        "curve": next((curve for curve in curves if curve), None),
+        "curves": cut_curves(cases, condition),
     }
 
 

@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+# The preview fits weights: what that takes is loaded with the desk, not with the first preview.
+import scipy.optimize  # noqa: F401
+
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.tables.ruleset import Ruleset

@@ -33,8 +33,9 @@ document.addEventListener("click", (event) => {
   const chip = event.target.closest("[data-insert]");
   const rule = document.getElementById("rule");
   if (!chip || !rule) return;
+  event.preventDefault(); // of a link, which works without scripts too
   rule.value = chip.dataset.insert;
-  rule.focus();
+  rule.focus({ preventScroll: true });
   rule.dispatchEvent(new Event("input", { bubbles: true }));
 });
 

@@ -11,10 +11,11 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
+from acegraph.graph.operations.decide import Decider
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.state import verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history
@@ -322,3 +323,64 @@ def test_a_rule_blocks_whom_the_playbook_declines_because_of_it(office: Office) 
         if rule.id in shown:
             assert int(shown[rule.id]) == int((declined & ~without & ~table.fraud).sum())
     assert int(shown[broad]) < 5, "it fires on nearly all good payments, and changes hardly any"
+
+
+def test_evidence_and_origin_are_told_in_words_and_the_record_stays_behind(office: Office) -> None:
+    evidence = {
+        "cases": 399, "false_positive_rate": 0.0125, "fires": 51, "gain": 7.070648,
+        "p_chance": 0.00001, "precision": 0.980392, "precision_high": 0.996,
+        "precision_low": 0.896, "recall": 0.256281, "right": 50,
+    }  # fmt: skip
+    origin = {"author": NO_LANGUAGE_MODEL, "decision": "d9", "label_source": "label"}
+    rule = office.book.add_bullet(
+        "DECLINE when amount >= 222", "fraud_detection", evidence=evidence, origin=origin
+    )
+    page = office.person("viewer").get(f"/playbook/{rule}")
+    open_text = re.sub("<details>.*?</details>|<[^>]*>", "", page, flags=re.DOTALL)
+    for raw in ("p_chance", "p chance", "precision", "recall", "false positive", "label_source"):
+        assert raw not in open_text
+    for words in ("50 of 51", "98.0%", "1 time in 100,000", "7.07 standard errors", "1.2%"):
+        assert words in open_text
+    assert "the built-in analyst, without a language model" in open_text
+    assert '"p_chance"' in page
+
+
+def test_the_reasons_of_a_decision_name_their_rules_and_say_what_they_speak_for(
+    office: Office,
+) -> None:
+    viewer = office.person("viewer")
+    page = viewer.get("/decisions/one?id=d19&f.amount=900&f.country=NG")
+    assert re.search(r'<li><a href="/desk/playbook/b1">b1</a> .*; speaks for fraud, \d', page)
+    assert not re.search(r"; [+-]\d\.\d\d\]|scorecard", page)
+
+
+def test_a_long_id_is_on_one_line_and_whole_in_its_title_and_on_its_page(office: Office) -> None:
+    name = f"history:fraud_detection:{'x' * 40}:9ba2615422f9"
+    Decider(office.book).decide_many([{"transaction": {"amount": 7}, "decision_id": name}])
+    viewer = office.person("viewer")
+    for path in ("/decisions", "/live"):
+        page = viewer.get(path)
+        assert f'title="{name}">history:fr…xxxx:9ba2615422f9</span>' in page
+        assert f">{name}<" not in page
+    assert f" {name}</h1>" in viewer.get(f"/decisions/one?id={name}")
+
+
+def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
+    viewer, rule = office.person("viewer"), office.book.get_bullet("b1")
+    known = rule.helpful_count + rule.harmful_count
+    assert known
+    table, page = (re.sub("<[^>]*>", "", viewer.get(f"/playbook{end}")) for end in ("", "/b1"))
+    assert "in which the rule had a part and whose outcome is known" in table
+    assert f"{rule.helpful_count} of {known}" in table
+    assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page
+
+
+def test_a_report_is_downloaded_as_a_page_and_leaves_with_its_figures(office: Office) -> None:
+    database = office.book.database
+    keep(database, "report_page:1", "<!doctype html><title>kept</title>")
+    viewer, ann = office.person("viewer"), office.person("ann")
+    answer = viewer.client.get("/desk/compare/1/report.html")
+    assert answer.text == "<!doctype html><title>kept</title>"
+    assert answer.headers["content-disposition"].startswith("attachment")
+    assert ann.post("/compare/1/remove")[0] == 200
+    assert viewer.client.get("/desk/compare/1/report.html").status_code == 404
