@@ -45,7 +45,7 @@ from acegraph.nodes import Curator, Reflector
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.nodes.selector.stages import Pool
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     AceContext,
     Bullet,
@@ -72,7 +72,7 @@ EMBEDDED: Final = AceContext(
 def table_of(items: Sequence[Item]) -> CaseTable:
     """The items as columns, as the analyst reads them."""
     return CaseTable(
-        Case(str(i), read_fields(Transaction.of(item["query"])), item["answer"])
+        Case(str(i), fields_to_test(Transaction.of(item["query"])), item["answer"])
         for i, item in enumerate(items)
     )
 

@@ -18,6 +18,7 @@ from acegraph.nodes.evidence.sightings.columns import origin_of
 from acegraph.nodes.text.reader import Found, find, read_fields
 from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Transaction
 from acegraph.state.values.cases import Column
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import is_derived
 
 _WORDS = re.compile(r"[\w$€£.,:%'-]++")
@@ -147,13 +148,15 @@ def _why_ignored(
     distinct = len(column.counts()) + len(distinct_numbers(column))
     if distinct == 1 and known == len(table) > 1:
         return "the same in all rows"
-    if name in learnable:
+    if name in learnable and not is_free_text(name):
         return ""
     if occurs_once(name, table):
         return "a calendar artefact: the rows span each of its values once"
     if table.column(f"{name}.weekday") is not None:
         form = forms.get(name, "ISO 8601")
         return f"dates, {form}: only weekday, month and hour are read from them"
+    if is_free_text(name):
+        return "free text: rules may ask for its words, to decline"
     words = [value for value in column.counts() if isinstance(value, str)]
     if words and is_prose(words):
         return "free text: a language model reads it, rules do not"

@@ -7,7 +7,7 @@ import numpy as np
 
 from acegraph.graph.data.files import Item
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import DECLINE, Bullet, Case, CaseTable, Transaction
 
 
@@ -44,7 +44,7 @@ class BulletRecord:
 def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[BulletRecord]:
     """The record of each bullet with a condition on labelled cases."""
     table = CaseTable(
-        Case(item["id"], read_fields(Transaction.of(item["query"])), item["answer"])
+        Case(item["id"], fields_to_test(Transaction.of(item["query"])), item["answer"])
         for item in items
     )
     ids = [case.id for case in table]

@@ -23,6 +23,7 @@ from acegraph.nodes.evidence.scorecard import (
 )
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE, Bullet, Comparison
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.verdict import UNDECIDED
 
 Points = NDArray[np.int32]
@@ -139,7 +140,9 @@ class Decider:
         tested = {name for b in ruleset.active if b.condition for name in b.condition.fields}
         for name in rows.fields:
             if unknown.any() and (
-                name in ruleset.contract.fields or name in SCORECARD_FIELDS or name in tested
+                name in ruleset.contract.fields
+                or name in SCORECARD_FIELDS
+                or (name in tested and not is_free_text(name))
             ):
                 unknown &= ~rows.known(name)
         return unknown

@@ -32,6 +32,7 @@ from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.state import DECLINE, AceError, InvalidDataset, InvalidSettings
 from acegraph.state.database.places import shown_url
 from acegraph.state.errors import EngineDiffers
+from acegraph.state.values.condition import asks_for_words
 from acegraph.state.values.verdict import UNDECIDED
 
 SAMPLE: Final = 2_000
@@ -232,6 +233,11 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
 
     Texts are compared as they are written: what needs reading must be read before.
     """
+    asking = [b.id for b in ruleset.active if b.condition and asks_for_words(b.condition)]
+    if asking:
+        raise InvalidSettings(
+            f"{', '.join(asking)}: SQL cannot say what a text mentions; score a file instead"
+        )
     types, texts = _known_columns(ruleset)
     unbound = ibis.table(types, name=table)
     try:

@@ -37,6 +37,8 @@ from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition, InvalidDataset, Scalar
+from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import NOTHING
 from acegraph.state.values.transaction import is_derived
 from acegraph.state.values.verdict import UNDECIDED
@@ -108,6 +110,8 @@ class EngineColumns:
             return equal if test.op == "is" else one.known & ~equal
         if one.holds is not None:
             return one.holds(test)
+        if test.op == MENTIONS:
+            raise InvalidDataset(f"column {test.field!r}: 'mentions' wants text; cast it to text")
         if one.number is None:
             return ibis.literal(False)
         compare = {"<": "__lt__", "<=": "__le__", ">": "__gt__", ">=": "__ge__"}[test.op]
@@ -225,7 +229,7 @@ class EngineColumns:
             if is_tested or (known is not None and (known.kind != "word" or known.is_closed)):
                 raise InvalidDataset(
                     f"column {name!r}: its texts are tested, and more than {_MOST_TEXTS:,} differ; "
-                    "give it a type (number, timestamp), or keep fewer values"
+                    "give it a type (number, timestamp), keep fewer values, or score a file instead"
                 )
             is_nothing = values.strip().lower().isin(sorted(NOTHING))
             return {name: _Field((values.notnull() & ~is_nothing).fill_null(False), _never)}
@@ -473,6 +477,12 @@ def _lowest(ruleset: Ruleset, doubts: Mapping[str, Expression]) -> Expression:
 
 
 def _anything_known(columns: EngineColumns, stage: _Stage, ruleset: Ruleset) -> list[Expression]:
-    tested = {name for b in ruleset.active if b.condition for name in b.condition.fields}
+    tested = {
+        name
+        for b in ruleset.active
+        if b.condition
+        for name in b.condition.fields
+        if not is_free_text(name)
+    }
     wanted = tested | ruleset.contract.fields.keys() | SCORECARD_FIELDS
     return [stage.known(name) for name in columns.fields if name in wanted]

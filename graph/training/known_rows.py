@@ -11,7 +11,7 @@ from typing import Literal
 
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.evidence.sightings.columns import sighting_of
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
@@ -121,7 +121,7 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
 def as_case(item: Item, redact: Sequence[str]) -> Case:
     """A labelled item as a case without an id."""
     transaction = transaction_of(item)
-    fields = read_fields(transaction)
+    fields = fields_to_test(transaction)
     columns = item.get("sighting_columns")
     seen = sighting_of(fields, columns) if columns else None
     case = Case(

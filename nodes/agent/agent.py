@@ -14,7 +14,7 @@ from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     Bullet,
     DecisionForm,
@@ -83,7 +83,7 @@ class SimpleFraudAgent:
 
         The embedded analyst decides on the `scale` of risk; a model is told what it would decide.
         """
-        shown, fields = tuple(bullets), read_fields(transaction)
+        shown, fields = tuple(bullets), fields_to_test(transaction)
         model = self.language_model(name)
         if model is None:
             return analyse(fields, shown, scale)

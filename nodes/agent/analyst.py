@@ -18,6 +18,8 @@ from acegraph.nodes.evidence.scorecard import (
     weight_of,
 )
 from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
+from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.memos import SENTENCE
 
 PLAIN: Final = RiskScale()
 """The scale of an agent that knows no labelled cases."""
@@ -43,7 +45,7 @@ def analyse(
     reasons = [_bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=declines)]
     tests = ", ".join(resolved(line.test, fields).render() for line in lines)
     reasons.append(f"scorecard {score / UNIT:+.1f}: {tests or 'no risk signal'}")
-    if not fields:
+    if not fields.keys() - {SENTENCE}:
         reasons.append(NOTHING_READ)
     prose = sum(b.condition is None for b in bullets)
     if prose:
@@ -61,6 +63,8 @@ def analyse(
 
 def _bullet_reason(bullet: Bullet, fields: Mapping[str, Scalar]) -> str:
     assert bullet.condition is not None
-    values = ", ".join(f"{name}={fields.get(name)}" for name in bullet.condition.fields)
-    name = f"{bullet.id}: " if bullet.id else ""
-    return f"{name}{bullet.content} [{values}; {weight_of(bullet):+.2f}]"
+    # What a text mentions stands in the rule; the whole text may say anything.
+    names = dict.fromkeys(c.field for c in bullet.condition.comparisons if c.op != MENTIONS)
+    values = ", ".join(f"{name}={fields.get(name)}" for name in names)
+    name, weight = f"{bullet.id}: " if bullet.id else "", f"{weight_of(bullet):+.2f}"
+    return f"{name}{bullet.content} [{f'{values}; {weight}' if values else weight}]"

@@ -14,6 +14,7 @@ from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
 from acegraph.state.run.schema import CaseData, DoubtData
+from acegraph.state.values.memos import SENTENCE
 
 _NAMED: Final = 8
 """So many doubts and rules are named in a reason."""
@@ -49,7 +50,7 @@ def reason_not_to_approve(
     if not is_embedded:
         return describe(doubts, unasked) if unasked else ""
     if not case["given_fields"]:
-        exposed = read_exposed_fields(case["text"])
+        exposed = {**read_exposed_fields(case["text"]), SENTENCE: case["text"]}
         if exposed != fields and analyse(exposed, rules, scale).decision == DECLINE:
             return "a memo, a quotation or another amount hides what would have declined it"
     if not doubts:

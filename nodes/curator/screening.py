@@ -16,11 +16,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from acegraph.nodes.curator import identity
-from acegraph.nodes.evidence.columns.entities import is_entity
+from acegraph.nodes.evidence.columns.entities import is_entity, spread
 from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL
+from acegraph.nodes.evidence.columns.phrases import is_name
 from acegraph.nodes.text import trade_words as vocabulary
 from acegraph.nodes.text.category_words import is_category, is_field_name, is_terse
 from acegraph.nodes.text.lookalikes import personal_data, skeleton, words_of
@@ -30,6 +30,7 @@ from acegraph.state import (
     DECLINE,
     Bullet,
     CaseTable,
+    Comparison,
     Condition,
     Fields,
     Transaction,
@@ -37,6 +38,8 @@ from acegraph.state import (
     clean_text,
     parse_condition,
 )
+from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -138,11 +141,13 @@ class Screening:
             return None
         entities = [n for n in table.field_names if is_entity(n, table)]
         for test in (test for test in tests if isinstance(test.value, str)):
-            column = table.column(test.field)
-            rows = column.equals(test.value) if column else np.zeros(len(table), dtype=bool)
+            is_phrase = test.op == MENTIONS
+            rows = Comparison(test.field, MENTIONS if is_phrase else "is", test.value).holds_over(
+                table
+            )
             counts = [int(rows.sum())] + [
                 distinct
-                for distinct, _ in (_spread(name, table, rows) for name in entities)
+                for distinct, _ in (spread(name, table, rows) for name in entities)
                 if distinct > 1 or len(entities) == 1
             ]
             if min(counts) < needed:
@@ -163,7 +168,7 @@ class Screening:
         if proposal.condition:
             supports = supports & proposal.condition.holds_over(proposal.table)
         for name in sorted(entities):
-            distinct, share = _spread(name, proposal.table, supports)
+            distinct, share = spread(name, proposal.table, supports)
             if distinct == 1 and _is_constant(name, entities, proposal.table):
                 continue
             if distinct < needed:
@@ -239,6 +244,10 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
         name = test.field
         if can_tell and name not in names:
             return Objection("its condition is over a field that no known transaction has")
+        if test.op == MENTIONS:
+            if not is_free_text(name):
+                return Objection(f"'mentions' asks for words of a free text, which {name} is not")
+            continue
         if not isinstance(test.value, bool) and identity.is_identifying(name, proposal.table):
             return Objection(
                 f"its condition is over {name}, which tells who it is, not of what kind"
@@ -282,14 +291,18 @@ def _identifiers(proposal: Proposal) -> Objection | None:
         texts += [skeleton(_LETTER_BY_DIGIT.sub(" ", name)) for name in condition.fields]
     if kind := next(filter(None, map(personal_data, texts)), None):
         return Objection(f"it contains {kind}")
-    values = [c.value for c in condition.comparisons] if condition else []
+    tests = condition.comparisons if condition else ()
+    if any(c.op == MENTIONS and is_name(str(c.value), table) for c in tests):
+        return Objection("it asks for a name")
+    values = [c.value for c in tests if c.op != MENTIONS]
     for name in table.field_names:
         column = table.column(name) if identity.is_identifying(name, table) else None
         if column and any(isinstance(v, str) and column.equals(v).any() for v in values):
             return Objection(f"it contains a value of {name}")
     if proposal.transaction is None:
         return None
-    text = " ".join(texts)
+    phrases = [str(c.value) for c in tests if c.op == MENTIONS]
+    text = " ".join(text for text in texts if text not in phrases)
     for name, value in identity.identifying_values(proposal.transaction, table):
         if identity.copied(value, text):
             return Objection(f"it contains what the transaction says in {name}")
@@ -330,24 +343,11 @@ def _has_name(content: str) -> bool:
     return not all(vocabulary.is_plain(w) for name in names for w in words_of(skeleton(name)))
 
 
-def _spread(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> tuple[int, float]:
-    """How many customers or merchants some cases have, and the share of the most frequent one."""
-    column = table.column(name)
-    if column is None:
-        return 0, 0.0
-    numbers = column.numbers[rows & ~np.isnan(column.numbers)]
-    codes = column.codes[rows & (column.codes >= 0)]
-    counts = np.concatenate(
-        [np.unique(values, return_counts=True)[1] for values in (numbers, codes)]
-    )
-    return len(counts), float(counts.max() / counts.sum()) if len(counts) else 0.0
-
-
 def _is_constant(name: str, entities: set[str], table: CaseTable) -> bool:
     """Whether all cases have one value while others vary: one merchant with its customers."""
     rows = np.ones(len(table), dtype=bool)
-    others = (_spread(other, table, rows)[0] for other in entities if other != name)
-    return _spread(name, table, rows)[0] == 1 and any(n > 1 for n in others)
+    others = (spread(other, table, rows)[0] for other in entities if other != name)
+    return spread(name, table, rows)[0] == 1 and any(n > 1 for n in others)
 
 
 def _mixes_alphabets(word: str) -> bool:

@@ -22,7 +22,8 @@ from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
 from acegraph.nodes.reflector.signal_check import has_signal
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
-from acegraph.state.values.condition import MAX_COMPARISONS
+from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS
+from acegraph.state.values.memos import is_free_text, mentions
 
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
@@ -71,7 +72,7 @@ def induce(
     if not can_prove(table):
         return None
     grid = grid_of(table)
-    tests, masks = _comparisons(fields, grid, table)
+    tests, masks = _comparisons(fields, label, grid, table)
     if not tests:
         return None
     rest = residuals(table.fraud, log_odds, case_shares(table)).towards(
@@ -228,14 +229,18 @@ class _BeamSearch:
 
 
 def _comparisons(
-    fields: Mapping[str, Scalar], grid: Grid, table: CaseTable
+    fields: Mapping[str, Scalar], label: Verdict, grid: Grid, table: CaseTable
 ) -> tuple[list[Comparison], Masks]:
     """Every comparison worth trying that holds on these fields, and the cases where it holds."""
     tests: list[Comparison] = []
     for name, marks in grid.items():
         column, value = table.column(name), fields.get(name)
         assert column is not None
-        if value is None:
+        if is_free_text(name):
+            phrases = (str(mark) for mark in marks if isinstance(value, str))
+            said = (p for p in phrases if label == DECLINE and mentions(str(value), p))
+            tests.extend(Comparison(name, MENTIONS, phrase) for phrase in said)
+        elif value is None:
             tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
             equal = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true

@@ -10,6 +10,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.state import Case
+from acegraph.state.values.memos import SENTENCE
 
 REFLECTOR: Final = """\
 You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
@@ -72,7 +73,8 @@ def reflector_messages(
 def _described(case: Case) -> str:
     """A past case: its text, and the fields that were read from it, unless the text names them."""
     text = case.text[:_LONGEST_CASE]
-    if all(name in text for name in case.fields):
+    read = {name: value for name, value in case.fields.items() if name != SENTENCE}
+    if all(name in text for name in read):
         return text
-    fields = ", ".join(f"{name} {value}" for name, value in case.fields.items())
+    fields = ", ".join(f"{name} {value}" for name, value in read.items())
     return f"{text}\n({fields[:_LONGEST_CASE]})"

@@ -23,7 +23,7 @@ from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.reflector.prompt import REFLECTOR, Mistake, prompt_version, reflector_messages
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     DECLINE,
     Bullet,
@@ -112,7 +112,7 @@ class Reflector:
             judged = Judged(transaction, parse_verdict(predicted), label, agent_reasoning)
             return await self._ask(model, judged, AWAITING)
         table = self._memory.setdefault(node, CaseTable())
-        fields = read_fields(transaction)
+        fields = fields_to_test(transaction)
         table.add(Case(str(len(table)), fields, label, transaction.text))
         rules = self._proposed.setdefault(node, [])
         if any(rule.verdict == label and rule.holds(fields) for rule in rules):
@@ -135,7 +135,7 @@ class Reflector:
         return await wait.work(_induce_with_playbook, judged, self._gate)
 
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
-        fields = read_fields(judged.transaction)
+        fields = fields_to_test(judged.transaction)
         near = similar_cases(fields, judged.transaction.text, judged.table)
         mistake = Mistake(
             judged.transaction.text,
@@ -189,7 +189,7 @@ def induce_bullet(
     gate: Gate | None,
 ) -> Reflection | None:
     """The proven condition that best explains a case; earlier rules use the `known_fields`."""
-    fields = read_fields(transaction)
+    fields = fields_to_test(transaction)
     induced = induce(fields, label, table, log_odds, known_fields=known_fields, gate=gate)
     if induced is None:
         return None

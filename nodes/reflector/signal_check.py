@@ -13,7 +13,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.columns.cut_points import Grid, grid_of
+from acegraph.nodes.evidence.columns.cut_points import Grid, grid_of, marked
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import (
     Numbers,
@@ -81,7 +81,7 @@ def _similarity(table: CaseTable, grid: Grid) -> Singles:
         if column.is_numeric:
             masks = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
         else:
-            masks = [column.equals(mark) for mark in marks]
+            masks = [marked(name, mark, column) for mark in marks]
         coded = np.array(masks, np.float32).reshape(len(masks), len(table))
         coded -= coded.mean(axis=1, keepdims=True)
         spread = float((coded**2).mean(axis=1).sum())

@@ -31,6 +31,7 @@ from acegraph.state import (
 from acegraph.state.ledger.redaction.redact import unmatched
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -166,7 +167,8 @@ def unless_unknown(
     understood: Understood, contract: FieldContract, bullets: Iterable[Bullet]
 ) -> Understood:
     """The transaction; as a whole it is in doubt if nobody knows any of its fields."""
-    names = {name for name, value in understood.fields.items() if value is not None}
+    fields = understood.fields
+    names = {n for n, value in fields.items() if value is not None and not is_free_text(n)}
     if names & contract.fields.keys() or names & SCORECARD_FIELDS:
         return understood
     if any(names.intersection(b.condition.fields) for b in bullets if b.condition):

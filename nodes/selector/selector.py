@@ -21,7 +21,7 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import decision_rng
 from acegraph.nodes.selector.stages import Pool, Query, Selection, Settings, choose
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     Bullet,
     InvalidSettings,
@@ -142,7 +142,9 @@ class HybridSelector:
         odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
         queries = [
-            Query.of(pool, read_fields(transaction), partial(decision_rng, self.seed, decision_id))
+            Query.of(
+                pool, fields_to_test(transaction), partial(decision_rng, self.seed, decision_id)
+            )
             for transaction, decision_id in zip(transactions, decision_ids, strict=True)
         ]
         if not pool.is_good.any() or n_bullets < 1:

@@ -16,11 +16,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.lookalikes import skeleton
-from acegraph.nodes.text.reader import read_fields
+from acegraph.nodes.text.reader import fields_to_test, read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import FileForm
-from acegraph.state.values.memos import is_memo
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import is_nothing, written_number
 from acegraph.state.values.times import MIDNIGHT, read_date
 from acegraph.state.values.transaction import is_derived
@@ -141,7 +141,7 @@ class FieldContract:
         folded: dict[str, list[str]] = {}
         for name in table.field_names if size else ():
             column = table.column(name)
-            if column is not None and not is_memo(name):
+            if column is not None and not is_free_text(name):
                 fields[name] = _known_field(name, column.first(size), table.weights[:size])
                 folded.setdefault(_folded_name(name), []).append(name)
         return cls(
@@ -152,7 +152,7 @@ class FieldContract:
         """The transaction under the names and values that are known, and what is in doubt."""
         given = transaction.fields
         if not self.fields or not given:
-            read = read_fields(transaction)
+            read = fields_to_test(transaction)
             return Understood(transaction, read, tuple(self._absent(read)))
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}

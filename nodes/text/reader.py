@@ -15,7 +15,7 @@ from typing import Final
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
-from acegraph.state.values.memos import without_quotes, without_remarks
+from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, written_number
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -53,6 +53,12 @@ def read_fields(transaction: Transaction) -> Fields:
     if transaction.fields:
         return _with_dates(transaction.fields)
     return dict(_read_whole(transaction.text))
+
+
+def fields_to_test(transaction: Transaction) -> Fields:
+    """The fields that conditions test: those that are read, and a text itself as `text`."""
+    fields = read_fields(transaction)
+    return fields if transaction.fields else {**fields, SENTENCE: transaction.text}
 
 
 @lru_cache(maxsize=1024)  # selector, agent and reflector of one run read the same text

@@ -46,7 +46,7 @@ _JUDGEMENTS: Final = """
     mostly normal ordinary pass permit plausible proof probable rarely red refuse reject reliable risk risky rule safe
     scam scrutinise scrutinize scrutiny secure sign signal step-up strict suggest suspect suspicion suspicious
     threat tolerate treat trust typically unlikely unusual usually verify victim warning watch""".split()
-_STOP: Final = frozenset(
+STOP: Final = frozenset(
     """a about above after again all also although an and any are as at be because been before being below
     between both but by can combine combined come could did do does done during each either else even every exactly
     follow follow for from had has have he her here his how i if in including instead into is it its itself just kind
@@ -57,6 +57,7 @@ _STOP: Final = frozenset(
     would yet you your redacted january february march april june july august september
     october november december monday tuesday wednesday thursday friday saturday sunday three four five six seven eight nine ten half third""".split()
 )
+"""Words that carry no meaning of their own."""
 _LOWERS = re.compile(
     r"\b(?:approv\w*|accept(?:ed|able|ing)?|allow\w*|permit\w*|legit\w*|safe|genuine|benign|harmless|honest|"
     r"innocent|ordinary|normal(?:ly)?|low(?:er)?[- ]risk|trust(?:ed|worthy)?|let .{0,20}through|tolerate\w*|"
@@ -147,7 +148,7 @@ def speaks_of_rules(text: str) -> bool:
 
 
 def _is_of_trade(clause: str) -> bool:
-    meaning = [w for w in words_of(clause) if w not in _STOP and not w.isdigit()]
+    meaning = [w for w in words_of(clause) if w not in STOP and not w.isdigit()]
     return len(meaning) < _SHORT_CLAUSE or trade_share(clause) >= _CLAUSE_TRADE_SHARE
 
 
@@ -167,7 +168,7 @@ _ALL_STEMS: Final = _OBJECT_STEMS | _FEATURE_STEMS | _JUDGEMENT_STEMS
 
 def is_plain(word: str) -> bool:
     """Whether a word is a trade word or a stop word, so that it cannot name a person."""
-    return word in _STOP or stem(word) in _ALL_STEMS
+    return word in STOP or stem(word) in _ALL_STEMS
 
 
 def is_judgement(word: str) -> bool:
@@ -188,7 +189,7 @@ def features_of(text: str) -> set[str]:
 
 def trade_share(text: str) -> float:
     """The share of trade words among the meaningful words of a skeleton."""
-    words = [w for w in words_of(text) if w not in _STOP and not w.isdigit()]
+    words = [w for w in words_of(text) if w not in STOP and not w.isdigit()]
     trade_words = sum(stem(w) in _ALL_STEMS for w in words)
     return trade_words / len(words) if words else 0.0
 

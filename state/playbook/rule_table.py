@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.playbook.growing_arrays import grown
-from acegraph.state.values.condition import MAX_COMPARISONS, Comparison, Condition
+from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison, Condition
+from acegraph.state.values.memos import mentions
 from acegraph.state.values.transaction import Scalar, is_derived
 
 HOLDS: Final = 1
@@ -33,7 +34,8 @@ class RuleTable:
     """The conditions, one row for each bullet; a row is written once."""
 
     def __init__(self) -> None:
-        self._first_slot: dict[str, int] = {}
+        self._first_slot: dict[str | tuple[str, str], int] = {}
+        """By field, or by field and the phrase that it may mention."""
         self._codes: dict[tuple[str, bool, str | bool], float] = {}
         shape = (MAX_COMPARISONS, 0)
         self._slot = np.zeros(shape, np.int32)
@@ -93,14 +95,18 @@ class RuleTable:
 
     def _interval(self, comparison: Comparison) -> tuple[int, float, float]:
         """The slot that a comparison looks at, and the values between which it holds."""
-        first = self._first_slot.setdefault(comparison.field, 1 + _SLOTS * len(self._first_slot))
         op, value = comparison.op, comparison.value
+        is_mention = op == MENTIONS
+        key = (comparison.field, str(value)) if is_mention else comparison.field
+        first = self._first_slot.setdefault(key, 1 + _SLOTS * len(self._first_slot))
+        if is_mention:
+            return first + _NUMBER, 1.0, 1.0
         if op in ("is missing", "is known"):
             is_known = float(op == "is known")
             return first + _KNOWN, is_known, is_known
         if isinstance(value, bool | str):
-            key = (comparison.field, isinstance(value, bool), value)
-            code = self._codes.setdefault(key, float(len(self._codes)))
+            coded = (comparison.field, isinstance(value, bool), value)
+            code = self._codes.setdefault(coded, float(len(self._codes)))
             return first + _WORD, code, code
         number = float(value or 0)
         bounds = {
@@ -120,7 +126,8 @@ class RuleTable:
         values = np.full(size, np.nan)
         is_absent, is_none = np.ones(size, bool), np.zeros(size, bool)
         values[_ALWAYS], is_absent[_ALWAYS] = 0.0, False
-        for name, first in first_slots:
+        for key, first in first_slots:
+            name, phrase = key if isinstance(key, tuple) else (key, None)
             value = fields.get(name)
             values[first + _KNOWN], is_absent[first + _KNOWN] = float(value is not None), False
             if name not in fields:
@@ -128,9 +135,12 @@ class RuleTable:
             is_absent[first : first + _KNOWN] = False
             if value is None:
                 is_none[first : first + _KNOWN] = True
+            elif phrase is not None:
+                has = isinstance(value, str) and mentions(value, phrase)
+                values[first + _NUMBER] = float(has)
             elif isinstance(value, bool | str):
-                key = (name, isinstance(value, bool), value)
-                values[first + _WORD] = self._codes.get(key, _UNSEEN)
+                word = (name, isinstance(value, bool), value)
+                values[first + _WORD] = self._codes.get(word, _UNSEEN)
             else:
                 values[first + _NUMBER] = float(value)
         return values, is_absent, is_none

@@ -55,7 +55,7 @@ class ComparisonForm(Form):
     """One test of one field."""
 
     field: Text
-    op: Literal["<", "<=", ">", ">=", "is", "is not", "is missing", "is known"]
+    op: Literal["<", "<=", ">", ">=", "is", "is not", "is missing", "is known", "mentions"]
     value: Text | bool | float | None = None
 
 

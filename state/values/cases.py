@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.memos import mentions
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -99,6 +100,11 @@ class Column:
                     return np.asarray(self.codes == code)
             return np.zeros(len(self.codes), dtype=bool)
         return np.asarray(self.numbers == float("nan" if value is None else value))
+
+    def mentions(self, phrase: str) -> NDArray[np.bool_]:
+        """For each case, whether the text of the field mentions a phrase."""
+        has = [isinstance(value, str) and mentions(value, phrase) for value in self.values]
+        return np.array([*has, False])[self.codes]  # the last is code -1
 
 
 class Columns(Protocol):

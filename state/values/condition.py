@@ -18,13 +18,15 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import Columns
+from acegraph.state.values.memos import MAX_PHRASE, folded_words, mentions
 from acegraph.state.values.transaction import Scalar
-from acegraph.state.values.verdict import Verdict, parse_verdict
+from acegraph.state.values.verdict import DECLINE, Verdict, parse_verdict
 
 MAX_COMPARISONS: Final = 3
 _ORDER: Final = {"<=": operator.le, ">=": operator.ge, "<": operator.lt, ">": operator.gt}
 _EQUALITY: Final = ("is", "is not")
 _PRESENCE: Final = ("is missing", "is known")
+MENTIONS: Final = "mentions"
 _BARE_FIELD = re.compile(r"[A-Za-z_][\w.]*")
 _QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
 # A comma separates thousands: "3,5" is not a number here, and must not be read as 35.
@@ -32,7 +34,9 @@ _NUMBER = re.compile(
     r"-?(?:\d{1,3}(?:,\d{3})+(?!,?\d)|\d+(?!,\d))(?:\.\d+)?(?:e[+-]?\d+)?", re.IGNORECASE
 )
 _FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
-_OPERATOR = re.compile(r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b", re.IGNORECASE)
+_OPERATOR = re.compile(
+    r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b|mentions\b", re.IGNORECASE
+)
 _OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
 
@@ -63,7 +67,7 @@ class Comparison:
     def __post_init__(self) -> None:
         if not isinstance(self.field, str) or not self.field:
             raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
-        if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE):
+        if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE, MENTIONS):
             raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
         if self.op in _ORDER and (
             isinstance(self.value, bool) or not isinstance(self.value, int | float)
@@ -73,6 +77,11 @@ class Comparison:
             raise InvalidCondition(f"{self.field} {self.op} wants a value")
         if self.op in _PRESENCE and self.value is not None:
             raise InvalidCondition(f"{self.field} {self.op} takes no value")
+        if self.op == MENTIONS:
+            words = folded_words(self.value) if isinstance(self.value, str) else ""
+            if not 1 <= len(words.split()) <= MAX_PHRASE:
+                raise InvalidCondition(f"{self.field} mentions wants 1 to {MAX_PHRASE} words")
+            object.__setattr__(self, "value", words)
         if isinstance(self.value, int | float) and not _is_finite(self.value):
             raise InvalidCondition(f"{self.field} {self.op} wants a finite number")
 
@@ -93,6 +102,8 @@ class Comparison:
             return None
         if value is None:
             return False
+        if self.op == MENTIONS:
+            return isinstance(value, str) and mentions(value, str(self.value))
         if self.op in _EQUALITY:
             return _is_equal(value, self.value) == (self.op == "is")
         if isinstance(value, bool | str) or not isinstance(self.value, int | float):
@@ -112,6 +123,8 @@ class Comparison:
             return column.equals(self.value)
         if self.op == "is not":
             return column.known() & ~column.equals(self.value)
+        if self.op == MENTIONS:
+            return column.mentions(str(self.value))
         assert isinstance(self.value, int | float)
         return np.asarray(_ORDER[self.op](column.numbers, float(self.value)), dtype=bool)
 
@@ -134,6 +147,10 @@ class Condition:
         if not 1 <= len(self.comparisons) <= MAX_COMPARISONS:
             raise InvalidCondition(
                 f"a condition has 1 to {MAX_COMPARISONS} comparisons, not {len(self.comparisons)}"
+            )
+        if self.verdict != DECLINE and asks_for_words(self):
+            raise InvalidCondition(
+                "whoever pays writes the text: what it mentions can only DECLINE"
             )
 
     @property
@@ -229,6 +246,11 @@ def parse_condition(text: str) -> Condition | None:
 def is_meant_as_condition(text: str) -> bool:
     """Whether a text opens like a condition, readable or not."""
     return bool(_OPENING.match(text))
+
+
+def asks_for_words(condition: Condition) -> bool:
+    """Whether it tests what a text mentions."""
+    return any(test.op == MENTIONS for test in condition.comparisons)
 
 
 def _is_equal(left: Scalar, right: Scalar) -> bool:

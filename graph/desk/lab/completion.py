@@ -8,14 +8,18 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from acegraph.nodes.evidence.columns.phrases import phrases_of
+from acegraph.state.values.memos import is_free_text
+
 if TYPE_CHECKING:
     from acegraph.state import CaseTable
 
 _OPENING: Final = re.compile(r"\s*(?:APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _FIELD: Final = r'(?P<field>[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")'
-_AFTER_FIELD: Final = re.compile(rf"{_FIELD}\s+(?P<op>[<>=!]*|is?|is n?o?t?)$")
-_AFTER_OPERATOR: Final = re.compile(rf'{_FIELD}\s*(?:<=|>=|<|>|is not|is)\s+(?P<value>[\w."-]*)$')
-_DONE: Final = re.compile(rf'{_FIELD}\s*(?:<=|>=|<|>|is not|is)\s+(?:"[^"]*"|[\w.-]+)\s+$')
+_AFTER_FIELD: Final = re.compile(rf"{_FIELD}\s+(?P<op>[<>=!]*|is?|is n?o?t?|m[a-z]*)$")
+_OPERATOR: Final = r"\s*(?:<=|>=|<|>|is not|is|mentions)\s+"
+_AFTER_OPERATOR: Final = re.compile(rf'{_FIELD}{_OPERATOR}(?P<value>[\w."-]*)$')
+_DONE: Final = re.compile(rf'{_FIELD}{_OPERATOR}(?:"[^"]*"|[\w.-]+)\s+$')
 _MOST: Final = 12
 
 
@@ -77,6 +81,8 @@ def _operators(name: str, table: CaseTable) -> list[str]:
     column = table.column(name)
     if column is not None and column.is_numeric:
         return [">=", "<=", ">", "<", "is missing", "is known"]
+    if is_free_text(name):
+        return ["mentions", "is missing", "is known"]
     return ["is", "is not", "is missing", "is known"]
 
 
@@ -85,6 +91,8 @@ def _values(name: str, table: CaseTable) -> list[str]:
     column = table.column(name)
     if column is None:
         return []
+    if is_free_text(name):
+        return [json.dumps(phrase, ensure_ascii=False) for phrase in phrases_of(name, table)]
     if column.is_numeric:
         known = column.numbers[~np.isnan(column.numbers)]
         cuts = np.quantile(known, [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])

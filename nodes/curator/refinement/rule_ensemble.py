@@ -17,6 +17,8 @@ from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of, r
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.state import APPROVE, DECLINE, CaseTable, Comparison, Condition
 from acegraph.state.values.cases import Column
+from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.memos import is_free_text
 
 _CUTS: Final = 12
 """At so many quantiles of the frauds, and of the honest cases, a number is cut."""
@@ -51,6 +53,9 @@ class Tests:
             if column.is_numeric:
                 for cut in _cuts(column, table.fraud):
                     found += [Comparison(name, "<", cut), Comparison(name, ">=", cut)]
+            elif is_free_text(name):
+                found += [Comparison(name, MENTIONS, mark) for mark in marks]
+                continue
             else:
                 found += [Comparison(name, "is", mark) for mark in marks]
                 found += [Comparison(name, "is not", mark) for mark in common_values(column)]
@@ -80,6 +85,7 @@ def found_rules(
 ) -> set[Conjunction]:
     """The rules that boosting finds on several samples of these cases."""
     rules: set[Conjunction] = set()
+    raises = np.array([test.op == MENTIONS for test in tests.comparisons])
     rng = np.random.default_rng(seed)
     rows = np.arange(len(fraud))
     for _ in range(_BAGS):
@@ -88,12 +94,17 @@ def found_rules(
             some = rows[label]
             chosen[rng.choice(some, max(int(0.8 * len(some)), 1), replace=False)] = True
         masks = tests.masks[:, chosen].astype(np.float32)
-        rules |= _boost(masks, fraud[chosen], start[chosen], shares[chosen], depth)
+        rules |= _boost(masks, fraud[chosen], start[chosen], shares[chosen], depth, raises)
     return rules
 
 
 def _boost(
-    masks: NDArray[np.float32], fraud: Mask, start: Numbers, shares: Numbers, depth: int
+    masks: NDArray[np.float32],
+    fraud: Mask,
+    start: Numbers,
+    shares: Numbers,
+    depth: int,
+    raises: Mask,
 ) -> set[Conjunction]:
     rules: set[Conjunction] = set()
     log_odds = start.astype(np.float64)
@@ -102,7 +113,7 @@ def _boost(
         p = sigmoid(log_odds)
         gradient = (shares * (fraud - p)).astype(np.float32)
         curvature = (shares * p * (1 - p)).astype(np.float32)
-        rule, gain = _best_rule(masks, gradient, curvature, depth)
+        rule, gain = _best_rule(masks, gradient, curvature, depth, raises)
         if gain < _LEAST_GAIN:
             break
         rules.add(rule)
@@ -117,8 +128,13 @@ def _best_rule(
     gradient: NDArray[np.float32],
     curvature: NDArray[np.float32],
     depth: int,
+    raises: Mask,
 ) -> tuple[Conjunction, float]:
-    """The conjunction with the largest gain in likelihood, by a beam search."""
+    """The conjunction with the largest gain in likelihood, by a beam search.
+
+    With a comparison that `raises` risk it may not lower it.
+    """
+    has_one_way = bool(raises.any())
     best: Conjunction = ()
     most = 0.0
     beam: list[Conjunction] = [()]
@@ -128,6 +144,9 @@ def _best_rule(
         sums = masks @ np.vstack([gradient * fired, curvature * fired, fired]).T
         gradients, curvatures, fires = np.split(sums, 3, axis=1)
         gains = np.where(fires < _MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
+        if has_one_way:
+            of_beam = np.array([raises[list(rule)].any() for rule in beam])
+            gains[(gradients < 0) & (raises[:, None] | of_beam)] = 0.0
         scored: dict[Conjunction, float] = {}
         for rule, gain in zip(beam, gains.T, strict=True):
             for i in np.argsort(-gain)[:_BEAM].tolist():
@@ -167,8 +186,12 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
 def conditions_of(
     tests: Sequence[Comparison], rules: Iterable[Conjunction], weights: Numbers
 ) -> list[Condition]:
-    """The rules as conditions, each with the verdict that its weight argues for."""
-    return [
-        Condition(tuple(tests[i] for i in rule), DECLINE if weight > 0 else APPROVE)
-        for rule, weight in zip(rules, weights, strict=True)
-    ]
+    """The rules as conditions, each with the verdict that its weight argues for; what a text
+    mentions can argue for DECLINE only.
+    """
+    conditions = []
+    for rule, weight in zip(rules, weights, strict=True):
+        tested = tuple(tests[i] for i in rule)
+        declines = weight > 0 or any(test.op == MENTIONS for test in tested)
+        conditions.append(Condition(tested, DECLINE if declines else APPROVE))
+    return conditions

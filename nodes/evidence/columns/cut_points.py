@@ -14,27 +14,38 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
     learnable_fields,
     newest_numbers,
 )
+from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
 from acegraph.nodes.text.category_words import is_category
 from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
+from acegraph.state.values.memos import is_free_text
 
 _CUTS: Final = 12
 
 Grid = dict[str, list[Scalar]]
-"""By field, the values to compare it with: cut points of a number, values of a category."""
+"""By field, the values to compare it with: cut points of a number, values of a category, phrases of
+a free text."""
 
 
 def grid_of(table: CaseTable) -> Grid:
     """The values to compare with, for every field that a rule may use."""
     grid: Grid = {}
-    for name in learnable_fields(table):
+    for name in (n for n in learnable_fields(table) if not is_free_text(n)):
         column = table.column(name)
         assert column is not None
         if column.is_numeric:
             grid[name] = list(cut_points(newest_numbers(column)))
         else:
             grid[name] = [v for v in _groups(column) if _is_mark(v)]
+    for name in text_fields(table):
+        if phrases := phrases_of(name, table):
+            grid[name] = [*phrases]
     return grid
+
+
+def marked(name: str, mark: Scalar, column: Column) -> NDArray[np.bool_]:
+    """For each case, whether its word or flag is a mark of the grid, or its text mentions it."""
+    return column.mentions(str(mark)) if is_free_text(name) else column.equals(mark)
 
 
 def _groups(column: Column) -> list[str | bool]:

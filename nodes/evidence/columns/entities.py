@@ -158,6 +158,19 @@ def is_of_kinds(column: Column) -> bool:
     return bool(words) and not len(distinct_numbers(column)) and all(map(is_kind, words))
 
 
+def spread(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> tuple[int, float]:
+    """How many customers or merchants some cases have, and the share of the most frequent one."""
+    column = table.column(name)
+    if column is None:
+        return 0, 0.0
+    numbers = column.numbers[rows & ~np.isnan(column.numbers)]
+    codes = column.codes[rows & (column.codes >= 0)]
+    counts = np.concatenate(
+        [np.unique(values, return_counts=True)[1] for values in (numbers, codes)]
+    )
+    return len(counts), float(counts.max() / counts.sum()) if len(counts) else 0.0
+
+
 def _has_few_values(column: Column) -> bool:
     distinct = len(column.counts()) + len(distinct_numbers(column))
     return 0 < distinct <= _FEW and int(column.known().sum()) >= _MANY * distinct

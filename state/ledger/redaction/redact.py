@@ -23,7 +23,7 @@ from acegraph.state.ledger.redaction.spellings import (
 )
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
-from acegraph.state.values.memos import is_memo, without_memos
+from acegraph.state.values.memos import is_free_text, is_memo, without_memos
 from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived
 
@@ -92,7 +92,7 @@ class Redaction:
             return name, _stand_in(self.hidden[name])
         shown = self._without(name)
         if isinstance(value, str):
-            return shown, self.text(value) if is_memo(name) else self._without(value)
+            return shown, self.text(value) if is_free_text(name) else self._without(value)
         if value is None or isinstance(value, bool) or len(written(value)) < _LONG_NUMBER:
             return shown, value
         same = (instead for spelling, instead in self._values if spelling.equals(written(value)))

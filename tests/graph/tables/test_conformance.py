@@ -27,7 +27,7 @@ from acegraph.graph.tables.engines import (
 )
 from acegraph.graph.tables.expression import EngineColumns
 from acegraph.graph.tables.reading import TableReader
-from acegraph.state import AceContext, BulletPlaybook, Condition
+from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset
 from acegraph.state.errors import EngineDiffers
 
 ENGINES = ["duckdb", "polars", "postgres"]
@@ -38,7 +38,7 @@ COLUMNS: dict[str, list[Any]] = {
     "whole": [0, 1, -1, BIG - 1, BIG, BIG + 1, BIG + 2, -BIG - 1, 2**62, None],
     "text": ["a", " a ", "A", "", " ", "true", "False", "12.50", "12", "1,234.5", "1e3", "n/a",
              "caf\u00e9", "cafe\u0301", "a\u200bb", "x'y\"z", "2026-01-05 22:10", "2026-01-05",
-             "2026-02-30", None],
+             "2026-02-30", "pay A, now", "CAFE\u0301-bar", None],
     "flag": [True, False, None],
     "vpn": [0, 1, 2, None],
     "mcc": [742, 5411, 0, None],
@@ -58,6 +58,8 @@ def conditions() -> Iterator[Condition]:
         for value in VALUES:
             if name in ("at", "day"):  # dates have no text on an engine
                 continue
+            if value[0] == '"' and name in ("text", "text.weekday", "absent"):
+                yield Condition.parse(f"DECLINE when {name} mentions {value}")
             for op in ("is", "is not"):
                 yield Condition.parse(f"DECLINE when {name} {op} {value}")
             if value[0] not in '"tf':
@@ -100,6 +102,13 @@ def test_a_condition_means_the_same_for_a_row_and_over_columns() -> None:
         wanted = [bool(condition.holds(one)) for one in fields]
         assert condition.holds_over(rows).tolist() == wanted, condition.render()
     assert len(tested) > 400
+
+
+def test_an_engine_does_not_look_for_words_in_numbers() -> None:
+    table = ibis.memtable(pa.table({"memo": [1, 2], "amount": [3.0, 4.0]}))
+    rule = Condition.parse('DECLINE when memo mentions "gift card"')
+    with pytest.raises(InvalidDataset, match="cast it to text"):
+        EngineColumns(Ruleset(), table, conditions=[rule]).fires(rule)
 
 
 @pytest.mark.parametrize("engine", ENGINES)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acegraph.state import Case, CaseTable, Comparison, Condition, InvalidCondition
+from acegraph.state import Case, CaseTable, Comparison, Condition, InvalidCondition, Scalar
+from acegraph.state.playbook.rule_table import RuleTable
 
 names = st.one_of(
     st.sampled_from(["amount", "a.b", "is", "and", "Accident Area", 'quo"te', "größe", "x_1"]),
@@ -115,3 +116,53 @@ def test_a_comma_that_parts_no_thousands_makes_it_prose(bound: str) -> None:
 def test_a_comma_before_and_is_none_of_a_number() -> None:
     said = Condition.parse("DECLINE when amount > 1,500, and hour < 6")
     assert said.render() == "DECLINE when amount > 1500 and hour < 6"
+
+
+@pytest.mark.parametrize(
+    ("text", "is_mentioned"),
+    [
+        ("A GIFT card, please", True),
+        ("gift-card", True),
+        ("\uff27ift Card", True),
+        ("giftcard", False),
+        ("gift cards", False),
+        ("card gift", False),
+        ("not a gift card", True),
+        ("", False),
+    ],
+)
+def test_a_text_mentions_whole_words_however_they_are_written(
+    text: str, is_mentioned: bool
+) -> None:
+    rule = Condition.parse('DECLINE when memo mentions "Gift Card"')
+    assert rule.render() == 'DECLINE when memo mentions "gift card"'
+    fields: dict[str, Scalar] = {"memo": text}
+    assert rule.holds(fields) is is_mentioned
+    assert rule.holds_over(CaseTable([Case("1", fields, "APPROVE")])).tolist() == [is_mentioned]
+    rules = RuleTable()
+    rules.put(0, rule)
+    assert rules.holds(fields, 1).tolist() == [int(is_mentioned)]
+
+
+def test_without_a_text_nobody_can_say_what_it_mentions() -> None:
+    rule = Condition.parse('DECLINE when memo mentions "gift card"')
+    assert rule.holds({"amount": 1}) is None
+    assert rule.holds({"memo": None}) is False
+    assert rule.holds({"memo": 12}) is False
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        'APPROVE when memo mentions "rent"',
+        'APPROVE when amount < 5 and memo mentions "rent"',
+        'DECLINE when memo mentions "a b c d"',
+        'DECLINE when memo mentions "--"',
+        "DECLINE when memo mentions 12",
+    ],
+)
+def test_what_whoever_pays_writes_is_asked_for_in_a_few_words_and_only_to_decline(
+    text: str,
+) -> None:
+    with pytest.raises(InvalidCondition):
+        Condition.parse(text)

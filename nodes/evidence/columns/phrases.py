@@ -1,0 +1,207 @@
+"""Phrases: which words of a free text a condition may ask for, and which could name somebody.
+
+Labels have no part in it, so what is offered can be counted by whoever proves a rule. A word is
+offered if several cases of several customers and merchants have it and it cannot be a name: it is a
+word of the trade, or people write it in small letters. Numbers, ids and addresses never are.
+"""
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from acegraph.nodes.evidence.columns.entities import names_somebody, spread
+from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP
+from acegraph.nodes.text.category_words import is_category
+from acegraph.nodes.text.lookalikes import skeleton, words_of
+from acegraph.nodes.text.reader import find
+from acegraph.nodes.text.trade_words import STOP, is_plain
+from acegraph.state import CaseTable
+from acegraph.state.values.cases import Column, stepped
+from acegraph.state.values.memos import (
+    MAX_PHRASE,
+    SENTENCE,
+    folded_words,
+    is_free_text,
+    memos_in,
+    without_remarks,
+)
+
+_MOST_FIELDS: Final = 3
+_MOST: Final = 200
+"""So many phrases of a field are offered, the most frequent ones."""
+_MIN_ENTITIES: Final = 3
+_MAX_SHARE: Final = 0.5
+"""The largest share of the cases with a phrase that one customer or merchant may have."""
+_SHORTEST: Final = 3
+_LOOKED_AT: Final = 1_000
+"""So many letters of a text are looked at."""
+_ADDRESS = re.compile(r"[@/\\#\d]|\w\.\w")
+"""What e-mails, links, ids and numbers have."""
+_BREAK = re.compile(r"[^\w\s'’-]+")
+_GIVEN_NAMES: Final = frozenset(
+    """
+    adam agnes ahmed alex alexander ali alice amir amy ana andrea andrew anna anne
+    anthony antonio barbara ben benjamin brian carl carlos caroline charles chris
+    christian christine claire daniel david deborah diana diego dmitri donald
+    dorothy edward elena elizabeth emily emma eric erik eva fatima fatma felix
+    fernando francesca francesco frank fred gary george giovanni giulia hans hassan
+    heinz helen henry hugo ibrahim igor ines ingrid irene isabel ivan jack jacob
+    james jan jane jason javier jean jennifer jessica jim joan joe johann john
+    jonathan jorge jose joseph juan juergen julia julie jurgen karen karl kate
+    katherine kevin klaus kumar lars laura lena leo leon linda lisa luca lucas lucia
+    luis luke magda manuel marco margaret maria marie mario marta martin mary mateo
+    matthew max mehmet melissa michael michelle miguel mike mohamed mohammed monica
+    nancy natalia nicole nina olga oliver omar pablo patricia patrick paul pedro
+    peter philip pierre rachel rebecca richard robert roberto rosa ruth ryan sam
+    samuel sandra sara sarah sergei sofia sophie stefan stephen steve steven susan
+    svetlana sven tanja thomas tim tom tomas ursula victor vladimir walter wang wei
+    werner william wolfgang yusuf""".split()
+)
+"""Names that people write in small letters, too."""
+Rows = NDArray[np.bool_]
+
+
+def text_fields(table: CaseTable) -> list[str]:
+    """The fields of free text whose words are looked at."""
+    names = [name for name in table.field_names if is_free_text(name)]
+    columns = {name: column for name in names if (column := table.column(name)) is not None}
+    often = sorted(columns, key=lambda name: -int(columns[name].known().sum()))
+    return often[:_MOST_FIELDS]
+
+
+def phrases_of(name: str, table: CaseTable) -> list[str]:
+    """The phrases of a text that a condition may ask for; most cases lack each of them."""
+    size, key = stepped(len(table)), f"phrases of {name}"
+    kept = table.shared.get(key)
+    if isinstance(kept, tuple) and kept[0] == size:
+        return list(kept[1])
+    found = _found(name, table.first(size)) if size else []
+    table.shared[key] = (size, found)
+    return list(found)
+
+
+def is_name(phrase: str, table: CaseTable) -> bool:
+    """Whether a word of a phrase may name a person or a merchant: a given name, or a word that is
+    in the name of a customer or merchant and is no word of the trade.
+    """
+    known = _names_of_entities(table)
+    return any(w in _GIVEN_NAMES or w in known for w in phrase.split() if not is_plain(w))
+
+
+def _found(name: str, table: CaseTable) -> list[str]:
+    column = table.column(name)
+    if column is None:
+        return []
+    in_texts: defaultdict[str, set[int]] = defaultdict(set)
+    small: defaultdict[str, int] = defaultdict(int)
+    present = set(np.unique(column.codes).tolist())
+    for code, value in enumerate(column.values):
+        if code in present and isinstance(value, str):
+            value = value[:_LOOKED_AT]
+            for words in _runs(_parts(name, value)):
+                for phrase in _phrases([folded_words(word) for word in words]):
+                    in_texts[phrase].add(code)
+            for word, sign in _capitals(value):
+                small[word] += sign
+    names = _names_of_entities(table)
+
+    def may_be_asked(phrase: str) -> bool:
+        return is_category(phrase) and all(
+            is_plain(w) or (small[w] > 0 and w not in _GIVEN_NAMES and w not in names)
+            for w in phrase.split()
+        )
+
+    counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
+    often = {p: sum(int(counts[c]) for c in codes) for p, codes in in_texts.items()}
+    kept = [p for p in often if A_GROUP <= often[p] < len(table) and may_be_asked(p)]
+    longest = {frozenset(in_texts[p]): p for p in sorted(kept, key=_length)}
+    ranked = sorted(longest.values(), key=lambda phrase: (-often[phrase], phrase))
+    return list(_widespread(ranked, column, table))
+
+
+def _length(phrase: str) -> tuple[int, str]:
+    return len(phrase.split()), phrase
+
+
+def _widespread(phrases: Iterable[str], column: Column, table: CaseTable) -> Iterator[str]:
+    """The phrases that several customers and several merchants have, where these are known."""
+    entities = [n for n in table.field_names if names_somebody(n, table)]
+    varied = [n for n in entities if spread(n, table, np.ones(len(table), bool))[0] > 1]
+    taken = 0
+    for phrase in phrases:
+        rows = column.mentions(phrase) if varied else None
+        if rows is None or all(_is_spread(name, table, rows) for name in varied):
+            yield phrase
+            taken += 1
+            if taken == _MOST:
+                return
+
+
+def _is_spread(name: str, table: CaseTable, rows: Rows) -> bool:
+    distinct, share = spread(name, table, rows)
+    return distinct == 0 or (distinct >= _MIN_ENTITIES and share <= _MAX_SHARE)
+
+
+def _parts(name: str, text: str) -> Iterator[str]:
+    """The parts of a text that tell what no field does."""
+    if name != SENTENCE:
+        yield text
+        return
+    facts, done = without_remarks(text), 0
+    for span in sorted(find(facts), key=lambda one: one.start):
+        if span.start >= done:
+            yield facts[done : span.start]
+        done = max(done, span.end)
+    yield facts[done:]
+    yield from memos_in(text)
+
+
+def _runs(parts: Iterable[str]) -> Iterator[list[str]]:
+    """Words that stand beside each other, without addresses and numbers."""
+    for part in parts:
+        plain = " ".join("|" if _ADDRESS.search(word) else word for word in part.split())
+        for run in _BREAK.split(plain):
+            yield re.findall(r"[^\W_]+", run)
+
+
+def _phrases(words: list[str]) -> Iterator[str]:
+    """All phrases of one to three words that neither begin nor end with an empty word."""
+    for start, first in enumerate(words):
+        if first in STOP:
+            continue
+        for length in range(1, MAX_PHRASE + 1):
+            phrase = words[start : start + length]
+            is_long = length > 1 or len(first) >= _SHORTEST
+            if is_long and len(phrase) == length and phrase[-1] not in STOP:
+                yield " ".join(phrase)
+
+
+def _capitals(text: str) -> Iterator[tuple[str, int]]:
+    """By word +1 where it is written small, -1 where it has a capital inside of a sentence."""
+    if text.isupper():
+        return
+    for run in _BREAK.split(text):
+        for place, word in enumerate(re.findall(r"[^\W_]+", run)):
+            if not word[0].isupper():
+                yield folded_words(word), 1
+            elif place:
+                yield folded_words(word), -1
+
+
+def _names_of_entities(table: CaseTable) -> frozenset[str]:
+    """The words in the names of customers and merchants."""
+    kept = table.shared.get("names of entities")
+    if isinstance(kept, tuple) and kept[0] == stepped(len(table)):
+        return frozenset(kept[1])
+    found: set[str] = set()
+    for name in table.field_names:
+        column = table.column(name)
+        if column is not None and not is_free_text(name) and names_somebody(name, table):
+            texts = (value for value in column.values if isinstance(value, str))
+            found |= {word for text in texts for word in words_of(skeleton(text))}
+    table.shared["names of entities"] = (stepped(len(table)), frozenset(found))
+    return frozenset(found)
