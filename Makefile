@@ -70,7 +70,7 @@ test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local
 # Opt-in: it takes 450 MB, and Java (Debian: default-jre-headless).
 test-spark: $(STAMP)  ## a playbook decides the same on Spark; five million rows on every engine
 	$(BIN)/python -m pip install --quiet pyspark
-	ACE_TEST_SPARK=1 ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py -k "on_an_engine"
+	ACE_TEST_SPARK=1 ACE_SOAK=1 $(BIN)/python -m pytest -q -W ignore::FutureWarning -W ignore::DeprecationWarning tests/graph/tables/test_conformance.py -k on_an_engine
 	$(BIN)/python benchmarks/engines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
