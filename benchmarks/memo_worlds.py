@@ -6,9 +6,11 @@ labels are shuffled: then no bullet should become active.
 
     python benchmarks/memo_worlds.py --seeds 5
     python benchmarks/memo_worlds.py --noise 40
+    python benchmarks/memo_worlds.py --denials
 """
 
 import argparse
+import re
 import sys
 from collections.abc import Sequence
 
@@ -31,24 +33,24 @@ RISKY = ("gift card", "release fee", "crypto wallet")
 _HARMLESS = ("gift for my sister", "birthday card", "school fee", "lost wallet")
 
 
-def memo_items(n: int, seed: int, *, denied: float = 0.0) -> list[Item]:
+def memo_items(n: int, seed: int, *, honest: float = 0.0, lying: float = 0.0) -> list[Item]:
     """Payments, half of them fraud; 5 % of the labels are wrong.
 
-    A share of the honest memos says that it is `denied`: "this is not a gift card".
+    A share of the honest memos, and one of the `lying` ones, deny: "this is not a gift card".
     """
     rng = np.random.default_rng([seed, n])
+    denied = (honest, lying)
     return [_item(i, bool(rng.random() < 0.5), rng, denied) for i in range(n)]
 
 
-def _item(number: int, fraud: bool, rng: np.random.Generator, denied: float) -> Item:
+def _item(number: int, fraud: bool, rng: np.random.Generator, denied: tuple[float, float]) -> Item:
     def one_of(words: Sequence[str]) -> str:
         return str(words[rng.integers(len(words))])
 
     about = one_of([*_SUBJECTS.split(), *_HARMLESS])
-    if fraud:
-        about = one_of(RISKY)
-    elif rng.random() < denied:
-        about = f"this is not a {one_of(RISKY)}"
+    denies = bool(denied[fraud]) and bool(rng.random() < denied[fraud])
+    if fraud or denies:
+        about = f"this is not a {one_of(RISKY)}" if denies else one_of(RISKY)
     parts = [about, one_of(_ENDINGS.split("|"))]
     if rng.random() < 0.3:
         parts.append(f"from {one_of(_NAMES)}")
@@ -101,15 +103,33 @@ def noise(trainings: int, n: int) -> int:
     return active
 
 
+def denials() -> None:
+    """What it would bring to leave out mentions that the text denies."""
+    print("denied by honest, by fraudsters: as it is, denials left out")
+    phrases = [re.compile(rf"(not a )?{phrase}") for phrase in RISKY]
+    for honest, lying in ((0.0, 0.0), (0.2, 0.0), (0.2, 0.2), (0.0, 0.2), (0.0, 1.0)):
+        items = memo_items(4_000, 0, honest=honest, lying=lying)
+        fraud = np.array([item["answer"] == "DECLINE" for item in items])
+        memos = [str(item["query"]["memo"]) for item in items]  # type: ignore[index]
+        found = [[m for p in phrases if (m := p.search(memo))] for memo in memos]
+        plain = np.array([bool(ms) for ms in found])
+        meant = np.array([any(not m[1] for m in ms) for ms in found])
+        figures = (balanced_accuracy(run_of(fraud, declined)) for declined in (plain, meant))
+        print(f"{honest:.0%}, {lying:.0%}: {', '.join(f'{figure:.3f}' for figure in figures)}")
+
+
 def main(words: list[str] | None = None) -> int:
     """Print what was measured."""
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("--seeds", type=int, default=5)
-    parser.add_argument("--denied", type=float, default=0.0)
+    parser.add_argument("--denials", action="store_true", help="whether denials should count")
     parser.add_argument("--noise", type=int, default=0, help="so many trainings on shuffled labels")
     chosen = parser.parse_args(words)
+    if chosen.denials:
+        denials()
+        return 0
     if chosen.noise:
         print(f"{noise(chosen.noise, 500)} of {chosen.noise} shuffled trainings activate a bullet")
         return 0
@@ -118,8 +138,7 @@ def main(words: list[str] | None = None) -> int:
     for n in SIZES:
         ours, theirs = [], []
         for seed in range(chosen.seeds):
-            train = memo_items(n, seed, denied=chosen.denied)
-            test = memo_items(TEST, 1000 + seed, denied=chosen.denied)
+            train, test = memo_items(n, seed), memo_items(TEST, 1000 + seed)
             figure, rules = by_playbook(train, test, seed)
             ours.append(figure)
             theirs.append(by_words(train, test))

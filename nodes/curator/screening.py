@@ -292,7 +292,7 @@ def _identifiers(proposal: Proposal) -> Objection | None:
     if kind := next(filter(None, map(personal_data, texts)), None):
         return Objection(f"it contains {kind}")
     tests = condition.comparisons if condition else ()
-    if any(c.op == MENTIONS and is_name(str(c.value), table) for c in tests):
+    if any(c.op == MENTIONS and is_name(str(c.value), c.field, table) for c in tests):
         return Objection("it asks for a name")
     values = [c.value for c in tests if c.op != MENTIONS]
     for name in table.field_names:
@@ -301,7 +301,7 @@ def _identifiers(proposal: Proposal) -> Objection | None:
             return Objection(f"it contains a value of {name}")
     if proposal.transaction is None:
         return None
-    phrases = [str(c.value) for c in tests if c.op == MENTIONS]
+    phrases = [skeleton(str(c.value)) for c in tests if c.op == MENTIONS]
     text = " ".join(text for text in texts if text not in phrases)
     for name, value in identity.identifying_values(proposal.transaction, table):
         if identity.copied(value, text):

@@ -141,9 +141,11 @@ class FieldContract:
         folded: dict[str, list[str]] = {}
         for name in table.field_names if size else ():
             column = table.column(name)
-            if column is not None and not is_free_text(name):
+            if column is None:
+                continue
+            folded.setdefault(_folded_name(name), []).append(name)
+            if not is_free_text(name):  # a new text is no doubt, but it has a known name
                 fields[name] = _known_field(name, column.first(size), table.weights[:size])
-                folded.setdefault(_folded_name(name), []).append(name)
         return cls(
             size, fields, {fold: names[0] for fold, names in folded.items() if not names[1:]}
         )

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import names_somebody, spread
-from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP
+from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP, CAN_TELL
 from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
@@ -84,12 +84,18 @@ def phrases_of(name: str, table: CaseTable) -> list[str]:
     return list(found)
 
 
-def is_name(phrase: str, table: CaseTable) -> bool:
-    """Whether a word of a phrase may name a person or a merchant: a given name, or a word that is
-    in the name of a customer or merchant and is no word of the trade.
+def is_name(phrase: str, field: str, table: CaseTable) -> bool:
+    """Whether a word of a phrase may name a person or a merchant: a word that is none of the trade,
+    and is a given name, part of the name of a customer or merchant, or not written small.
     """
-    known = _names_of_entities(table)
-    return any(w in _GIVEN_NAMES or w in known for w in phrase.split() if not is_plain(w))
+    words, column = [w for w in phrase.split() if not is_plain(w)], table.column(field)
+    can_tell = column is not None and len(table) >= CAN_TELL
+    small = _written_small(column) if words and column is not None and can_tell else {}
+    return any(_names(w, table) or (can_tell and small.get(w, 0) <= 0) for w in words)
+
+
+def _names(word: str, table: CaseTable) -> bool:
+    return word in _GIVEN_NAMES or skeleton(word) in _names_of_entities(table)
 
 
 def _found(name: str, table: CaseTable) -> list[str]:
@@ -97,22 +103,15 @@ def _found(name: str, table: CaseTable) -> list[str]:
     if column is None:
         return []
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
-    small: defaultdict[str, int] = defaultdict(int)
-    present = set(np.unique(column.codes).tolist())
-    for code, value in enumerate(column.values):
-        if code in present and isinstance(value, str):
-            value = value[:_LOOKED_AT]
-            for words in _runs(_parts(name, value)):
-                for phrase in _phrases([folded_words(word) for word in words]):
-                    in_texts[phrase].add(code)
-            for word, sign in _capitals(value):
-                small[word] += sign
-    names = _names_of_entities(table)
+    for code, text in _texts(column):
+        for words in _runs(_parts(name, text)):
+            for phrase in _phrases([folded_words(word) for word in words]):
+                in_texts[phrase].add(code)
+    small = _written_small(column)
 
     def may_be_asked(phrase: str) -> bool:
         return is_category(phrase) and all(
-            is_plain(w) or (small[w] > 0 and w not in _GIVEN_NAMES and w not in names)
-            for w in phrase.split()
+            is_plain(w) or (small.get(w, 0) > 0 and not _names(w, table)) for w in phrase.split()
         )
 
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
@@ -121,6 +120,23 @@ def _found(name: str, table: CaseTable) -> list[str]:
     longest = {frozenset(in_texts[p]): p for p in sorted(kept, key=_length)}
     ranked = sorted(longest.values(), key=lambda phrase: (-often[phrase], phrase))
     return list(_widespread(ranked, column, table))
+
+
+def _texts(column: Column) -> Iterator[tuple[int, str]]:
+    """The different texts of a column by their codes, each as far as it is looked at."""
+    for code in np.unique(column.codes[column.codes >= 0]).tolist():
+        value = column.values[code]
+        if isinstance(value, str):
+            yield code, value[:_LOOKED_AT]
+
+
+def _written_small(column: Column) -> dict[str, int]:
+    """By word, in how many more places it is written small than with a capital in a sentence."""
+    small: dict[str, int] = {}
+    for _, text in _texts(column):
+        for word, sign in _capitals(text):
+            small[word] = small.get(word, 0) + sign
+    return small
 
 
 def _length(phrase: str) -> tuple[int, str]:
