@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain
+from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, marginal_gain, sigmoid
 from acegraph.state import DECLINE, CaseTable, Condition
 
 _MIN_CASES: Final = 12
@@ -35,7 +35,9 @@ class Backtest:
     """The share of the cases labelled with its verdict on which it fires."""
     false_positive_rate: float
     p_chance: float
-    """The chance that a condition which knows nothing does as well, by the hypergeometric law."""
+    """The chance that a condition which knows nothing does as well: by the hypergeometric law, and
+    where a model departed from the playbook, beside the risk that the model gave.
+    """
     gain: float
     """Standard errors by which it improves on what the playbook already says."""
 
@@ -57,11 +59,11 @@ def backtest(
     `without` is the row of the case that the condition was derived from; it proves nothing.
     """
     fired, fraud, shares = condition.holds_over(table), table.fraud, case_shares(table)
-    weights = table.weights
+    weights, departed = table.weights, table.departures
     if without is not None:
         fired, fraud = np.delete(fired, without), np.delete(fraud, without)
         log_odds, shares = np.delete(log_odds, without), np.delete(shares, without)
-        weights = np.delete(weights, without)
+        weights, departed = np.delete(weights, without), np.delete(departed, without)
     agreeing = fraud if condition.verdict == DECLINE else ~fraud
     right, fires, total, cases = tally(fired, agreeing, shares)
     # Of a label with very many cases some are drawn: the precision is that among all cases.
@@ -70,6 +72,13 @@ def backtest(
     low, high = wilson_interval(precision * fires, fires)
     others = cases - total
     sign = 1.0 if condition.verdict == DECLINE else -1.0
+    by_chance = chance(right, fires, total, cases)
+    if departed[fired].any():
+        risks = sigmoid(sign * (log_odds + best_shift(fraud, log_odds, shares)))
+        expected = float(np.average(risks[fired], weights=shares[fired]))
+        beside = chance_beside(right, fires, expected)
+        # What lowers risk must be right by itself too, not only where a model declines too much.
+        by_chance = beside if condition.verdict == DECLINE else max(beside, by_chance)
     return Backtest(
         cases=cases,
         fires=fires,
@@ -79,7 +88,7 @@ def backtest(
         precision_high=high,
         recall=right / total if total else 0.0,
         false_positive_rate=(fires - right) / others if others else 0.0,
-        p_chance=chance(right, fires, total, cases),
+        p_chance=by_chance,
         gain=sign * marginal_gain(fired, fraud, log_odds, shares),
     )
 
@@ -125,6 +134,19 @@ def chance(right: int, fires: int, agreeing: int, cases: int) -> float:
     k = np.arange(right, min(fires, agreeing) + 1)
     logs = _log_choose(agreeing, k) + _log_choose(cases - agreeing, fires - k)
     return float(min(1.0, np.exp(logs - _log_choose(cases, np.array([fires]))).sum()))
+
+
+def chance_beside(right: int, fires: int, expected: float) -> float:
+    """P(at least `right` of `fires` cases) if each is as probable as the agent says on average.
+
+    Whatever the single risks, chance does this well at most so often (Hoeffding 1956).
+
+    >>> round(chance_beside(9, 10, 0.5), 4)
+    0.0107
+    """
+    from scipy.special import bdtrc  # takes time, and only learning needs it
+
+    return float(bdtrc(right - 1, fires, expected)) if right > fires * expected else 1.0
 
 
 def _log_choose(n: int, k: NDArray[np.int64]) -> Numbers:

@@ -9,9 +9,11 @@ from followers import Follower
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.nodes import LanguageModel
 from acegraph.nodes.agent.prompt import Opinion
+from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import log_odds_over, scorecard_over
-from acegraph.state import AceContext, BulletPlaybook, Case, Transaction
+from acegraph.nodes.reflector.induction import induce
+from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Transaction, parse_condition
 
 NODE = "fraud_detection"
 DEAR = {"amount": 700, "hour": 12}
@@ -104,3 +106,24 @@ def test_a_mistake_that_the_weights_settle_is_no_lesson(weight: float, asked: in
     found = graph.invoke({"transaction": DEAR, "ground_truth": "DECLINE"})
     assert found["verdict"] == "wrong"
     assert len(questions) == asked
+
+
+@pytest.mark.parametrize(("departure", "is_learned"), [(-3.0, True), (0.0, False), (3.0, False)])
+def test_fraud_that_a_model_approves_is_learned_where_it_is_no_more_frequent_than_elsewhere(
+    departure: float, is_learned: bool
+) -> None:
+    """A model that declines too much teaches no rule to approve: that must be right by itself."""
+    cases = [
+        Case(str(n), {"hour": hour, "amount": 20 + n % 7}, label, departure=departed)
+        for n in range(120)
+        for hour, departed in ((n % 8, departure), (8 + n % 12, 0.0))
+        for label in (["DECLINE", "APPROVE"][n % 2],)
+    ]
+    table, label = CaseTable(cases), "APPROVE" if departure > 0 else "DECLINE"
+    induced = induce({"hour": 3, "amount": 22}, label, table, log_odds_over(table, ()))
+    assert (induced is not None) == is_learned
+    rule = parse_condition(f"{label} when hour < 8")
+    assert rule is not None
+    tested = backtest(rule, table, log_odds_over(table, ()))
+    assert tested.precision == 0.5
+    assert (tested.p_chance < 1e-6) == is_learned
