@@ -16,7 +16,7 @@ from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
 from acegraph.nodes.text.field_contract import date_of_part, read_number
 from acegraph.state import Condition, InvalidDataset
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values.transaction import is_derived, is_observed
 
 _NAMED: Final = 6
 _KEPT: Final = 200_000
@@ -147,7 +147,8 @@ def check_tested(
     lacking: dict[str, list[str]] = {}
     for who, condition in conditions.items():
         for name in condition.fields:
-            if name not in fields and date_of_part(name) not in fields:
+            is_lacking = name not in fields and date_of_part(name) not in fields
+            if is_lacking and not is_observed(name):  # in a table nobody reads
                 lacking.setdefault(name, []).append(who)
     if lacking:
         some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in lacking.items())

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.agent.observations import observed_fields
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.language_model import LanguageModel
@@ -98,8 +99,9 @@ class SimpleFraudAgent:
         reasons = tuple(map(clean_text, form.reasons))
         version = prompt_version(self._prompt)
         departure = opinion.departure(form.decision, form.risk_score)
+        observed = observed_fields(form.observations, transaction.text, fields)
         return Decision(
-            form.decision, form.risk_score, reasons, used, model.name, version, departure
+            form.decision, form.risk_score, reasons, used, model.name, version, departure, observed
         )
 
 

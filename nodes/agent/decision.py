@@ -1,8 +1,9 @@
 """What an agent decides on one transaction, be it a model, the embedded analyst or a custom one."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
-from acegraph.state import Verdict
+from acegraph.state import Scalar, Verdict
 
 
 @dataclass(frozen=True)
@@ -20,3 +21,5 @@ class Decision:
     """The version of its prompt."""
     departure: float = 0.0
     """By how much it departed from the playbook's opinion, in log-odds."""
+    observed: Mapping[str, Scalar] = field(default_factory=dict)
+    """What the model read in the text, as fields (observations.py)."""

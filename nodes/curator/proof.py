@@ -16,6 +16,7 @@ from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
 from acegraph.state.values.condition import is_meant_as_condition
+from acegraph.state.values.transaction import is_observed
 
 _MIN_FIRES: Final = 3
 _SAME_CASES: Final = 0.95
@@ -66,6 +67,8 @@ def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None
             "unproven: prose acts once a person has let it in, or a trial has borne it out"
             + hint * is_meant_as_condition(proposal.content)
         )
+    if any(map(is_observed, proposal.condition.fields)):
+        return "unproven: what rests on a model's observations acts once a backtest stands"
     if proposal.condition.verdict == DECLINE:
         return ""
     return (

@@ -40,6 +40,7 @@ from acegraph.state import (
 )
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.transaction import is_observed
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -127,7 +128,15 @@ class Screening:
 
     def __call__(self, proposal: Proposal) -> Objection | None:
         """The objection of the first check that fails; None if all pass."""
-        checks = (_form, _identifiers, self._seen, self._support, _direction, _wording)
+        checks = (
+            _form,
+            _identifiers,
+            _observations,
+            self._seen,
+            self._support,
+            _direction,
+            _wording,
+        )
         return next(filter(None, (check(proposal) for check in checks)), None)
 
     def _seen(self, proposal: Proposal) -> Objection | None:
@@ -306,6 +315,17 @@ def _identifiers(proposal: Proposal) -> Objection | None:
     for name, value in identity.identifying_values(proposal.transaction, table):
         if identity.copied(value, text):
             return Objection(f"it contains what the transaction says in {name}")
+    return None
+
+
+def _observations(proposal: Proposal) -> Objection | None:
+    """What a model observed is a stranger's word: a rule over it raises risk, and tests a value."""
+    tests = proposal.condition.comparisons if proposal.condition else ()
+    observed = [test for test in tests if is_observed(test.field)]
+    if any(test.op in ("is missing", "is not") for test in observed):
+        return Objection("it tests that a model did not observe something, which proves nothing")
+    if observed and proposal.condition and proposal.condition.verdict == APPROVE:
+        return _held("it lowers risk for what a model observed in the text")
     return None
 
 

@@ -24,6 +24,7 @@ from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS
 from acegraph.state.values.memos import is_free_text, mentions
+from acegraph.state.values.transaction import is_observed
 
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
@@ -71,7 +72,7 @@ def induce(
     """
     if not can_prove(table):
         return None
-    grid = grid_of(table)
+    grid = grid_of(table, observed=True)
     tests, masks = _comparisons(fields, label, grid, table)
     if not tests:
         return None
@@ -241,7 +242,8 @@ def _comparisons(
             said = (p for p in phrases if label == DECLINE and mentions(str(value), p))
             tests.extend(Comparison(name, MENTIONS, phrase) for phrase in said)
         elif value is None:
-            tests.append(Comparison(name, "is missing"))
+            if not is_observed(name):  # what nobody observed may be there all the same
+                tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
             equal = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true
             tests.extend(Comparison(name, "is", mark) for mark in equal)

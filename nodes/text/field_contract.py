@@ -23,7 +23,7 @@ from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import is_nothing, written_number
 from acegraph.state.values.times import MIDNIGHT, read_date
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values.transaction import is_derived, is_observed
 
 Kind = Literal["number", "flag", "word", "mixed"]
 _MIN_CASES: Final = 20
@@ -141,7 +141,7 @@ class FieldContract:
         folded: dict[str, list[str]] = {}
         for name in table.field_names if size else ():
             column = table.column(name)
-            if column is None:
+            if column is None or is_observed(name):
                 continue
             folded.setdefault(_folded_name(name), []).append(name)
             if not is_free_text(name):  # a new text is no doubt, but it has a known name

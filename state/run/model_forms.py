@@ -32,12 +32,25 @@ class Form(BaseModel):
     )
 
 
+class ObservationForm(Form):
+    """One fact that the text states."""
+
+    name: Text = Field(description="short, in snake_case, the same for the same kind of fact")
+    value: bool | float | Text
+    quote: Text = Field(description="the words of the transaction that state it")
+
+
 class DecisionForm(Form):
     """Decide on one transaction."""
 
     reasons: list[Text] = Field(description="short reasons, most important first", max_length=10)
     bullets_used: list[str] = Field(
         default_factory=list, description="ids of the heuristics that had a part in the decision"
+    )
+    observations: Annotated[list[ObservationForm], AfterValidator(lambda few: few[:5])] = Field(
+        default_factory=list,
+        description="facts of the text that matter for fraud and that no field states; else empty",
+        json_schema_extra={"maxItems": 5},
     )
     risk_score: float = Field(ge=0, le=1, description="probability of fraud, 0 to 1")
     decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")

@@ -20,6 +20,8 @@ from acegraph.state.errors import InvalidTransaction
 
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
+OBSERVED = "observed."
+"""So the names of fields begin that a language model read from the text, and nobody gave."""
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
@@ -241,3 +243,8 @@ def plain_value(name: str, value: object) -> Scalar:
     if isinstance(value, datetime | date):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
     raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
+
+
+def is_observed(name: str) -> bool:
+    """Whether a language model read this field from the text."""
+    return name.startswith(OBSERVED)

@@ -19,6 +19,7 @@ from acegraph.nodes.text.category_words import is_category
 from acegraph.state import CaseTable, Scalar
 from acegraph.state.values.cases import Column
 from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.transaction import is_observed
 
 _CUTS: Final = 12
 
@@ -27,10 +28,15 @@ Grid = dict[str, list[Scalar]]
 a free text."""
 
 
-def grid_of(table: CaseTable) -> Grid:
-    """The values to compare with, for every field that a rule may use."""
+def grid_of(table: CaseTable, *, observed: bool = False) -> Grid:
+    """The values to compare with, for every field that a rule may use.
+
+    What a model `observed` is for the rules that are induced one by one.
+    """
     grid: Grid = {}
-    for name in (n for n in learnable_fields(table) if not is_free_text(n)):
+    for name in learnable_fields(table):
+        if is_free_text(name) or (is_observed(name) and not observed):
+            continue
         column = table.column(name)
         assert column is not None
         if column.is_numeric:
