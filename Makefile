@@ -38,7 +38,7 @@ test: $(STAMP)  ## run all tests
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 test-desk: $(STAMP)  ## drive every page of the desk in a real browser (Debian: apt-get install chromium)
-	ACE_DESK=1 $(BIN)/python -m pytest -q tests/graph/desk
+	ACE_DESK=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q tests/graph/desk
 
 screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, from the demo's playbook
 	$(BIN)/python tests/support/desk_screenshots.py docs

@@ -141,7 +141,7 @@ def reason(text: str, base: str) -> Markup:
         name, rule, values, weight = match.groups()
         return Markup(
             '<a href="{}/playbook/{id}">{id}</a> {} <span class="brief">{}; {}</span>'
-        ).format(base, rule, values, _speaks(weight), id=name)
+        ).format(base, rule, _MISSING.sub(" is missing", values), _speaks(weight), id=name)
     if match := _SCORECARD_REASON.fullmatch(text):
         return Markup('Whatever the rules say: {} <span class="brief">{}</span>').format(
             match[2], _speaks(match[1])
@@ -200,6 +200,7 @@ _BACKTEST: Final = tuple(one.name for one in fields(Backtest))
 _ID_HEAD, _ID_TAIL = 10, 17
 """So much of a long id is shown, from both ends: the end tells it from others."""
 _RULE_REASON: Final = re.compile(r"(b\d+): (.*) \[(.*); ([+-]\d+\.\d\d)\]", re.DOTALL)
+_MISSING: Final = re.compile(r"=None(?=, |$)")
 _SCORECARD_REASON: Final = re.compile(r"scorecard ([+-]\d+\.\d): (.*)", re.DOTALL)
 ORIGIN: Final = {
     "author": "Written by",
