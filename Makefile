@@ -28,6 +28,8 @@ demo: $(STAMP)  ## learn on generated transactions and print the comparison
 prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift, growth and others
 	$(BIN)/python benchmarks/proofs.py --jobs $(JOBS)
 	$(BIN)/python benchmarks/learning.py
+	$(BIN)/python benchmarks/memo_worlds.py
+	$(BIN)/python benchmarks/memo_worlds.py --noise 40
 	ACE_SOAK=5 $(BIN)/python -m pytest -q tests/scenarios/test_learning.py
 
 worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to 2,000 labels (hours; it can be interrupted)
