@@ -1,11 +1,11 @@
 """Bullets, cases, decisions and labels as rows of the database, and back."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Final, NamedTuple, Protocol
-
-import sqlalchemy as sa
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, Protocol
 
 from acegraph.state.database.encoding import stored_float, to_text
 from acegraph.state.values.bullet import Bullet, Status
@@ -15,6 +15,9 @@ from acegraph.state.values.decision import DecisionRecord, Label
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict
+
+if TYPE_CHECKING:
+    import sqlalchemy as sa
 
 _JSON: Final = ("problem_types", "evidence", "origin", "related")
 _NOT_OF_A_BULLET: Final = {"number", "condition", "changed", "hash"}

@@ -16,6 +16,9 @@ from acegraph.state.run.model_forms import ObservationForm
 
 NODE = "fraud_detection"
 RULE = "DECLINE when observed.urgency is true"
+HASTE = ["before tonight", "in a hurry", "asap", "within the hour", "at once", "immediately"]
+HASTE += ["by noon", "right now", "without delay", "fast"]
+"""Each too rare for a rule over words: only a reader sees what they have in common."""
 
 
 class Reader(Follower):
@@ -25,12 +28,12 @@ class Reader(Follower):
 
     def _generate(self, messages: list[BaseMessage], *args: Any, **kwargs: Any) -> ChatResult:
         text = transaction_of("\n".join(str(message.content) for message in messages[:2]))
-        known = {"urgency": "before tonight", "trusted_payer": "trust me"}
+        known = [*(("urgency", haste) for haste in HASTE), ("trusted_payer", "trust me")]
         answer = {
             "reasons": ["read"],
             "observations": [
                 {"name": name, "value": True, "quote": quote}
-                for name, quote in known.items()
+                for name, quote in known
                 if quote in text
             ],
             "risk_score": 0.4 if self.verdict == "APPROVE" else 0.6,
@@ -95,7 +98,7 @@ def test_a_rule_over_what_only_a_reader_sees_is_learned_and_used() -> None:
         graph = _graph(playbook)
         for n in range(40):
             is_fraud = n % 2 == 0
-            remark = "to be shipped before tonight" if is_fraud else "to be shipped as usual"
+            remark = f"to be shipped {HASTE[n // 2 % 10]}" if is_fraud else "to be shipped as usual"
             label = "DECLINE" if is_fraud else "APPROVE"
             graph.invoke({"transaction": _payment(n, remark), "ground_truth": label})
         [rule] = [b for b in playbook if b.content == RULE]

@@ -215,10 +215,10 @@ class CountsWithoutTheKey(BulletPlaybook):
 class ForgetsToTakeBack(BulletPlaybook):
     """A planted bug: a changed label adds, and takes nothing back."""
 
-    def label_many(self, labels: Any, mature_days: Any = None) -> dict[str, Recorded]:
+    def label_many(self, labels: Any, *given: Any, **more: Any) -> dict[str, Recorded]:
         with self.writing():
             before = {i: self.decision(i)["label"] for i in labels}
-            found = super().label_many(labels, mature_days)
+            found = super().label_many(labels, *given, **more)
             for decision_id, recorded in found.items():
                 if recorded.label_changed and before[decision_id]:
                     moved = {
