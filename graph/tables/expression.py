@@ -6,6 +6,7 @@ columns. The values of a text are read here, each once, and tested there by list
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
@@ -158,7 +159,8 @@ class EngineColumns:
                 is_name = values > _EXACT  # a minus makes a text of digits a quantity
                 number = ibis.ifelse(is_name, ibis.null("float64"), number)
         else:
-            is_finite = has_value & ~number.isnan() & ~number.isinf()
+            # Not `isinf`: for Spark, Ibis makes FALSE of it.
+            is_finite = has_value & ~number.isnan() & (number.abs() < ibis.literal(math.inf))
             has_value = is_finite.fill_null(False)
             number = ibis.ifelse(has_value, number, ibis.null("float64"))
         whole, is_flag = number, number.isin([0.0, 1.0]).fill_null(False)

@@ -3,9 +3,11 @@
 import os
 import pickle
 import random
+import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
+from pathlib import Path
 from typing import Any
 
 import ibis
@@ -93,8 +95,10 @@ def connected(engine: str, server: Server) -> Iterator[Any]:
 
 def stored(backend: Any, name: str, table: pa.Table) -> Any:
     """A table on an engine; on the shared server only for this connection."""
-    if backend.name == "pyspark":
-        return backend.create_view(name, ibis.memtable(table), overwrite=True)
+    if backend.name == "pyspark":  # by way of pandas, whole numbers would become floats
+        file = Path(tempfile.mkdtemp()) / f"{name}.parquet"
+        pq.write_table(table, file)
+        return backend.read_parquet(file)
     is_shared = backend.name == "postgres"
     return backend.create_table(name, table, **({"temp": True} if is_shared else {}))
 
