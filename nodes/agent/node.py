@@ -63,7 +63,8 @@ class AgentNode:
                 reasons.append(f"{describe(state['doubts'], ())}; the decision stands without it")
         if decision.decision == DECLINE and is_explored(case, settings):
             settings = {**settings, "let_through": True}
-            reasons.append(f"let through for review, as {settings['explore']:g} of declines are")
+            share = 100 * settings["explore"]
+            reasons.append(f"let through for review, as {share:g} % of declines are")
         if scale.costs and scale.costs.has_review and decision.risk_score is not None:
             pays = scale.costs.wants_review(decision.risk_score, scale.amount(case["fields"]))
             settings = {**settings, "review_pays": pays}

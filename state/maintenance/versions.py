@@ -72,8 +72,7 @@ def rollback(
         for change in changes:
             now = playbook.get_bullet(change.bullet_id)
             then = change.after or replace(now, status="removed")
-            # A weight was fitted beside bullets that may be gone.
-            then = replace(then, weight=None if then.status != now.status else now.weight)
+            then = replace(then, weight=now.weight)  # evidence of today, not part of a version
             playbook.rewrite(writer, [then])
             playbook.log(writer, then, _ROLLBACK, why, source)
     logger.info("rolled %d bullets back to version %d", len(changes), version)

@@ -197,9 +197,7 @@ class BulletPlaybook(PlaybookCache):
             raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
         with self.writing() as writer:
             before = self.get_bullet(bullet_id)
-            # The weight was fitted beside bullets that may be gone.
-            weight = before.weight if before.status == status else None
-            bullet = replace(before, status=status, weight=weight)
+            bullet = replace(before, status=status)  # its weight stays: a change can be undone
             if proven_by:
                 bullet = replace(bullet, proof="proven", evidence=proven_by)
             self.rewrite(writer, [bullet])

@@ -23,7 +23,7 @@ from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.review import answer_outside_run
+from acegraph.graph.operations.review import answer_outside_run, restore, retire
 from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import (
     AceContext,
@@ -35,6 +35,7 @@ from acegraph.state import (
     purge,
     verify,
 )
+from acegraph.state.maintenance.versions import rollback
 from acegraph.state.playbook.review_queue import waiting
 from acegraph.state.run.review_answers import VerdictAnswer
 
@@ -612,3 +613,16 @@ def test_a_band_in_which_nobody_is_asked_is_refused() -> None:
     # Half a band: what the graph was made with is the other half.
     result = graph_on(BulletPlaybook()).invoke(GIVEN, context=AceContext(review_from=0.9))
     assert (result["decision"], result["review"]) == ("DECLINE", None)
+
+
+def test_what_was_retired_by_mistake_weighs_after_its_return_what_it_weighed_before() -> None:
+    with BulletPlaybook() as playbook:
+        bullet_id = playbook.add_bullet("DECLINE when amount >= 900", "fraud_detection")
+        playbook.set_weights({bullet_id: 1.25})
+        version = playbook.version
+        assert retire(playbook, bullet_id, "a mistake", "user:ann")
+        assert restore(playbook, bullet_id, "undone", "user:ann")
+        assert playbook.get_bullet(bullet_id).weight == 1.25
+        retire(playbook, bullet_id, "a mistake again", "user:ann")
+        rollback(playbook, version)
+        assert playbook.get_bullet(bullet_id).weight == 1.25
