@@ -131,8 +131,8 @@ def learning_steps(parts: Parts) -> tuple[Step, Step]:
 def as_function(parts: Parts, context: AceContext) -> Callable[[AceInput], AceOutput]:
     """The graph of these parts as a plain function: the same nodes, in the same order.
 
-    Without LangGraph around them they take about half the time. Nobody can watch such a run, so it
-    is for long passes in which no model is asked.
+    Without LangGraph around them they take less time. Nobody can watch such a run, so it is for
+    long passes in which no model is asked.
     """
     deciding, learning = deciding_steps(parts, context), learning_steps(parts)
 

@@ -479,7 +479,7 @@ class TrainingPipeline:
         logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
         self._progress(what, 0, len(cases))
         is_embedded = self._is_embedded(context)
-        if is_embedded and _decides_alike(context, cases):
+        if is_embedded and _are_independent(context, cases):
             for case_id, result in _decide_in_batches(book, context, cases):
                 note(case_id, result)
             return results, failures
@@ -571,7 +571,7 @@ def _before_learning(run: Run) -> dict[str, float]:
     }
 
 
-def _decides_alike(context: AceContext, cases: Cases) -> bool:
+def _are_independent(context: AceContext, cases: Cases) -> bool:
     """Whether no case changes how the next one is decided, so that many may be decided at once."""
     looks_back = any(item.get("sighting_columns") for item, _ in cases)
     return not settle_settings(context)["learn"] and not looks_back

@@ -8,6 +8,7 @@ word of the trade, or people write it in small letters. Numbers, ids and address
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -39,6 +40,7 @@ _MAX_SHARE: Final = 0.5
 _SHORTEST: Final = 3
 _LOOKED_AT: Final = 1_000
 """So many letters of a text are looked at."""
+_KEPT_TEXTS: Final = 4096
 _ADDRESS = re.compile(r"[@/\\#\d]|\w\.\w")
 """What e-mails, links, ids and numbers have."""
 _BREAK = re.compile(r"[^\w\s'’-]+")
@@ -104,9 +106,8 @@ def _found(name: str, table: CaseTable) -> list[str]:
         return []
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
     for code, text in _texts(column):
-        for words in _runs(_parts(name, text)):
-            for phrase in _phrases([folded_words(word) for word in words]):
-                in_texts[phrase].add(code)
+        for phrase in _phrases_in(text, is_sentence=name == SENTENCE):
+            in_texts[phrase].add(code)
     small = _written_small(column)
 
     def may_be_asked(phrase: str) -> bool:
@@ -162,11 +163,16 @@ def _is_spread(name: str, table: CaseTable, rows: Rows) -> bool:
     return distinct == 0 or (distinct >= _MIN_ENTITIES and share <= _MAX_SHARE)
 
 
-def _parts(name: str, text: str) -> Iterator[str]:
-    """The parts of a text that tell what no field does."""
-    if name != SENTENCE:
-        yield text
-        return
+@lru_cache(maxsize=_KEPT_TEXTS)  # a table that grows is looked at again and again
+def _phrases_in(text: str, *, is_sentence: bool) -> tuple[str, ...]:
+    """The different phrases of a text, in their order; of a sentence those beside its facts."""
+    runs = _runs(_beside_facts(text) if is_sentence else [text])
+    folded = ([folded_words(word) for word in words] for words in runs)
+    return tuple(dict.fromkeys(phrase for words in folded for phrase in _phrases(words)))
+
+
+def _beside_facts(text: str) -> Iterator[str]:
+    """The parts of a sentence that tell what no field does."""
     facts, done = without_remarks(text), 0
     for span in sorted(find(facts), key=lambda one: one.start):
         if span.start >= done:
@@ -196,16 +202,17 @@ def _phrases(words: list[str]) -> Iterator[str]:
                 yield " ".join(phrase)
 
 
-def _capitals(text: str) -> Iterator[tuple[str, int]]:
+@lru_cache(maxsize=_KEPT_TEXTS)
+def _capitals(text: str) -> tuple[tuple[str, int], ...]:
     """By word +1 where it is written small, -1 where it has a capital inside of a sentence."""
     if text.isupper():
-        return
-    for run in _BREAK.split(text):
-        for place, word in enumerate(re.findall(r"[^\W_]+", run)):
-            if not word[0].isupper():
-                yield folded_words(word), 1
-            elif place:
-                yield folded_words(word), -1
+        return ()
+    return tuple(
+        (folded_words(word), -1 if word[0].isupper() else 1)
+        for run in _BREAK.split(text)
+        for place, word in enumerate(re.findall(r"[^\W_]+", run))
+        if place or not word[0].isupper()
+    )
 
 
 def _names_of_entities(table: CaseTable) -> frozenset[str]:
