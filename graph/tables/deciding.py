@@ -114,7 +114,7 @@ class Decider:
         risks = self._risks[places]
         if (new := np.isnan(risks)).any():
             for place in np.unique(places[new]).tolist():
-                self._risks[place] = round(self._ruleset.scale.risk(place + self._least), 4)
+                self._risks[place] = self._ruleset.scale.risk(place + self._least)
             risks = self._risks[places]
         return np.asarray(risks)
 

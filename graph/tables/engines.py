@@ -5,6 +5,7 @@ A sample of the rows is decided here as well, and a difference is an error.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -113,9 +114,8 @@ def check_sample(ruleset: Ruleset, table: ibis.Table, decided: ibis.Table) -> in
     differing = []
     for row in rows:
         one = ruleset.decide({name: row[name] for name in table.columns})
-        risk = None if row["risk"] is None else round(row["risk"], 4)
-        is_same = one.decision == row["decision"] and (one.risk is None) == (risk is None)
-        if not is_same or abs((one.risk or 0) - (risk or 0)) > 1e-4:
+        is_same = one.decision == row["decision"] and (one.risk is None) == (row["risk"] is None)
+        if not is_same or not math.isclose(one.risk or 0, row["risk"] or 0, rel_tol=1e-3):
             differing.append(f"{row['decision']} instead of {one.decision}")
     if differing:
         raise EngineDiffers(

@@ -55,7 +55,7 @@ def analyse(
     reasons.append(NO_LANGUAGE_MODEL)
     return Decision(
         decision=DECLINE if declines else APPROVE,
-        risk_score=round(scale.risk(points), 4),
+        risk_score=scale.risk(points),
         reasons=tuple(reasons),
         bullets_used=tuple(b.id for b in fired),
     )

@@ -12,7 +12,7 @@ from dataclasses import replace
 from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.evidence.risk_scale import RiskScale, stated_risk
 from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import DECLINE, Bullet, Scalar
@@ -68,7 +68,7 @@ def with_observed_rules(
         return decision, []
     said = min(max(decision.risk_score, 1e-6), 1 - 1e-6)
     points = math.log(said / (1 - said)) + sum(max(weight_of(b), 0.0) for b in fired)
-    risk = round(1 / (1 + math.exp(-points)), 4)
+    risk = stated_risk(points)
     declines = decision.decision == DECLINE or risk > scale.decline_from(fields)
     reasons = (*decision.reasons, *(f"{b.id}: {b.content} [{weight_of(b):+.2f}]" for b in fired))
     verdict = DECLINE if declines else decision.decision

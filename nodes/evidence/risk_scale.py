@@ -64,7 +64,7 @@ class RiskScale:
         sample with another share.
         """
         # In steps, so that it is not computed with every case; the same cases give the same scale.
-        size, amount = stepped(len(table)), table.form.amount
+        size, amount = stepped(len(table), digits=7), table.form.amount
         has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
             shift, share = (_log_odds(base_rate), base_rate) if base_rate else (0.0, 0.5)
@@ -86,7 +86,7 @@ class RiskScale:
 
     def risk(self, points: int) -> float:
         """The probability of fraud that belongs to points of scorecard and bullets."""
-        return 1 / (1 + math.exp(-max(-30.0, min(30.0, points / UNIT + self.shift))))
+        return stated_risk(points / UNIT + self.shift)
 
     def amount(self, fields: Mapping[str, Scalar]) -> float | None:
         """The amount that the costs are a share of."""
@@ -122,6 +122,16 @@ class RiskScale:
         shares = np.clip(self.costs.break_even_over(amounts), 1e-9, 1 - 1e-9)
         limits = (np.log(shares / (1 - shares)) - self.shift + TIE) * UNIT
         return np.asarray(np.floor(limits).astype(np.int64))
+
+
+def stated_risk(log_odds: float) -> float:
+    """The probability of some log-odds, in four digits that count: where fraud is rare, a risk of
+    0.00035 is not one of 0.0004.
+
+    >>> stated_risk(0.4), stated_risk(-8.0)
+    (0.5987, 0.0003354)
+    """
+    return float(f"{1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds)))):.4g}")
 
 
 def _log_odds(share: float) -> float:

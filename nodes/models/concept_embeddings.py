@@ -6,6 +6,7 @@ are "2-day-old account" and "new user". It knows only the vocabulary of nodes/te
 """
 
 import hashlib
+import math
 import re
 from collections.abc import Iterator
 from functools import lru_cache
@@ -56,10 +57,13 @@ def embed(text: str) -> NDArray[np.float32]:
     """The unit vector of a text, scaled so that a cosine of 0.5 means "about the same thing"."""
     directions = [_direction(feature, weight) for feature, weight in features(text).items()]
     total = np.add.reduce(directions) if directions else np.zeros(DIMENSIONS - 1)
-    length = np.linalg.norm(total)
-    unit = total / length if length > 0 else total
-    vector = np.append(unit, np.sqrt(_SHARED))
-    return np.asarray(vector / np.linalg.norm(vector), dtype=np.float32)
+    length = math.sqrt(total @ total)
+    vector = np.empty(DIMENSIONS)
+    vector[:-1] = total / length if length > 0 else total
+    vector[-1] = math.sqrt(_SHARED)
+    unit = (vector / math.sqrt(vector @ vector)).astype(np.float32)
+    unit.flags.writeable = False  # it is kept
+    return unit
 
 
 def features(text: str) -> dict[str, float]:

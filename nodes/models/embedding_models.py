@@ -20,7 +20,7 @@ from typing import Final, Protocol
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL, ConceptEmbeddings
+from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL, ConceptEmbeddings, embed
 from acegraph.nodes.models.language_model import as_model_errors
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait
 from acegraph.nodes.runtime.usage import begin_call
@@ -196,11 +196,13 @@ class EmbeddingModel:
         return vectors
 
     async def _embed(self, texts: Sequence[str], wait: Wait) -> list[Vector]:
+        if self.is_free:
+            return [embed(text) for text in texts]
         if not texts:
             return []
         batch = list(texts)
         with as_model_errors(self.name):
-            if not (self.on_line or self.is_free):
+            if not self.on_line:
                 begin_call(self.name)
             rows = await wait.either(
                 lambda: self.embeddings.embed_documents(batch),
@@ -211,8 +213,7 @@ class EmbeddingModel:
         fits = matrix.ndim == 2 and len(matrix) == len(batch) and matrix.size > 0
         if not fits or not np.isfinite(matrix).all():
             raise ModelAnswerInvalid(f"embedding model {self.name} gave no usable vectors")
-        if not self.is_free:  # it knows few words, and says so with zeros
-            self._check_that_they_differ(batch, matrix)
+        self._check_that_they_differ(batch, matrix)
         return list(matrix)
 
     def _check_that_they_differ(self, texts: Sequence[str], matrix: Vector) -> None:

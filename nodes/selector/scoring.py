@@ -5,6 +5,7 @@ what is too close to call is computed again in double precision, so that the res
 """
 
 import hashlib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -19,7 +20,19 @@ RELAXATION: Final = 0.8
 """How far stage 2 relaxes when it leaves too few bullets: a threshold of 0.3 becomes 0.24."""
 DIGITS: Final = 9
 """Scores that agree to this many digits are equal: what differs beyond them is rounding."""
+COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
+"""The parts of a bullet's score, as they are recorded."""
 _ROWS_AT_ONCE: Final = 1024
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of stages 3 to 5."""
+
+    n_bullets: int
+    threshold: float
+    weights: Mapping[str, float]
+    diversity_weight: float
 
 
 def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":

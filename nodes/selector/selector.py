@@ -19,8 +19,8 @@ from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
-from acegraph.nodes.selector.scoring import decision_rng
-from acegraph.nodes.selector.stages import Pool, Query, Selection, Settings, choose
+from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.stages import Pool, Selection, ask, choose
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     Bullet,
@@ -141,12 +141,8 @@ class HybridSelector:
         view = await wait.work(playbook.view, node)
         odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
-        queries = [
-            Query.of(
-                pool, fields_to_test(transaction), partial(decision_rng, self.seed, decision_id)
-            )
-            for transaction, decision_id in zip(transactions, decision_ids, strict=True)
-        ]
+        rngs = [partial(decision_rng, self.seed, decision_id) for decision_id in decision_ids]
+        queries = list(ask(pool, list(map(fields_to_test, transactions)), rngs))
         if not pool.is_good.any() or n_bullets < 1:
             return [query.selection() for query in queries]
         warnings: tuple[str, ...] = ()

@@ -4,7 +4,7 @@ Stages 1 and 2 are the same for all transactions of a batch, stages 3 to 5 are c
 It reads arrays; the vectors are fetched in selector.py.
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -12,7 +12,8 @@ import numpy as np
 
 from acegraph.nodes.selector import scoring
 from acegraph.nodes.selector.diversity import pick_diverse
-from acegraph.nodes.selector.scoring import Bools, Floats, Rows
+from acegraph.nodes.selector.scoring import Bools, Floats, Rows, Settings
+from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
 from acegraph.state import Bullet, Clock, Fields
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
@@ -21,7 +22,6 @@ from acegraph.state.playbook.vector_matrix import Vector
 _SPARSE_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""
 _BATCH: Final = 64
-_COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 
 
 @dataclass(frozen=True)
@@ -42,16 +42,6 @@ class Selection:
     not see them; the embedded analyst, for whom reading costs nothing, counts them too."""
     clock: Clock | None = None
     """The moment of the playbook at which the bullets were chosen."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """The settings of stages 3 to 5."""
-
-    n_bullets: int
-    threshold: float
-    weights: Mapping[str, float]
-    diversity_weight: float
 
 
 @dataclass(frozen=True)
@@ -94,15 +84,6 @@ class Query:
     """Makes the random generator of the decision, when draws are needed."""
     funnel: dict[str, int] = field(default_factory=dict)
 
-    @classmethod
-    def of(cls, pool: Pool, fields: Fields, rng: Callable[[], "np.random.Generator"]) -> "Query":
-        """A query whose rules have been tested on the fields of its transaction."""
-        counts = {
-            "context": int(np.count_nonzero(pool.in_context)),
-            "quality": int(np.count_nonzero(pool.is_good)),
-        }
-        return cls(pool, pool.view.holds(fields), rng, counts)
-
     def without_vectors(self) -> "Query":
         """The query for a run without vectors: only a rule that holds is relevant."""
         answers = self.answers.copy()
@@ -125,13 +106,13 @@ class Query:
         held_back: tuple[Bullet, ...] = ()
         unshown: tuple[Bullet, ...] = ()
         if pool.view.has_rules:
-            holds = pool.in_context & (self.answers == HOLDS)
-            held_back = pool.view.bullets(np.flatnonzero(holds & ~pool.is_good))
+            rows = np.flatnonzero(pool.in_context & (self.answers == HOLDS))
+            good = pool.is_good[rows]
+            held_back = pool.view.bullets(rows[~good])
             if bullets:
                 # Rules that cannot say, for want of a field, may take the places of some that hold.
-                good = pool.view.bullets(np.flatnonzero(holds & pool.is_good))
                 shown = {b.id for b in bullets}
-                unshown = tuple(b for b in good if b.id not in shown)
+                unshown = tuple(b for b in pool.view.bullets(rows[good]) if b.id not in shown)
         return Selection(
             bullets,
             scores or {},
@@ -142,10 +123,31 @@ class Query:
         )
 
 
+def ask(
+    pool: Pool,
+    transactions: Sequence[Fields],
+    rngs: Sequence[Callable[[], "np.random.Generator"]],
+) -> Iterator[Query]:
+    """The queries of some transactions: their rules are tested on the fields of each."""
+    counts = {
+        "context": int(np.count_nonzero(pool.in_context)),
+        "quality": int(np.count_nonzero(pool.is_good)),
+    }
+    for start in range(0, len(transactions), _BATCH):
+        part = slice(start, start + _BATCH)
+        answers = pool.view.holds_for_each(transactions[part])
+        for row, rng in zip(answers, rngs[part], strict=True):
+            yield Query(pool, row, rng, counts)
+
+
 def choose(
     queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
 ) -> list[Selection]:
-    """Stages 3 to 5 for each query; `vectors` has a row per query, `matrix` one per bullet."""
+    """Stages 3 to 5 for the queries of one pool; `vectors` has a row per query, `matrix` one per
+    bullet.
+    """
+    if np.count_nonzero(queries[0].pool.is_good) <= FEW:
+        return choose_among_few(queries, vectors, matrix, settings)
     return [
         _choose_one(query, rows, products, vector, matrix, settings)
         for query, vector, (rows, products) in zip(
@@ -200,7 +202,7 @@ def _choose_one(
     bonuses = _bonuses(alike, settings.diversity_weight)
     values = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)
     scores = {
-        bullet.id: dict(zip(_COMPONENTS, row, strict=True))
+        bullet.id: dict(zip(scoring.COMPONENTS, row, strict=True))
         for bullet, row in zip(bullets, np.array(values).T.tolist(), strict=True)
     }
     return query.selection(bullets, scores, len(rows))

@@ -47,7 +47,7 @@ _AGED = (
     r"|age|aged|since|of|for|only|just|about|around|almost|over|under|less|than|a|an|the)){0,6}\W{1,3}"
 )
 _NOT_EXACT = r"(?!\s+and\s)"  # "2 years and 3 months"
-_AGE_HINT = rf"(?:\d|{_WORD}|\ban?)[\s-]{_UNIT}\b"
+_AGE_HINT = rf"[\s-](?<=\w[\s-]){_UNIT}\b"
 _OPENED = r"(?:opened|created|registered|joined|signed up)"
 _DISPUTE = r"(?:disputes?|chargebacks?|fraud reports?|complaints?)\b"
 _BOUGHT = r"(?:purchase|order|payment|transaction)s?\b"
@@ -89,16 +89,17 @@ class FieldPattern(NamedTuple):
     field: str
     pattern: re.Pattern[str]
     convert: Callable[[re.Match[str]], Scalar]
-    words: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
     """Small letters of which a text that matches has at least one: to look for them is faster."""
     hint: re.Pattern[str] | None = None
-    """A part of the pattern, for the same reason: one that starts with a digit is found faster."""
+    """A part of the pattern, for the same reason: one that starts with few letters is found
+    faster."""
 
-    def may_match(self, text: str, lowered: str) -> bool:
-        """Whether the pattern has to be tried on a text; it is given in small letters as well."""
+    def may_match(self, text: str, words: frozenset[str]) -> bool:
+        """Whether the pattern has to be tried on a text that has these of all `words`."""
         if self.hint is not None:
             return self.hint.search(text) is not None
-        return not self.words or not lowered or any(word in lowered for word in self.words)
+        return not words.isdisjoint(self.words)
 
 
 def money(match: re.Match[str]) -> float:
@@ -201,7 +202,7 @@ def _pattern(
     """A compiled pattern; only places depend on capital letters."""
     flags = re.NOFLAG if convert is _place else re.IGNORECASE
     part = re.compile(hint, flags) if hint else None
-    return FieldPattern(field, re.compile(pattern, flags), convert, tuple(words.split()), part)
+    return FieldPattern(field, re.compile(pattern, flags), convert, frozenset(words.split()), part)
 
 
 _EVENT_WORDS: Final = "transaction purchase payment charge attempt order authori"
@@ -215,7 +216,7 @@ FIELD_PATTERNS: Final = (
         _twelve_hour_clock,
         hint=r"\d\s?[ap]\.?m\b",
     ),
-    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock, hint=r"\d:[0-5]\d\b"),
+    _pattern("hour", r"\b([01]?\d|2[0-3]):[0-5]\d\b", _clock, hint=r":[0-5]\d\b"),
     _pattern("hour", r"\bat (midnight|noon)\b", _midnight_or_noon, "midnight noon"),
     _pattern(
         "account_age_days",
@@ -339,3 +340,11 @@ FIELD_PATTERNS: Final = (
 )
 MEASURED: Final = {"amount", *(p.field for p in FIELD_PATTERNS if p.convert is not _place)}
 """The fields that are numbers, even if a payment system writes them as text."""
+_ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))
+
+
+def words_in(text: str) -> frozenset[str]:
+    """Which words of all patterns a text has; of a text with other letters it may have them all."""
+    if not text.isascii():  # others have several small forms
+        return _ALL_WORDS
+    return frozenset(filter(text.lower().__contains__, _ALL_WORDS))

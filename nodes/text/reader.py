@@ -117,12 +117,12 @@ def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
 
 def find(text: str) -> Iterator[Found]:
     """All fields that a text states; if it states a field several times, the first one counts."""
-    lowered = text.lower() if text.isascii() else ""  # others have letters of several small forms
-    if field_patterns.MONEY.may_match(text, lowered):
+    words = field_patterns.words_in(text)
+    if field_patterns.MONEY.may_match(text, words):
         yield from _amounts(text)
     seen = set()
     for stated in field_patterns.FIELD_PATTERNS:
-        if stated.field in seen or not stated.may_match(text, lowered):
+        if stated.field in seen or not stated.may_match(text, words):
             continue
         if match := next(filter(field_patterns.states, stated.pattern.finditer(text)), None):
             seen.add(stated.field)

@@ -6,7 +6,7 @@ is an interval with one number. The answers are those of `Condition.holds`.
 """
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -22,12 +22,12 @@ FAILS: Final = 0
 CANNOT_SAY: Final = -1
 Answers = NDArray[np.int8]
 """Per row HOLDS, FAILS or CANNOT_SAY; a row without a condition cannot say."""
-_Bools = NDArray[np.bool_]
 
 # The slots of a field: its number, the code of its word or flag, whether it is known.
 _NUMBER, _WORD, _KNOWN, _SLOTS = 0, 1, 2, 3
 _ALWAYS: Final = 0  # the slot that every unused comparison of a row looks at
 _UNSEEN: Final = -1.0  # the code of a word that no condition names
+_GIVEN, _EMPTY, _ABSENT = 0, 1, 2  # a field has a value, is None, or is not among the fields
 
 
 class RuleTable:
@@ -60,22 +60,33 @@ class RuleTable:
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
         """What the conditions of the first `rows` rows say of a transaction."""
+        (answers,) = self.holds_for_each([fields], rows)
+        return np.asarray(answers)
+
+    def holds_for_each(self, transactions: Sequence[Mapping[str, Scalar]], rows: int) -> Answers:
+        """What the conditions of the first `rows` rows say of the fields of some transactions; the
+        answers have a row for each transaction.
+        """
+        shape = (len(transactions), rows)
         if not self.has_any:
-            return np.full(rows, CANNOT_SAY, np.int8)
-        answers = np.full(rows, HOLDS, np.int8)
+            return np.full(shape, CANNOT_SAY, np.int8)
+        answers = np.full(shape, HOLDS, np.int8)
         slots, lows, highs, negated = self._slot, self._low, self._high, self._negated
-        values, is_absent, is_none = self._values_of(fields)
-        fails = np.zeros(rows, bool)
+        values, states = self._values_of(transactions)
+        fails = np.zeros(shape, bool)
         for i in range(MAX_COMPARISONS):
             slot = slots[i, :rows]
-            value, unknown = values[slot], is_absent[slot]
+            if not slot.any():  # no condition has so many comparisons
+                break
+            value, state = values[:, slot], states[:, slot]
             inside = (value >= lows[i, :rows]) & (value <= highs[i, :rows])
             # A field without a value is neither this nor "not this".
-            passes = (inside != negated[i, :rows]) & ~is_none[slot]
-            fails |= ~passes & ~unknown
+            passes = (inside != negated[i, :rows]) & (state == _GIVEN)
+            unknown = state == _ABSENT
+            fails |= ~(passes | unknown)
             answers[unknown] = CANNOT_SAY
         answers[fails] = FAILS
-        answers[~self.is_rule[:rows]] = CANNOT_SAY
+        answers[:, ~self.is_rule[:rows]] = CANNOT_SAY
         return answers
 
     def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
@@ -118,32 +129,33 @@ class RuleTable:
         return first + _NUMBER, *bounds.get(op, (number, number))
 
     def _values_of(
-        self, fields: Mapping[str, Scalar]
-    ) -> tuple[NDArray[np.float64], _Bools, _Bools]:
-        """Per slot the value (NaN for none), whether the field is absent, whether it is None."""
+        self, transactions: Sequence[Mapping[str, Scalar]]
+    ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
+        """Per transaction and slot the value (NaN for none), and whether the field is given."""
         first_slots = list(self._first_slot.items())  # another thread may add to it
-        size = 1 + _SLOTS * len(first_slots)
-        values = np.full(size, np.nan)
-        is_absent, is_none = np.ones(size, bool), np.zeros(size, bool)
-        values[_ALWAYS], is_absent[_ALWAYS] = 0.0, False
-        for key, first in first_slots:
-            name, phrase = key if isinstance(key, tuple) else (key, None)
-            value = fields.get(name)
-            values[first + _KNOWN], is_absent[first + _KNOWN] = float(value is not None), False
-            if name not in fields:
-                continue
-            is_absent[first : first + _KNOWN] = False
-            if value is None:
-                is_none[first : first + _KNOWN] = True
-            elif phrase is not None:
-                has = isinstance(value, str) and mentions(value, phrase)
-                values[first + _NUMBER] = float(has)
-            elif isinstance(value, bool | str):
-                word = (name, isinstance(value, bool), value)
-                values[first + _WORD] = self._codes.get(word, _UNSEEN)
-            else:
-                values[first + _NUMBER] = float(value)
-        return values, is_absent, is_none
+        values: list[float] = []
+        states: list[int] = []
+        for fields in transactions:
+            values.append(0.0)
+            states.append(_GIVEN)
+            for key, _ in first_slots:
+                name, phrase = key if isinstance(key, tuple) else (key, None)
+                value = fields.get(name)
+                number = word = math.nan
+                if value is None:
+                    state = _EMPTY if name in fields else _ABSENT
+                else:
+                    state = _GIVEN
+                    if phrase is not None:
+                        number = float(isinstance(value, str) and mentions(value, phrase))
+                    elif isinstance(value, bool | str):
+                        word = self._codes.get((name, isinstance(value, bool), value), _UNSEEN)
+                    else:
+                        number = float(value)
+                values += (number, word, float(value is not None))
+                states += (state, state, _GIVEN)
+        shape = (len(transactions), 1 + _SLOTS * len(first_slots))
+        return np.array(values).reshape(shape), np.array(states, np.int8).reshape(shape)
 
     def _reserve(self, rows: int) -> None:
         self.is_rule = grown(self.is_rule, rows)

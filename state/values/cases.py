@@ -173,14 +173,16 @@ class _RareColumn:
         return column
 
 
-def stepped(cases: int) -> int:
-    """A number of cases, rounded down by up to an eighth: what is computed from so many of the
-    first cases is not computed again with every new one.
+def stepped(cases: int, digits: int = 4) -> int:
+    """A number of cases, rounded down to so many binary digits: what is computed from so many of
+    the first cases is not computed again with every new one. Four digits leave out up to an eighth.
 
     >>> [stepped(n) for n in (7, 13, 100, 1000)]
     [4, 12, 96, 960]
+    >>> stepped(10_000), stepped(10_000, digits=7)
+    (9216, 9984)
     """
-    return cases - cases % (1 << max(cases.bit_length() - 4, 2))
+    return cases - cases % (1 << max(cases.bit_length() - digits, 2))
 
 
 def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element]:

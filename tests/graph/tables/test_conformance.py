@@ -155,7 +155,7 @@ def test_a_playbook_decides_the_same_on_an_engine(engine: str, make: Any, postgr
     assert found["decision"].to_pylist() == wanted["decision"].to_pylist()
     for risk, one in zip(found["risk"].to_pylist(), wanted["risk"].to_pylist(), strict=True):
         assert (risk is None) == (one is None)
-        assert risk is None or round(risk, 4) == one
+        assert risk is None or float(f"{risk:.4g}") == one
 
 
 def test_a_difference_between_engine_and_python_is_an_error() -> None:

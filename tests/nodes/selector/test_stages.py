@@ -10,8 +10,8 @@ from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.scoring import decision_rng
-from acegraph.nodes.selector.stages import Pool, Query, Settings, choose
+from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.stages import Pool, ask, choose
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
 from acegraph.state.playbook.index import NodeBullets, View
 from acegraph.state.playbook.vector_matrix import unit
@@ -174,10 +174,12 @@ def test_pruning_changes_no_choice(
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = Query.of(pool, FIELDS, lambda: np.random.default_rng(seed))
+    asked = ask(pool, [FIELDS], [lambda: np.random.default_rng(seed)])
     matrix = node_bullets.matrix("m")
     assert matrix is not None
-    (found,) = choose([asked], unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight))
+    (found,) = choose(
+        list(asked), unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight)
+    )
     wanted = plain_selection(
         [b for b in node_bullets.bullets if b.status == "active"],
         vectors,

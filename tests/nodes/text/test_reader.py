@@ -138,7 +138,7 @@ def test_a_pattern_that_is_not_tried_would_not_have_matched() -> None:
         "no previous purchases, 80% of the limit, half of the balance",
     ]
     matched = [
-        (pattern.field, pattern.may_match(text, text.lower()))
+        (pattern.field, pattern.may_match(text, field_patterns.words_in(text)))
         for text in texts
         for pattern in (field_patterns.MONEY, *field_patterns.FIELD_PATTERNS)
         if pattern.pattern.search(text)
