@@ -10,11 +10,9 @@ from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import (
     NO_LANGUAGE_MODEL,
-    SCORECARD,
-    START,
     UNIT,
     points_of,
-    resolved,
+    scorecard_on,
     weight_of,
 )
 from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
@@ -38,13 +36,11 @@ def analyse(
     """
     bullets = (*bullets, *scale.unshown)
     fired = [b for b in bullets if b.condition and b.condition.holds(fields)]
-    lines = [line for line in SCORECARD if resolved(line.test, fields).holds(fields)]
-    score = START + sum(line.points for line in lines)
+    score, tests = scorecard_on(fields)
     points = score + sum(map(points_of, fired))
     declines = points > scale.limit(fields)
     reasons = [_bullet_reason(b, fields) for b in sorted(fired, key=weight_of, reverse=declines)]
-    tests = ", ".join(resolved(line.test, fields).render() for line in lines)
-    reasons.append(f"scorecard {score / UNIT:+.1f}: {tests or 'no risk signal'}")
+    reasons.append(f"scorecard {score / UNIT:+.1f}: {', '.join(tests) or 'no risk signal'}")
     if not fields.keys() - {SENTENCE}:
         reasons.append(NOTHING_READ)
     prose = sum(b.condition is None for b in bullets)

@@ -5,6 +5,7 @@ from nodes/text/field_contract.py.
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
@@ -46,15 +47,16 @@ def reason_not_to_approve(
     analyst: a language model reads the transaction itself.
     """
     fields = case["fields"]
-    unasked = [b for b in unasked_rules(fields, doubts, rules) if weight_of(b) > 0]
-    if not is_embedded:
-        return describe(doubts, unasked) if unasked else ""
-    if not case["given_fields"]:
+    if is_embedded and not case["given_fields"]:
         exposed = {**read_exposed_fields(case["text"]), SENTENCE: case["text"]}
-        if exposed != fields and analyse(exposed, rules, scale).decision == DECLINE:
+        alone = replace(scale, unshown=())  # they are among the rules
+        if exposed != fields and analyse(exposed, rules, alone).decision == DECLINE:
             return "a memo, a quotation or another amount hides what would have declined it"
     if not doubts:
         return ""
+    unasked = [b for b in unasked_rules(fields, doubts, rules) if weight_of(b) > 0]
+    if not is_embedded:
+        return describe(doubts, unasked) if unasked else ""
     if any(doubt["field"] == "transaction" for doubt in doubts):
         return describe(doubts, [])
     is_safe = _most_points(fields, doubts, rules) <= _lowest_limit(fields, doubts, scale)

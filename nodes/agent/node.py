@@ -97,7 +97,9 @@ class AgentNode:
         What a redacted text says may not come back as a field.
         """
         settings = state["settings"]
-        if not decision.observed or settings["redact"]:
+        if not decision.observed:
+            return decision, []
+        if settings["redact"]:
             return replace(decision, observed={}), []
         node, source = settings["node"], settings["source"]
         active = self.playbook.get_bullets_for_node(node) if settings["selects"] else []
@@ -118,7 +120,7 @@ class AgentNode:
             state["case"],
             state["doubts"],
             rules if state["settings"]["selects"] else (),
-            replace(scale, unshown=()),
+            scale,
             is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
         )
 
@@ -138,9 +140,9 @@ def _with_observed_fields(state: AceState, decision: Decision, fired: Sequence[B
 
 
 def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:
-    """Whether its condition holds, the agent cited it, or the agent may have read its prose."""
-    if bullet.condition and bullet.condition.holds(state["case"]["fields"]):
+    """Whether the agent cited it, its condition holds, or the agent may have read its prose."""
+    if decision.bullets_used is not None and bullet.id in decision.bullets_used:
         return True
-    if decision.bullets_used is None:
-        return bullet.condition is None
-    return bullet.id in decision.bullets_used
+    if bullet.condition:
+        return bool(bullet.condition.holds(state["case"]["fields"]))
+    return decision.bullets_used is None

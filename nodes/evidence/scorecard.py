@@ -6,6 +6,7 @@ nodes/agent/analyst.py uses both to decide a single case.
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -67,6 +68,20 @@ SCORECARD: Final = (
     ScorecardLine(Comparison("recurring", "is", True), -5000),
     ScorecardLine(Comparison("account_age_days", ">=", 1000), -3000),
 )
+
+
+def scorecard_on(fields: Mapping[str, Scalar]) -> tuple[int, list[str]]:
+    """The points of the scorecard for a transaction, and the tests that hold on it, in words."""
+    holding = [line for line in _lines_on(tuple(fields)) if line[0].holds(fields)]
+    return START + sum(points for _, points, _ in holding), [words for _, _, words in holding]
+
+
+@lru_cache(maxsize=256)  # payments of one system have the same fields
+def _lines_on(names: tuple[str, ...]) -> tuple[tuple[Comparison, int, str], ...]:
+    """The tests of fields that are among these names, their points, and the tests in words."""
+    given = dict.fromkeys(names)
+    tests = ((resolved(line.test, given), line.points) for line in SCORECARD)
+    return tuple((test, points, test.render()) for test, points in tests if test.field in given)
 
 
 def names_of(test: Comparison) -> tuple[str, ...]:

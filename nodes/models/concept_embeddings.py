@@ -16,6 +16,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 from numpy.typing import NDArray
 
+from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY, words_in
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.reader import read_text
 from acegraph.state import Fields, parse_condition
@@ -35,6 +36,7 @@ _STOP_WORDS: Final = frozenset(
     "then this to transaction transactions true false under user using via was when which while "
     "with within".split()
 )
+_LONGEST_KEPT: Final = 100
 _SUFFIX = re.compile(r"(?:ing|ed|es|s|ly)$")
 _WORD = re.compile(r"[a-z][a-z'-]+")
 
@@ -72,6 +74,17 @@ def features(text: str) -> dict[str, float]:
     >>> sorted(name for name, weight in features("via proxy at 3 AM").items() if weight == 1)
     ['night', 'vpn']
     """
+    pairs = text.split("; ")
+    if len(pairs) == 1 or not all(": " in pair for pair in pairs):
+        return _features_of(text)
+    weights: dict[str, float] = {}
+    for pair in pairs:  # the fields of a mapping: each speaks for itself
+        is_short = len(pair) <= _LONGEST_KEPT
+        weights |= _features_of_pair(_without_number(pair)) if is_short else _features_of(pair)
+    return weights
+
+
+def _features_of(text: str) -> dict[str, float]:
     weights: dict[str, float] = {}
     for mention in mentions(text):
         weights[f"no {mention.concept}" if mention.negated else mention.concept] = 1.0
@@ -79,13 +92,27 @@ def features(text: str) -> dict[str, float]:
         weights[concept] = 1.0
     for word in _WORD.findall(text.lower()):
         if word not in _STOP_WORDS:
-            weights.setdefault(_word_feature(word), _WORD_WEIGHT)
+            weights.setdefault(f"word {_SUFFIX.sub('', word)}", _WORD_WEIGHT)
     return weights
 
 
+_features_of_pair = lru_cache(maxsize=4096)(_features_of)  # payments have the same few
+
+
+def _without_number(pair: str) -> str:
+    """A pair of a name and a value; all numbers from which nothing is read become one.
+
+    0 is the answer no, and stays.
+    """
+    name, _, value = pair.partition(": ")
+    is_number = value.replace(".", "", 1).isdigit() and value[0] != "0"
+    return f"{name}: 5" if is_number and not _states_a_field(f"{name}: 5") else pair
+
+
 @lru_cache(maxsize=4096)
-def _word_feature(word: str) -> str:
-    return f"word {_SUFFIX.sub('', word)}"
+def _states_a_field(pair: str) -> bool:
+    words = words_in(pair)
+    return any(pattern.may_match(pair, words) for pattern in (MONEY, *FIELD_PATTERNS))
 
 
 def _stated_fields(text: str) -> Fields:

@@ -160,6 +160,8 @@ def understand_given(
     if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
         doubts = unreadable(transaction.fields)
     doubts |= unconverted
+    if not doubts and not understood.doubts:
+        return understood
     return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
 
 

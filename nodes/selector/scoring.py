@@ -23,6 +23,8 @@ DIGITS: Final = 9
 COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 """The parts of a bullet's score, as they are recorded."""
 _ROWS_AT_ONCE: Final = 1024
+_FEW_DRAWS: Final = 10
+"""So few numbers are drawn faster one by one; they are the same ones."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,14 @@ class Settings:
 def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     """The random generator of one decision: always the same, so that a decision can be replayed."""
     digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
-    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
+    words = _words_of(seed) + _words_of(int.from_bytes(digest, "big"))
+    # As `default_rng([seed, number])`, which takes longer to cut the numbers into words.
+    return np.random.Generator(np.random.PCG64(np.frombuffer(words, "<u4")))
+
+
+def _words_of(number: int) -> bytes:
+    """A number in words of 32 bits, the lowest first."""
+    return number.to_bytes(4 * max(-(-number.bit_length() // 32), 1), "little")
 
 
 def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
@@ -55,7 +64,10 @@ def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
 
 def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:
     """Stage 4: one draw from Beta(helpful + 1, harmful + 1) for each bullet."""
-    return rng.beta(helpful + 1, harmful + 1)
+    a, b = helpful + 1, harmful + 1
+    if len(a) > _FEW_DRAWS:
+        return rng.beta(a, b)
+    return np.array([rng.beta(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
 
 
 def max_error(dimensions: int) -> float:

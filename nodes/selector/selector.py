@@ -161,7 +161,7 @@ class HybridSelector:
         selections = await wait.work(choose, queries, vectors, matrix, settings)
         if not warnings and pool.has_prose:  # rules need no threshold
             return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
-        return [replace(s, warnings=warnings) for s in selections]
+        return [replace(s, warnings=warnings) for s in selections] if warnings else selections
 
     async def _embed(
         self, texts: Sequence[str], pool: Pool, playbook: ReadablePlaybook, wait: Wait

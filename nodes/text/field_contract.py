@@ -171,15 +171,16 @@ class FieldContract:
 
     def understand_value(self, name: str, value: Scalar) -> tuple[Scalar, str]:
         """The value of a field as the labelled cases write it, and why it is in doubt."""
-        known, value = self.fields.get(name), self._date_in_iso(name, value)
+        if name in self.form.dates:
+            value = self._date_in_iso(name, value)
+        known = self.fields.get(name)
         return (value, "") if known is None else _understood_value(known, value)
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
         """The value; a date in the form of the files becomes one in ISO 8601."""
-        form = self.form.dates.get(name)
-        if form is None or value is None or isinstance(value, bool):
+        if value is None or isinstance(value, bool):
             return value
-        iso = read_date(value, form) or value
+        iso = read_date(value, self.form.dates[name]) or value
         if isinstance(iso, str) and f"{name}.hour" not in self.fields:
             return iso.removesuffix(MIDNIGHT)  # the files have no time of day
         return iso
@@ -199,6 +200,8 @@ class FieldContract:
 
     def _known_names(self, given: Mapping[str, Scalar]) -> Fields:
         """The fields under their known names; two that mean one field are refused."""
+        if given.keys() <= self.fields.keys():
+            return dict(given)
         named: Fields = {name: value for name, value in given.items() if name in self.fields}
         for name, value in given.items():
             if name in self.fields:
@@ -261,6 +264,8 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
 
 def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
     """The value as the labelled cases write it, and why it is in doubt."""
+    if isinstance(value, bool) and known.kind == "flag":
+        return value, ""
     if value is None or (isinstance(value, str) and is_nothing(value)):
         return value, _ABSENT.format(known.share) if known.is_usual else ""
     if known.kind == "flag":

@@ -181,8 +181,14 @@ def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
         if isinstance(value, str):
             typed |= read_value(name, value)
         else:
-            typed[name] = _typed(name, value)
+            typed[name] = value if _has_plain_numbers(name) else _typed(name, value)
     return typed
+
+
+@lru_cache(maxsize=4096)
+def _has_plain_numbers(name: str) -> bool:
+    """Whether the numbers of a field are neither flags nor codes."""
+    return name not in FLAGS and not is_code(name)
 
 
 def read_value(name: str, value: Scalar) -> Fields:

@@ -184,7 +184,7 @@ def _flatten(
     for key, value in fields.items():
         if not isinstance(key, str):
             _check_storable("", key)
-        name = prefix + (clean_text(str(key)) or "unnamed")
+        name = prefix + _clean_name(str(key))
         if len(name) > MAX_NAME:
             raise InvalidTransaction(
                 f"a field name has {len(name):,} characters; {MAX_NAME} at most"
@@ -204,6 +204,15 @@ def _flatten(
             yield name, plain_value(name, value)
 
 
+def _clean_name(key: str) -> str:
+    return _known_name(key) if len(key) <= MAX_NAME else clean_text(key)
+
+
+@lru_cache(maxsize=4096)  # payments have the same fields
+def _known_name(key: str) -> str:
+    return clean_text(key) or "unnamed"
+
+
 def _check_storable(name: str, value: object, depth: int = 1) -> None:
     """Refuse a whole number beyond 64 bits, also inside of lists."""
     if isinstance(value, int) and value not in _STORABLE:
@@ -221,10 +230,12 @@ def _check_storable(name: str, value: object, depth: int = 1) -> None:
 
 def plain_value(name: str, value: object) -> Scalar:
     """The value of a field as it is stored: cleaned text, a finite number, a flag, or None."""
-    if isinstance(value, str):
-        return clean_text(value) or None
     if value is None or isinstance(value, bool):
         return value
+    if isinstance(value, str):
+        return clean_text(value) or None
+    if type(value) is float:
+        return value if math.isfinite(value) else None
     if isinstance(value, np.datetime64):  # `item` of nanoseconds is a bare number
         value = value.astype("datetime64[us]")
     if isinstance(value, np.generic):

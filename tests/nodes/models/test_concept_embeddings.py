@@ -5,8 +5,10 @@ import itertools
 import numpy as np
 import pytest
 
+from acegraph.graph import generate_transactions
 from acegraph.nodes import ConceptEmbeddings
-from acegraph.nodes.models.concept_embeddings import embed
+from acegraph.nodes.models.concept_embeddings import _features_of, embed, features
+from acegraph.state import Transaction
 
 
 def cosine(left: str, right: str) -> float:
@@ -77,3 +79,9 @@ def test_vectors_are_unit_finite_and_the_same_each_time() -> None:
     assert np.linalg.norm(one) == pytest.approx(1, abs=1e-6)
     assert np.isfinite(two).all()
     assert ConceptEmbeddings().embed_query("a proxy") == one
+
+
+def test_the_fields_of_a_mapping_have_the_features_of_their_whole_text() -> None:
+    for example in generate_transactions(200, seed=3):
+        text = Transaction.of(example.fields).text
+        assert features(text) == _features_of(text)

@@ -1,5 +1,7 @@
 """The five stages of selection."""
 
+import hashlib
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -197,3 +199,12 @@ def test_scores_give_every_component() -> None:
 def test_unknown_weights_are_refused() -> None:
     with pytest.raises(InvalidSettings, match="weights"):
         HybridSelector(weights={"beauty": 1.0})
+
+
+@pytest.mark.parametrize("seed", [0, 7, 2**32, 2**70 + 1])
+def test_the_draws_of_a_decision_are_those_of_a_plain_generator(seed: int) -> None:
+    digest = hashlib.blake2b(b"d1", digest_size=8).digest()
+    plain = np.random.default_rng([seed, int.from_bytes(digest, "big")])
+    helpful, harmful = np.arange(9.0), np.arange(9.0)[::-1]
+    drawn = thompson_draws(helpful, harmful, decision_rng(seed, "d1"))
+    assert drawn.tolist() == plain.beta(helpful + 1, harmful + 1).tolist()
