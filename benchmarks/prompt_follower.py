@@ -65,13 +65,12 @@ def figures(kind: str, seeds: int, train: int, test: int) -> dict[str, Any]:
             found[mode].append(round(float(np.mean(runs[mode].right)), 4))
             found["right"][mode] += [bool(r) for r in runs[mode].right]
         if follower:
-            tokens += [count_tokens(prompt) for prompt in follower.seen["with_five_rules"][::10]]
-            calls = follower.seen["calls"] / decisions
-            found |= {
-                "tokens with 5 rules": f"{np.mean(tokens):.0f} (95 % up to "
-                f"{np.quantile(tokens, 0.95):.0f})",
-                "calls a decision": round(calls, 4),
-            }
+            prompts = follower.seen.get("with_five_rules", [])
+            tokens += [count_tokens(prompt) for prompt in prompts[::10]]
+            found["calls a decision"] = round(follower.seen["calls"] / decisions, 4)
+    if tokens:
+        mean, most = np.mean(tokens), np.quantile(tokens, 0.95)
+        found["tokens with 5 rules"] = f"{mean:.0f} (95 % up to {most:.0f})"
     return found
 
 
