@@ -24,6 +24,7 @@ from acegraph.state.values.transaction import is_derived
 _WORDS = re.compile(r"[\w$€£.,:%'-]++")
 _LETTER = re.compile(r"\w")
 _LOOKED_AT = 20_000
+_FREE_TEXT = "free text: rules may ask which words it mentions, to decline"
 
 
 @dataclass(frozen=True)
@@ -135,7 +136,7 @@ def explain_file(
             origin = "given" if name in given_names else "derived"
             if sighting_columns and is_derived(name):
                 origin = origin_of(name, sighting_columns)
-            read.append(Reading(name, _kind(column), origin))
+            read.append(Reading(name, _FREE_TEXT if is_free_text(name) else _kind(column), origin))
     empty = [name for name in given_names if name not in table.field_names]
     return Readings(read, [*ignored, *(f"{name} (no value in any row)" for name in empty)])
 
@@ -148,15 +149,13 @@ def _why_ignored(
     distinct = len(column.counts()) + len(distinct_numbers(column))
     if distinct == 1 and known == len(table) > 1:
         return "the same in all rows"
-    if name in learnable and not is_free_text(name):
+    if name in learnable or is_free_text(name):
         return ""
     if occurs_once(name, table):
         return "a calendar artefact: the rows span each of its values once"
     if table.column(f"{name}.weekday") is not None:
         form = forms.get(name, "ISO 8601")
         return f"dates, {form}: only weekday, month and hour are read from them"
-    if is_free_text(name):
-        return "free text: rules may ask for its words, to decline"
     words = [value for value in column.counts() if isinstance(value, str)]
     if words and is_prose(words):
         return "free text: a language model reads it, rules do not"
