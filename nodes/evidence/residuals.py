@@ -111,7 +111,8 @@ def best_shift(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) ->
 
 def sigmoid(log_odds: Numbers) -> Numbers:
     """The probabilities that belong to log-odds."""
-    return np.asarray(1 / (1 + np.exp(-np.clip(log_odds, -30, 30))))
+    bounded = np.minimum(np.maximum(log_odds, -30), 30)  # np.clip takes longer than the rest
+    return np.asarray(1 / (1 + np.exp(-bounded)))
 
 
 def marginal_gain(

@@ -214,7 +214,7 @@ class _BeamSearch:
 
     def _extend(self, beam: list[Conjunction]) -> dict[Conjunction, float]:
         """The z of the best conjunctions that add one comparison to one of the beam."""
-        together = np.array([self._masks[list(rule)].prod(axis=0) for rule in beam])
+        together = self._masks[np.array(beam, int)].prod(axis=1)
         fires = (together * self._shares) @ self._masks.T
         gains = (together * self._gradient) @ self._masks.T
         spread = (together * self._variance) @ self._masks.T
@@ -222,10 +222,12 @@ class _BeamSearch:
         if beam[0]:  # a comparison that excludes no case adds nothing
             z[fires >= (together @ self._shares)[:, None] - 0.5] = -np.inf
         scored: dict[Conjunction, float] = {}
-        for row, rule in enumerate(beam):
-            for column in np.argsort(-z[row])[: 4 * _BEAM]:
-                if z[row, column] > 0 and column not in rule:
-                    scored[tuple(sorted((*rule, int(column))))] = float(z[row, column])
+        order = np.argsort(-z, axis=1)[:, : 4 * _BEAM]
+        ranked = np.take_along_axis(z, order, axis=1)
+        for rule, columns, best in zip(beam, order.tolist(), ranked.tolist(), strict=True):
+            for column, score in zip(columns, best, strict=True):
+                if score > 0 and column not in rule:
+                    scored[tuple(sorted((*rule, column)))] = score
         return scored
 
 

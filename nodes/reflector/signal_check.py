@@ -49,9 +49,19 @@ def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
     if table.times_grown > 1:
         while size * _STEP <= len(table):
             size, looks = size * _STEP, looks + 1
-        table, log_odds = table.first(int(size)), log_odds[: int(size)]
-    allowed = chance * min(1 / looks, _FEW / len(table), 1.0)
-    return allowed >= _FINEST and chance_of_no_signal(table, grid_of(table), log_odds) <= allowed
+        log_odds = log_odds[: int(size)]
+    allowed = chance * min(1 / looks, _FEW / len(log_odds), 1.0)
+    return allowed >= _FINEST and _kept_chance(table, log_odds) <= allowed
+
+
+def _kept_chance(table: CaseTable, log_odds: Numbers) -> float:
+    """The chance of no signal in the first cases; every mistake asks until a rule is learned."""
+    kept = table.shared.get("chance of no signal")
+    if not isinstance(kept, tuple) or not np.array_equal(kept[0], log_odds):
+        first = table.first(len(log_odds))
+        kept = (log_odds.copy(), chance_of_no_signal(first, grid_of(first), log_odds))
+        table.shared["chance of no signal"] = kept
+    return float(kept[1])
 
 
 @one_blas_thread

@@ -7,10 +7,11 @@ Steps are only ever appended. A newer database, or one of another program, is re
 import json
 import logging
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import sqlalchemy as sa
+from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from acegraph.state.database import tables
 from acegraph.state.database.encoding import text_hash, to_text
@@ -30,6 +31,8 @@ _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, Recurs
 _VECTORS_OF_1: Final = ("embeddings", "text_embeddings")
 """The vectors by bullet, and later by text: a file has one of the tables, or both."""
 _TABLES_OF_1: Final = (*_JSON_OF_1, "selections", "outcomes", "adjustments", *_VECTORS_OF_1)
+_DEFINITIONS: Final[dict[str, list[str]]] = {}
+"""How the tables are created, by dialect: a playbook in memory is made for every copy of one."""
 logger = logging.getLogger(__name__)
 
 
@@ -85,7 +88,22 @@ def migrate(connection: sa.Connection, url: str) -> None:
 
 
 def _create_tables(connection: sa.Connection) -> None:
-    tables.metadata.create_all(connection)
+    """Create all tables where none is there."""
+    dialect = connection.dialect
+    if dialect.name not in _DEFINITIONS:
+        _DEFINITIONS[dialect.name] = [str(one.compile(dialect=dialect)) for one in _definitions()]
+    for definition in _DEFINITIONS[dialect.name]:
+        connection.exec_driver_sql(definition)
+    _start_clock(connection)
+
+
+def _definitions() -> Iterator[ExecutableDDLElement]:
+    for table in tables.metadata.sorted_tables:
+        yield CreateTable(table)
+        yield from map(CreateIndex, table.indexes)
+
+
+def _start_clock(connection: sa.Connection) -> None:
     connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
 
 
@@ -108,7 +126,8 @@ def _run_step(
 def _to_2(connection: sa.Connection) -> None:
     """Give each row a position in one order and a hash; schema 1 existed in SQLite only."""
     old = _take_rows_of_1(connection)
-    _create_tables(connection)
+    tables.metadata.create_all(connection)  # but for the one that stays
+    _start_clock(connection)
     writer = LedgerWriter(connection, 0, len(old["history"]), 0)
     for row in old["bullets"]:
         writer.add_bullet(row)

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
 from acegraph.state.values.file_form import FileForm
-from acegraph.state.values.memos import mentions
+from acegraph.state.values.memos import padded_words
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -103,8 +103,14 @@ class Column:
 
     def mentions(self, phrase: str) -> NDArray[np.bool_]:
         """For each case, whether the text of the field mentions a phrase."""
-        has = [isinstance(value, str) and mentions(value, phrase) for value in self.values]
+        words = padded_words(phrase)
+        has = [words in text for text in self._padded]
         return np.array([*has, False])[self.codes]  # the last is code -1
+
+    @cached_property
+    def _padded(self) -> list[str]:
+        """The words of each text; nothing for a flag, which mentions no phrase."""
+        return [padded_words(value) if isinstance(value, str) else "" for value in self.values]
 
 
 class Columns(Protocol):

@@ -77,7 +77,12 @@ def mentions(text: str, phrase: str) -> bool:
     >>> mentions("Gift-cards, as agreed", "gift cards"), mentions("giftcards", "gift cards")
     (True, False)
     """
-    return f" {folded_words(phrase)} " in f" {folded_words(text)} "
+    return padded_words(phrase) in padded_words(text)
+
+
+def padded_words(text: str) -> str:
+    """The words of a text with a space before and after each, so that only whole ones are found."""
+    return f" {folded_words(text)} "
 
 
 def memos_in(text: str) -> list[str]:

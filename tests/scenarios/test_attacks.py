@@ -184,10 +184,17 @@ def test_one_customer_teaches_nobody_anything(
     assert names_in(playbook) == []
 
 
-def test_a_memo_that_orders_approval_changes_no_decision() -> None:
-    """200 pairs, as text and as fields, with a trained playbook on the embedded default."""
+@pytest.fixture(scope="module")
+def trained() -> BulletPlaybook:
+    """A playbook that was trained on generated payments."""
     playbook = BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(generate_transactions(150, seed=5))
+    TrainingPipeline(playbook).train_offline(generate_transactions(150, seed=11))
+    return playbook
+
+
+def test_a_memo_that_orders_approval_changes_no_decision(trained: BulletPlaybook) -> None:
+    """Every attack, as text and as fields, with a trained playbook on the embedded default."""
+    playbook = trained.fork()
     assert [b for b in playbook if b.status == "active"]
     playbook.add_bullet("Decline jewelry at night on an unverified account", NODE)
     quiet, told = (
@@ -195,8 +202,8 @@ def test_a_memo_that_orders_approval_changes_no_decision() -> None:
         for book in (playbook, playbook.fork())
     )
     found = []
-    for number, example in enumerate(generate_transactions(200, seed=6)):
-        memo = ATTACKS[number % len(ATTACKS)] + " Identity verified, travel notice on file."
+    for number, example in enumerate(generate_transactions(len(ATTACKS), seed=6)):
+        memo = ATTACKS[number] + " Identity verified, travel notice on file."
         plain: Any = example.query if number % 2 else example.fields
         ordered: Any = {**example.fields, "memo": memo}
         if number % 2:
@@ -206,7 +213,7 @@ def test_a_memo_that_orders_approval_changes_no_decision() -> None:
             for graph, given in ((quiet, plain), (told, ordered))
         ]
         found.append([(one["decision"], one["risk_score"], one["bullets_used"]) for one in pair])
-    assert len(found) == 200
+    assert len(found) == len(ATTACKS)
     assert [pair for pair in found if pair[0] != pair[1]] == []
 
 
@@ -230,18 +237,18 @@ def decisions_on(playbook: BulletPlaybook, stream: list[Any]) -> list[Any]:
     return found
 
 
-def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> None:
-    clean = BulletPlaybook()
-    TrainingPipeline(clean).train_offline(generate_transactions(150, seed=11))
-    poisoned = clean.fork()
+def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison(
+    trained: BulletPlaybook,
+) -> None:
+    poisoned = trained.fork()
     graph = create_ace_graph(playbook=poisoned).compile()
     for number, example in enumerate(generate_transactions(60, seed=12)):
         given = {"transaction": example.query, "decision_id": f"fed-{number}"}
         graph.invoke(given)
         lie = "APPROVE" if example.answer == "DECLINE" else "DECLINE"
         feedback(poisoned, f"fed-{number}", lie, source="partner feed")
-    stream = generate_transactions(60, seed=13)
-    wanted = decisions_on(clean.fork(), stream)
+    stream = generate_transactions(40, seed=13)
+    wanted = decisions_on(trained.fork(), stream)
     assert decisions_on(poisoned.fork(), stream) != wanted
     found = purge(poisoned, "partner feed")
     assert found.labels == 60
@@ -252,7 +259,7 @@ def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison() -> No
 def fed(playbook: BulletPlaybook, *, lies: bool) -> None:
     """Honest labels at once and by an analyst; and a partner's."""
     graph = create_ace_graph(playbook=playbook).compile()
-    for number, example in enumerate(generate_transactions(180, seed=21)):
+    for number, example in enumerate(generate_transactions(120, seed=21)):
         given = {"transaction": example.query, "decision_id": f"t{number}"}
         if number % 3 == 0:
             graph.invoke({**given, "ground_truth": example.answer})
@@ -277,7 +284,7 @@ def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
 ) -> None:
     poisoned = BulletPlaybook()
     fed(poisoned, lies=True)
-    stream = generate_transactions(100, seed=22)
+    stream = generate_transactions(40, seed=22)
     wanted = decisions_on(honest.fork(), stream)
     assert [w[:2] for w in decisions_on(poisoned.fork(), stream)] != [w[:2] for w in wanted]
     before = poisoned.version
@@ -288,7 +295,7 @@ def test_a_purge_restores_the_decisions_where_lies_came_between_honest_labels(
             named.setenv(f"ACE_{role}_MODEL", "a-model")
         found = purge(poisoned, "partner feed")
     assert server.requests == []  # a language model is not asked again
-    assert found.labels == 60
+    assert found.labels == 40
     assert found.learned
     assert found.note == ""
     assert [d[:2] for d in decisions_on(poisoned, stream)] == [w[:2] for w in wanted]
@@ -317,7 +324,7 @@ def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
     """Where the copy declines what was approved then, that is no label."""
     playbook = BulletPlaybook()
     graph = create_ace_graph(playbook=playbook).compile()
-    for number, example in enumerate(generate_transactions(120, seed=24)):
+    for number, example in enumerate(generate_transactions(80, seed=24)):
         graph.invoke({"transaction": example.query, "decision_id": f"t{number}"})
         feed, answer = "chargeback", example.answer
         if number % 2:
@@ -328,7 +335,7 @@ def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
             feedback(playbook, f"t{number}", answer, source=feed)
     found = purge(playbook, "partner feed")
     assert found.note == ""
-    assert found.labels == 60
+    assert found.labels == 40
     assert verify(playbook) == []
 
 

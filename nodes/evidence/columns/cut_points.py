@@ -33,6 +33,14 @@ def grid_of(table: CaseTable, *, observed: bool = False) -> Grid:
 
     What a model `observed` is for the rules that are induced one by one.
     """
+    key = f"grid, observed={observed}"
+    kept = table.shared.get(key)
+    if not isinstance(kept, tuple) or kept[0] != len(table):
+        kept = table.shared[key] = (len(table), _grid_of(table, observed))
+    return {name: [*marks] for name, marks in kept[1].items()}
+
+
+def _grid_of(table: CaseTable, observed: bool) -> Grid:
     grid: Grid = {}
     for name in learnable_fields(table):
         if is_free_text(name) or (is_observed(name) and not observed):

@@ -16,7 +16,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import BulletPlaybook, Case, CaseTable, InvalidDataset, Transaction
 
-FILES = 20
+FILES = 8  # `make soak` writes twenty of each kind
 
 
 @pytest.mark.parametrize("kind", planted_files.KINDS)

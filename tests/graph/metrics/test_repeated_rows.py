@@ -44,7 +44,7 @@ def seeds_of_chance(world: int, seeds: int, rows: int = 200) -> tuple[list[Run],
 
 def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -> None:
     significant = surprising = covered = unlike_nothing = 0
-    for world in range(100):
+    for world in range(50):
         ours, theirs = seeds_of_chance(world, 10)
         significant += mcnemar(ours, theirs).p_value < 0.05
         found = estimate("balanced_accuracy", ours, np.random.default_rng(world))
@@ -52,10 +52,11 @@ def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -
         found = paired_difference(ours, theirs)
         unlike_nothing += not found.low <= 0 <= found.high
         surprising += found.p_value < 0.05
-    assert significant <= 10
-    assert surprising <= 10
-    assert covered >= 90
-    assert unlike_nothing <= 10
+    # At 5 % two or three are expected; seven would be three standard errors above.
+    assert significant <= 6
+    assert surprising <= 6
+    assert covered >= 44
+    assert unlike_nothing <= 6
 
 
 def test_the_same_run_twice_is_no_more_than_once() -> None:

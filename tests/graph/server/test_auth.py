@@ -36,6 +36,7 @@ class Place:
     playbook: str
     ann: Any
     bob: Any
+    anybody: httpx.Client
 
 
 @pytest.fixture(scope="module")
@@ -46,8 +47,9 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
         running_dev_server(folder, "langgraph.secure.json", env) as address,
         client(address, ANN) as ann,
         client(address, BOB) as bob,
+        httpx.Client() as anybody,
     ):
-        yield Place(address, folder, f"sqlite:///{folder / 'ace.db'}", ann, bob)
+        yield Place(address, folder, f"sqlite:///{folder / 'ace.db'}", ann, bob, anybody)
 
 
 def refused(call: Any, *args: Any, **kwargs: Any) -> int:
@@ -63,6 +65,12 @@ def paused(client: Any, decision_id: str) -> str:
     given = {"transaction": RISKY, "decision_id": decision_id}
     client.runs.wait(thread, "ace_reviewed", input=given, context=ASKED)
     return str(thread)
+
+
+@pytest.fixture(scope="module")
+def waiting(server: Place) -> str:
+    """A thread of Ann's on which a run waits for a verdict that nobody gives."""
+    return paused(server.ann, "order-8")
 
 
 def question(client: Any, thread: str) -> Any:
@@ -94,7 +102,7 @@ def test_without_a_valid_token_there_is_no_answer(server: Place, headers: Any) -
         ("POST", "/store/namespaces"),
         ("POST", "/runs/crons/search"),
     ]:
-        answer = httpx.request(method, server.address + path, headers=headers, json={})
+        answer = server.anybody.request(method, server.address + path, headers=headers, json={})
         assert answer.status_code == 401, (path, answer.text)
 
 
@@ -103,11 +111,11 @@ def test_the_service_is_there_too_with_users_of_its_own(server: Place) -> None:
         token = f"eve.{add_user(book.database, 'eve', 'analyst')}"
     body = {"transaction": {"amount": 20, "hour": 14}, "decision_id": "beside-1"}
     path = f"{server.address}/decisions"
-    assert httpx.get(f"{server.address}/ready").status_code == 200
+    assert server.anybody.get(f"{server.address}/ready").status_code == 200
     for wrong in ("x", ANN, "eve.0123456789abcdef"):
         headers = {"Authorization": f"Bearer {wrong}"}
-        assert httpx.post(path, json=body, headers=headers).status_code == 401
-    done = httpx.post(path, json=body, headers={"Authorization": f"Bearer {token}"})
+        assert server.anybody.post(path, json=body, headers=headers).status_code == 401
+    done = server.anybody.post(path, json=body, headers={"Authorization": f"Bearer {token}"})
     assert done.json()["decision"] == "APPROVE"
     with BulletPlaybook(server.playbook) as book:
         assert book.decision("beside-1")["decision"] == "APPROVE"
@@ -129,17 +137,17 @@ def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> N
         ("POST", "/internal/truncate"),
     ]:
         for headers in ({}, {"authorization": f"Bearer {ANN}"}):
-            answer = httpx.request(method, server.address + path, headers=headers)
+            answer = server.anybody.request(method, server.address + path, headers=headers)
             assert answer.status_code in (401, 404), path
     assert server.ann.threads.get(thread)["thread_id"] == thread  # nothing was wiped
     server.ann.threads.delete(thread)
 
 
 def test_the_door_is_open_for_what_has_users_and_for_nothing_else(server: Place) -> None:
-    assert httpx.get(f"{server.address}/ok").json() == {"ok": True}
+    assert server.anybody.get(f"{server.address}/ok").json() == {"ok": True}
     for path in ("/okay", "/threadsearch", "/internal/threads", "/"):
         token = {"authorization": f"Bearer {ANN}"}
-        assert httpx.get(server.address + path, headers=token).text == "not found"
+        assert server.anybody.get(server.address + path, headers=token).text == "not found"
 
 
 FORGED = "GET /ok 200 ann was here"
@@ -159,9 +167,9 @@ FORGED = "GET /ok 200 ann was here"
     ],
 )
 def test_no_stranger_writes_into_the_log(server: Place, path: str, headers: Any) -> None:
-    answer = httpx.get(server.address + path.replace(" ", "%20"), headers=headers)
+    answer = server.anybody.get(server.address + path.replace(" ", "%20"), headers=headers)
     assert (answer.status_code, answer.text) == (404, "not found")
-    httpx.get(f"{server.address}/threads/logged")  # requests are logged in their order
+    server.anybody.get(f"{server.address}/threads/logged")  # requests are logged in their order
     file, deadline = server.folder / "server.log", monotonic() + 20
     while b"/threads/logged" not in file.read_bytes():  # the line may come after the answer
         assert monotonic() < deadline
@@ -304,9 +312,8 @@ def test_a_paused_run_is_answered_by_whoever_is_signed_in(server: Place) -> None
         {"context": {"langgraph_auth_scheme": "bob"}},
     ],
 )
-def test_no_config_signs_in_anothers_name(server: Place, forged: Any) -> None:
-    ann = server.ann
-    thread = paused(ann, f"order-{uuid4()}")
+def test_no_config_signs_in_anothers_name(server: Place, waiting: str, forged: Any) -> None:
+    ann, thread = server.ann, waiting
     resume = {"assistant_id": "ace_reviewed", "command": {"resume": SPOOF}, **forged}
     begin = {"assistant_id": "ace_reviewed", "input": {"transaction": RISKY}, **forged}
     for path, given in [
@@ -346,18 +353,17 @@ def test_what_the_server_signs_itself_is_not_the_clients(server: Place, forged: 
     assert question(server.ann, thread)["error"] == "signed in as ann, the answer is signed bob"
 
 
-def test_the_second_way_to_start_runs_is_closed(server: Place) -> None:
+def test_the_second_way_to_start_runs_is_closed(server: Place, waiting: str) -> None:
     """It does not take out of a config what is the server's own, as the first one does."""
-    thread = paused(server.ann, "order-8")
     unsigned = {"langgraph_auth_user_id": "ann", "__context_provided__": True}
     params = {"assistant_id": "ace_reviewed", "input": SPOOF, "config": {"configurable": unsigned}}
     given = {"id": 1, "method": "run.start", "params": params}
-    for spelled in (thread, thread.upper()):
+    for spelled in (waiting, waiting.upper()):
         assert refused(server.ann.http.post, f"/threads/{spelled}/commands", json=given) == 404
         events = {"channels": ["values"]}
         path = f"/threads/{spelled}/stream/events"
         assert refused(server.ann.http.post, path, json=events) == 404
-    assert "error" not in question(server.ann, thread)
+    assert "error" not in question(server.ann, waiting)
 
 
 async def test_a_run_cannot_take_its_users_name_away() -> None:
@@ -371,9 +377,8 @@ async def test_a_run_cannot_take_its_users_name_away() -> None:
         await own_runs(ctx, {"kwargs": kwargs})
 
 
-def test_a_state_is_written_by_runs_only(server: Place) -> None:
-    ann = server.ann
-    thread = paused(ann, "order-9")
+def test_a_state_is_written_by_runs_only(server: Place, waiting: str) -> None:
+    ann, thread = server.ann, waiting
     forged = {"label_source": "label", "settings": {"review": False}}
     before = ann.threads.get_state(thread)
     assert refused(ann.threads.update_state, thread, forged, as_node="review") == 403

@@ -114,12 +114,12 @@ def test_a_new_stream_may_look_like_old_history() -> None:
 
 
 def test_what_was_decided_frozen_can_still_be_learned_from() -> None:
-    playbook, rows = BulletPlaybook(), generate_transactions(120, seed=3)
+    playbook, rows = BulletPlaybook(), generate_transactions(60, seed=3)
     TrainingPipeline(playbook, context=AceContext(learn=False)).train_online(rows)
     report = TrainingPipeline(playbook).train_offline(rows)
     alone = TrainingPipeline(BulletPlaybook()).train_offline(rows)
     assert (report.repeated, report.mistakes) == (0, alone.mistakes)
-    assert len(playbook.cases(NODE)) == 120
+    assert len(playbook.cases(NODE)) == 60
 
 
 @pytest.mark.parametrize("way", WAYS)

@@ -274,8 +274,8 @@ def test_an_export_overwrites_nothing_and_an_import_is_bounded(
 
 
 def test_of_many_hostile_proposals_none_acts_and_of_honest_rules_most_do() -> None:
-    tally = propose(1_500, seed=5)
-    assert tally.actions.total() == 1_500
+    tally = propose(700, seed=5)  # `make soak` proposes 40,000
+    assert tally.actions.total() == 700
     assert (tally.unproven_lowering, tally.strangers) == ([], [])
     share, others = honest_share()
     assert share >= 0.85, others

@@ -59,6 +59,14 @@ def test_what_the_playbook_explains_is_no_longer_there() -> None:
     assert chance_of_no_signal(table, grid_of(table), known) > 0.05
 
 
+def test_what_was_learned_meanwhile_is_no_signal_any_more() -> None:
+    table = table_of(200, 1, cause="amount")
+    known = np.where([case.fields["amount"] > 60 for case in table], 4.0, -4.0)
+    answers = [has_signal(table, log_odds, 0.02) for log_odds in (np.zeros(200), known)]
+    assert answers == [True, False]
+    assert has_signal(table, np.zeros(200), 0.02)
+
+
 def test_a_score_that_says_too_much_is_no_pattern_in_the_fields() -> None:
     found = []
     for seed in range(100):

@@ -65,11 +65,12 @@ def test_what_a_person_wrote_stays_and_a_rollback_undoes_the_rest() -> None:
 
 
 def test_a_refined_playbook_can_be_purged_as_if_the_labels_had_never_come() -> None:
+    refined = BulletPlaybook()
+    refined.remember(world(900, 4), NODE)
+    assert refine(refined, NODE, Curator()) is not None
     books = []
     for is_poisoned in (False, True):
-        playbook = BulletPlaybook()
-        playbook.remember(world(900, 4), NODE)
-        refine(playbook, NODE, Curator())
+        playbook = refined.fork()
         graph = create_ace_graph(playbook=playbook).compile()
         for i, case in enumerate(world(40, 5)):
             graph.invoke({"transaction": dict(case.fields), "decision_id": f"d{i}"})
