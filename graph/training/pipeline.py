@@ -180,7 +180,8 @@ class TrainingPipeline:
     def train_offline(self, dataset: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
-        All labels are history, known from the start. One pass decides each case and learns from it.
+        All labels are history, known from the start. First a set of rules is found for all cases
+        together, then one pass decides each case and learns from it.
         `form` is that of the file: live payments in this form are read alike.
         """
         items, difference = self._prepared(dataset, form)

@@ -23,8 +23,9 @@ You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule ho
 it. Follow the playbook's opinion, the sum of its rules, unless something in the transaction that no \
 rule covers speaks against it: name it. If it is open, your own reading decides."""
 
-_OPEN: Final = math.log(3)
-"""The opinion is open where the odds are within three to one of the limit."""
+_OPEN: Final = math.log(5)
+"""The opinion is open where the odds are within five to one of the limit: on payments that had no
+part in learning it is right about three times of four there (EXPERIMENTS.md)."""
 _FARTHEST: Final = 3.0
 """A model that is always sure departs no farther than this: its own scale of risk is unknown."""
 _TITLES: Final = {
@@ -48,8 +49,10 @@ class Opinion:
 
     @property
     def is_open(self) -> bool:
-        """Whether the rules leave the answer open: none holds, or the risk is near the limit."""
-        return not self.rules or abs(_log_odds(self.risk) - _log_odds(self.limit)) < _OPEN
+        """Whether the answer is left open: the risk is near the limit. That no rule holds says
+        something too.
+        """
+        return abs(_log_odds(self.risk) - _log_odds(self.limit)) < _OPEN
 
     def departure(self, decision: Verdict, risk: float) -> float:
         """By how much a decision departs from the opinion as it is told, in log-odds; a risk that
@@ -118,9 +121,8 @@ def _in_words(opinion: Opinion | None) -> str:
     if opinion is None:
         return "none"
     words = f"{opinion.verdict}, risk {opinion.risk:.2f} (limit {opinion.limit:.2g})"
-    if not opinion.is_open:
-        return words
-    return f"{words}; open" + ("" if opinion.rules else ": no rule holds here")
+    words += "" if opinion.rules else "; no rule holds here"
+    return f"{words}; open" if opinion.is_open else words
 
 
 def _rule(bullet: Bullet, fields: Mapping[str, Scalar], text: str, fence: Fence) -> str:
