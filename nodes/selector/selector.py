@@ -20,6 +20,7 @@ from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddi
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
 from acegraph.nodes.selector.stages import Pool, Selection, ask, choose
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
@@ -158,7 +159,8 @@ class HybridSelector:
         if threshold is None:
             threshold = self.embedding.threshold
         settings = Settings(n_bullets, threshold, self.weights, self.diversity_weight)
-        selections = await wait.work(choose, queries, vectors, matrix, settings)
+        chosen = choose_among_few if np.count_nonzero(pool.is_good) <= FEW else choose
+        selections = await wait.work(chosen, queries, vectors, matrix, settings)
         if not warnings and pool.has_prose:  # rules need no threshold
             return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
         return [replace(s, warnings=warnings) for s in selections] if warnings else selections

@@ -6,7 +6,7 @@ same.
 """
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Final
+from typing import Final
 
 import numpy as np
 
@@ -19,19 +19,17 @@ from acegraph.nodes.selector.scoring import (
     cosines,
     thompson_draws,
 )
+from acegraph.nodes.selector.stages import Query, Selection
 from acegraph.state.playbook.rule_table import FAILS, HOLDS
 from acegraph.state.playbook.vector_matrix import Vector
-
-if TYPE_CHECKING:
-    from acegraph.nodes.selector.stages import Query, Selection
 
 FEW: Final = 100
 """So many bullets that passed stage 2 are few."""
 
 
 def choose_among_few(
-    queries: Sequence["Query"], vectors: Vector, matrix: Vector, settings: Settings
-) -> list["Selection"]:
+    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
+) -> list[Selection]:
     """What `stages.choose` returns for queries of one pool."""
     pool, weights, threshold = queries[0].pool, settings.weights, settings.threshold
     rows = np.flatnonzero(pool.is_good)

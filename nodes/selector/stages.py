@@ -13,7 +13,6 @@ import numpy as np
 from acegraph.nodes.selector import scoring
 from acegraph.nodes.selector.diversity import pick_diverse
 from acegraph.nodes.selector.scoring import Bools, Floats, Rows, Settings
-from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
 from acegraph.state import Bullet, Clock, Fields
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
@@ -143,11 +142,7 @@ def ask(
 def choose(
     queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
 ) -> list[Selection]:
-    """Stages 3 to 5 for the queries of one pool; `vectors` has a row per query, `matrix` one per
-    bullet.
-    """
-    if np.count_nonzero(queries[0].pool.is_good) <= FEW:
-        return choose_among_few(queries, vectors, matrix, settings)
+    """Stages 3 to 5 for each query; `vectors` has a row per query, `matrix` one per bullet."""
     return [
         _choose_one(query, rows, products, vector, matrix, settings)
         for query, vector, (rows, products) in zip(

@@ -17,7 +17,7 @@ def ask(number: int) -> tuple[int, int]:
 
 def sleep(_: int) -> None:
     """Say that the work began, and go on for ever."""
-    print("began", flush=True)
+    os.write(1, b"began\n")  # at once: two processes write
     time.sleep(600)
 
 

@@ -234,7 +234,7 @@ def soak(
         last_memory = services[1].memory()
     result = _account(url, clients, text, learns)
     faults: list[str] = result["faults"]  # type: ignore[assignment]
-    if last_memory > _MOST_GROWTH * trouble.middle_memory:
+    if minutes and last_memory > _MOST_GROWTH * trouble.middle_memory:
         faults.append("memory grows")
     times = sorted(one for client in clients for one in client.seconds)
     sent = sum(len(client.decided) for client in clients)

@@ -11,6 +11,7 @@ from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.small_playbook import choose_among_few
 from acegraph.nodes.selector.stages import Pool, ask, choose
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
 from acegraph.state.playbook.index import NodeBullets, View
@@ -174,12 +175,13 @@ def test_pruning_changes_no_choice(
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = ask(pool, [FIELDS], [lambda: np.random.default_rng(seed)])
+    asked = list(ask(pool, [FIELDS], [lambda: np.random.default_rng(seed)]))
     matrix = node_bullets.matrix("m")
     assert matrix is not None
-    (found,) = choose(
-        list(asked), unit(query[None]), matrix.rows, Settings(5, 0.2, weights, weight)
-    )
+    chosen = Settings(5, 0.2, weights, weight)
+    found_by = [
+        way(asked, unit(query[None]), matrix.rows, chosen)[0] for way in (choose, choose_among_few)
+    ]
     wanted = plain_selection(
         [b for b in node_bullets.bullets if b.status == "active"],
         vectors,
@@ -189,6 +191,7 @@ def test_pruning_changes_no_choice(
         np.random.default_rng(seed),
         selector,
     )
-    assert [b.id for b in found.bullets] == [bullet_id for bullet_id, _ in wanted]
-    for bullet_id, scores in wanted:
-        assert found.scores[bullet_id] == pytest.approx(scores, abs=1e-6)
+    for found in found_by:
+        assert [b.id for b in found.bullets] == [bullet_id for bullet_id, _ in wanted]
+        for bullet_id, scores in wanted:
+            assert found.scores[bullet_id] == pytest.approx(scores, abs=1e-6)
