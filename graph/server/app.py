@@ -52,11 +52,7 @@ def create_service(
 
     @asynccontextmanager
     async def lifespan(app: Starlette) -> AsyncIterator[None]:
-        # What is there now stays: the garbage collector need not look through it every second.
-        gc.collect()
-        gc.freeze()
         yield
-        gc.unfreeze()
         service.close()
 
     async def describe(request: Request) -> Response:
@@ -73,7 +69,11 @@ def from_environment(mounts: Mounts = no_mounts) -> Starlette:
     """The application of a worker of `acegraph serve`, with its log and its telemetry."""
     start_logging()
     start_telemetry()
-    return create_service(settings_in_environment(), mounts=mounts)
+    application = create_service(settings_in_environment(), mounts=mounts)
+    # What is there now stays: the garbage collector need not look through it again and again.
+    gc.collect()
+    gc.freeze()
+    return application
 
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -49,8 +49,9 @@ class Opinion:
 
     @property
     def is_open(self) -> bool:
-        """Whether the answer is left open: the risk is near the limit. That no rule holds says
-        something too.
+        """Whether the answer is left open: the risk is near the limit.
+
+        Where no rule holds it is not open for that: most rules decline, and hold on frauds.
         """
         return abs(_log_odds(self.risk) - _log_odds(self.limit)) < _OPEN
 

@@ -21,7 +21,7 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import Settings, decision_rng
 from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
-from acegraph.nodes.selector.stages import Pool, Selection, ask, choose
+from acegraph.nodes.selector.stages import Pool, Selection, choose, queries_of
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     Bullet,
@@ -143,7 +143,7 @@ class HybridSelector:
         odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
         pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
         rngs = [partial(decision_rng, self.seed, decision_id) for decision_id in decision_ids]
-        queries = list(ask(pool, list(map(fields_to_test, transactions)), rngs))
+        queries = list(queries_of(pool, list(map(fields_to_test, transactions)), rngs))
         if not pool.is_good.any() or n_bullets < 1:
             return [query.selection() for query in queries]
         warnings: tuple[str, ...] = ()
@@ -159,8 +159,9 @@ class HybridSelector:
         if threshold is None:
             threshold = self.embedding.threshold
         settings = Settings(n_bullets, threshold, self.weights, self.diversity_weight)
-        chosen = choose_among_few if np.count_nonzero(pool.is_good) <= FEW else choose
-        selections = await wait.work(chosen, queries, vectors, matrix, settings)
+        has_few = np.count_nonzero(pool.is_good) <= FEW
+        choosing = choose_among_few if has_few else choose
+        selections = await wait.work(choosing, queries, vectors, matrix, settings)
         if not warnings and pool.has_prose:  # rules need no threshold
             return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
         return [replace(s, warnings=warnings) for s in selections] if warnings else selections

@@ -122,7 +122,7 @@ class Query:
         )
 
 
-def ask(
+def queries_of(
     pool: Pool,
     transactions: Sequence[Fields],
     rngs: Sequence[Callable[[], "np.random.Generator"]],

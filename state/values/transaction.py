@@ -205,12 +205,11 @@ def _flatten(
 
 
 def _clean_name(key: str) -> str:
-    return _known_name(key) if len(key) <= MAX_NAME else clean_text(key)
+    clean = _clean_short_text if len(key) <= MAX_NAME else clean_text
+    return clean(key) or "unnamed"
 
 
-@lru_cache(maxsize=4096)  # payments have the same fields
-def _known_name(key: str) -> str:
-    return clean_text(key) or "unnamed"
+_clean_short_text = lru_cache(maxsize=4096)(clean_text)  # payments have the same fields
 
 
 def _check_storable(name: str, value: object, depth: int = 1) -> None:

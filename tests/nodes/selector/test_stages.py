@@ -12,7 +12,7 @@ from plain_selection import plain_selection
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import Settings, decision_rng
 from acegraph.nodes.selector.small_playbook import choose_among_few
-from acegraph.nodes.selector.stages import Pool, ask, choose
+from acegraph.nodes.selector.stages import Pool, choose, queries_of
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
 from acegraph.state.playbook.index import NodeBullets, View
 from acegraph.state.playbook.vector_matrix import unit
@@ -175,7 +175,7 @@ def test_pruning_changes_no_choice(
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = list(ask(pool, [FIELDS], [lambda: np.random.default_rng(seed)]))
+    asked = list(queries_of(pool, [FIELDS], [lambda: np.random.default_rng(seed)]))
     matrix = node_bullets.matrix("m")
     assert matrix is not None
     chosen = Settings(5, 0.2, weights, weight)
