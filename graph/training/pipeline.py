@@ -30,7 +30,6 @@ from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
-from acegraph.nodes.curator.refinement.whole_playbook import ranks_payments
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
@@ -42,7 +41,6 @@ from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.file_form import FileForm
@@ -182,7 +180,8 @@ class TrainingPipeline:
     def train_offline(self, dataset: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
-        All labels are history, known from the start. One pass decides each case and learns from it.
+        All labels are history, known from the start. First a set of rules is found for all cases
+        together, then one pass decides each case and learns from it.
         `form` is that of the file: live payments in this form are read alike.
         """
         items, difference = self._prepared(dataset, form)
@@ -197,9 +196,8 @@ class TrainingPipeline:
             mode="offline_online", source="offline", learn_as="offline", rates={}
         )
         cases, is_refined = self.playbook.cases(self.context.node), self._is_refined(context)
-        costs = CostMatrix.parse(context.costs) if context.costs else None
         first = None
-        if is_refined and len(cases) > known and ranks_payments(cases, costs):
+        if is_refined and len(cases) > known:
             first = self._refine(context)  # what it explains need not be learned case by case
         report = self._train(items, [case.id for case in past], "learning offline", context)
         is_new = report.repeated < report.cases  # else a rollback would be undone

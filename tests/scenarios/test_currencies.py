@@ -22,12 +22,12 @@ FROZEN = AceContext(learn=False)
 
 
 def write(folder: Path, form: str = "{amount},{currency}", **rates: float) -> Path:
-    """Payments above 200 dollars are fraud, in whatever currency they are."""
+    """Payments above 200 dollars are fraud, in whatever currency they are: one in four."""
     rng, rates = random.Random(1), {"USD": 1.0, "EUR": 1.25, "GBP": 2.0, **rates}
     header = "amount,currency" if "," in form else "amount"
     lines = [f"{header},hour,fraud"]
     for i in range(160):
-        dollars = rng.randint(1, 100) * 4
+        dollars = rng.randint(1, 67) * 4
         currency = list(rates)[i % len(rates)]
         amount = form.format(amount=dollars / rates[currency], currency=currency)
         lines.append(f"{amount},{8 + i % 12},{int(dollars > 200)}")

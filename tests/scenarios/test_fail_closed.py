@@ -42,10 +42,23 @@ def test_honest_payments_in_their_usual_form_are_all_decided(trained: BulletPlay
     assert set(decisions(trained, honest)) == {"APPROVE", "DECLINE"}
 
 
+def test_an_unread_amount_is_approved_only_where_no_amount_declines(
+    trained: BulletPlaybook,
+) -> None:
+    amounts = (0.01, 5.0, 20.0, 50.0, 100.0, 1_000.0, 1e6)
+    seen = set()
+    for payment in (dict(e.fields) for e in generate_transactions(30, seed=3)):
+        (unread,) = decisions(trained, [{**payment, "amount": "canary-4711"}])
+        at_each = set(decisions(trained, [{**payment, "amount": amount} for amount in amounts]))
+        assert unread != "APPROVE" or at_each == {"APPROVE"}
+        seen.add((unread, len(at_each)))
+    assert {("APPROVE", 1), ("UNDECIDED", 2), ("DECLINE", 1)} <= seen
+
+
 def test_the_reason_names_the_field_and_the_rules_but_no_value(trained: BulletPlaybook) -> None:
-    payment = {**dict(generate_transactions(1, seed=3)[0].fields), "amount": "canary-4711"}
+    honest = dict(generate_transactions(12, seed=3)[-1].fields)  # an amount of 1,000 declines it
     graph = create_ace_graph(playbook=trained).compile()
-    result = graph.invoke({"transaction": payment}, context=FROZEN)
+    result = graph.invoke({"transaction": {**honest, "amount": "canary-4711"}}, context=FROZEN)
     assert result["decision"] == "UNDECIDED"
     assert "amount is not a number" in result["undecided"]
     assert "canary" not in json.dumps(result)

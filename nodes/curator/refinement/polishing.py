@@ -19,6 +19,8 @@ from acegraph.state import DECLINE, CaseTable, Comparison, Condition
 
 _CHOSEN: Final = 2.0
 """What was chosen among many brings so much log-likelihood by chance (Akaike 1974)."""
+_ADDED: Final = 3.0
+"""The same of a comparison beside others: it was chosen among all cuts of all fields."""
 _MOVED: Final = 0.5
 """So much log-likelihood a moved cut must bring."""
 _MIN_FIRES: Final = 4
@@ -67,7 +69,7 @@ class _Polish:
         while len(rule.comparisons) > 1:
             shorter = [replace(rule, comparisons=rest) for rest in _without_each(rule.comparisons)]
             best = max(shorter, key=self._worth)
-            if self._worth(best) < self._worth(rule) - _CHOSEN:
+            if self._worth(best) < self._worth(rule) - _ADDED:
                 break
             rule = best
         for at, test in enumerate(rule.comparisons):
