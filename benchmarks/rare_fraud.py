@@ -2,6 +2,7 @@
 
     python benchmarks/rare_fraud.py                        # generated payments at 2, 0.5, 0.1 %
     python benchmarks/rare_fraud.py --rows 200000 --rates 0.02
+    python benchmarks/rare_fraud.py --rates 0.001 --seeds 8     # ten frauds each; taken together
     python benchmarks/rare_fraud.py --shuffled 40          # payments with nothing to learn
     python benchmarks/rare_fraud.py --file cards.csv --label is_fraud
     python benchmarks/rare_fraud.py --file cards.csv --derive --drop tx_last_24h amt_last_24h
@@ -63,28 +64,46 @@ def line(name: str, runs: Sequence[Run]) -> str:
     )
 
 
-def generated(rows: int, rates: Sequence[float], seed: int) -> Iterator[str]:
-    """Learn the first half of generated payments, decide the second half."""
+def generated(rows: int, rates: Sequence[float], seeds: Sequence[int]) -> Iterator[str]:
+    """Learn the first half of generated payments, decide the second half; then all seeds as one."""
     for rate in rates:
-        items = as_items(
-            {"id": e.id, "query": dict(e.fields), "answer": e.answer}
-            for e in generate_transactions(rows, seed=seed, fraud_rate=rate)
-        )
-        past, stream = items[: rows // 2], items[rows // 2 :]
-        pipeline = TrainingPipeline(context=AceContext(costs=GIVEN))
-        report = pipeline.train_offline(past)
-        ours = with_amounts(pipeline.evaluate(stream, learn=False), stream)
-        vanilla = with_amounts(pipeline.evaluate(stream, "vanilla"), stream)
-        gain = cost_difference([ours], [vanilla], COSTS)
-        overall, top, skill = calibration(ours)
-        yield f"{rate:.2%} fraud, {rows} payments, {report.bullets_active} active bullets"
-        yield line("  vanilla", [vanilla])
-        yield line("  trained", [ours])
-        yield (
-            f"  cost difference {gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}], p = "
-            f"{gain.p_value:.4f}; seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill "
-            f"{skill:.4f}"
-        )
+        runs: dict[str, list[Run]] = {"vanilla": [], "trained": []}
+        for seed in seeds:
+            vanilla, trained, bullets = decided_half(rows, rate, seed)
+            yield f"{rate:.2%} fraud, {rows} payments, seed {seed}, {bullets} active bullets"
+            yield from summary([vanilla], [trained])
+            runs["vanilla"].append(vanilla)
+            runs["trained"].append(trained)
+        if len(seeds) > 1:
+            yield f"{rate:.2%} fraud, all seeds"
+            yield from summary(runs["vanilla"], runs["trained"])
+
+
+def decided_half(rows: int, rate: float, seed: int) -> tuple[Run, Run, int]:
+    """What vanilla and the trained playbook decide on the second half, and how many bullets act."""
+    items = as_items(
+        {"id": e.id, "query": dict(e.fields), "answer": e.answer}
+        for e in generate_transactions(rows, seed=seed, fraud_rate=rate)
+    )
+    past, stream = items[: rows // 2], items[rows // 2 :]
+    pipeline = TrainingPipeline(context=AceContext(costs=GIVEN))
+    report = pipeline.train_offline(past)
+    ours = with_amounts(pipeline.evaluate(stream, learn=False), stream)
+    vanilla = with_amounts(pipeline.evaluate(stream, "vanilla"), stream)
+    return vanilla, ours, report.bullets_active
+
+
+def summary(vanilla: Sequence[Run], trained: Sequence[Run]) -> Iterator[str]:
+    """Both in the table, and how the risks of the trained playbook fit what was seen."""
+    gain = cost_difference(trained, vanilla, COSTS)
+    overall, top, skill = calibration(_together(trained))
+    yield line("  vanilla", vanilla)
+    yield line("  trained", trained)
+    yield (
+        f"  cost difference {gain.mean:+.1f} [{gain.low:+.1f}, {gain.high:+.1f}], p = "
+        f"{gain.p_value:.4f}; seen/expected {overall:.2f}, top decile {top:.2f}; Brier skill "
+        f"{skill:.4f}"
+    )
 
 
 def shuffled(streams: int, rows: int, rates: Sequence[float]) -> Iterator[str]:
@@ -166,7 +185,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=20_000)
     parser.add_argument("--rates", type=float, nargs="+", default=[0.02, 0.005, 0.001])
-    parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--seed", type=int, default=7, help="the first seed")
+    parser.add_argument("--seeds", type=int, default=1, help="how many seeds")
     parser.add_argument("--shuffled", type=int, default=0, help="how many shuffled streams")
     parser.add_argument("--file", type=Path)
     parser.add_argument("--label", default="is_fraud")
@@ -178,7 +198,8 @@ def main() -> None:
     elif given.shuffled:
         lines = shuffled(given.shuffled, given.rows, given.rates)
     else:
-        lines = generated(given.rows, given.rates, given.seed)
+        seeds = range(given.seed, given.seed + given.seeds)
+        lines = generated(given.rows, given.rates, seeds)
     for text in lines:
         print(text, flush=True)
 

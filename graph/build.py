@@ -19,6 +19,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
+from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
@@ -30,12 +31,18 @@ from acegraph.nodes.judge.judge import SimpleJudge
 from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
-from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
+from acegraph.nodes.reflector.custom import (
+    Reflecting,
+    ReflectorLike,
+    as_reflector,
+    induces_rules,
+)
 from acegraph.nodes.reflector.node import ReflectorNode
 from acegraph.nodes.runtime.step import Step
 from acegraph.nodes.selector.factory import Selecting, Selectors
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
+from acegraph.state.run.schema import RunSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -124,7 +131,7 @@ def learning_steps(parts: Parts) -> tuple[Step, Step]:
     """The nodes of the learning branch, in their order."""
     embedding = parts.selectors.embedding if parts.stores_vectors else None
     reflector = ReflectorNode(parts.playbook, parts.reflector)
-    curator = CuratorNode(parts.playbook, parts.curator, embedding)
+    curator = CuratorNode(parts.playbook, parts.curator, embedding, parts.refines)
     return Step(reflector, "reflector"), Step(curator, "curator")
 
 
@@ -237,6 +244,17 @@ class Parts:
     keeps_derived: bool = False
     """Whether the transactions come with derived fields of our own: rows of files, and decisions
     that are repeated. Those of a caller are never believed."""
+
+    def refines(self, settings: RunSettings) -> bool:
+        """Whether a run may refine the whole playbook (`may_refine`)."""
+        return may_refine(self.agent, self.reflector, settings["reflector_model"])
+
+
+def may_refine(agent: Agent, reflector: Reflecting, reflector_model: str | None) -> bool:
+    """Whether what was learned may become a set of many rules: no language model reflects, and the
+    agent counts the rules that are not shown (or is told their sum).
+    """
+    return isinstance(agent, SimpleFraudAgent) and induces_rules(reflector, reflector_model)
 
 
 Prompts = Mapping[str, str]

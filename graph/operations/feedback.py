@@ -11,7 +11,12 @@ from typing import Final
 from acegraph.graph.data.csv_files import read_sheet, read_text
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.curator.node import curate_lesson
-from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike, as_reflector
+from acegraph.nodes.reflector.custom import (
+    Reflecting,
+    ReflectorLike,
+    as_reflector,
+    induces_rules,
+)
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
@@ -235,4 +240,5 @@ def _learn(
         label_source=stored["label_source"],
     )
     reflection = finish(reflect_on(lesson, reflector, playbook, BLOCKING))
-    return curate_lesson(lesson, reflection, curator, playbook)
+    refines = induces_rules(reflector, lesson.settings["reflector_model"])
+    return curate_lesson(lesson, reflection, curator, playbook, refines=refines)

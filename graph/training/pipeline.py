@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from langchain_core.embeddings import Embeddings
 
-from acegraph.graph.build import Collaborators, Parts, gather_parts
+from acegraph.graph.build import Collaborators, Parts, gather_parts, may_refine
 from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
@@ -26,7 +26,6 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, as_input, turns
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
-from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
@@ -35,7 +34,6 @@ from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.reflector.custom import as_reflector
-from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
@@ -381,16 +379,9 @@ class TrainingPipeline:
         return report
 
     def _is_refined(self, context: AceContext) -> bool:
-        """Whether what was learned may become a set of many rules: no language model reflects, and
-        the agent counts the rules that are not shown (or is told their sum).
-        """
         agent = as_agent(self._collaborators.get("agent"))
         reflector = as_reflector(self._collaborators.get("reflector"))
-        return (
-            isinstance(agent, SimpleFraudAgent)
-            and isinstance(reflector, Reflector)
-            and reflector.is_embedded(context.reflector_model)
-        )
+        return may_refine(agent, reflector, context.reflector_model)
 
     def _curator(self, context: AceContext) -> Curator:
         curator = self._collaborators.get("curator") or Curator()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curation, Curator
+from acegraph.nodes.curator.refinement.refine import refine_if_due
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Condition, ModelError
@@ -27,6 +28,8 @@ class CuratorNode:
     curator: Curator
     embedding: Callable[[RunSettings], EmbeddingModel] | None = None
     """The embedding model of a run; None if the vectors of new bullets are stored elsewhere."""
+    refines: Callable[[RunSettings], bool] = lambda _: False
+    """Whether a run may refine the whole playbook."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend the bullets there."""
@@ -35,7 +38,12 @@ class CuratorNode:
             failed = Curation("refused", state["undecided"])
             return {"decision_id": decision_id, "curation": failed.to_json()}
         curation = await wait.work(
-            curate_lesson, Lesson.of(state), state["reflection"], self.curator, self.playbook
+            curate_lesson,
+            Lesson.of(state),
+            state["reflection"],
+            self.curator,
+            self.playbook,
+            refines=self.refines(state["settings"]),
         )
         warnings = list(state["warnings"])
         if curation.bullet_id is not None and self.embedding is not None:
@@ -60,20 +68,31 @@ class CuratorNode:
 
 
 def curate_lesson(
-    lesson: Lesson, reflection: Reflection | None, curator: Curator, playbook: BulletPlaybook
+    lesson: Lesson,
+    reflection: Reflection | None,
+    curator: Curator,
+    playbook: BulletPlaybook,
+    *,
+    refines: bool = False,
 ) -> Curation:
-    """Let a heuristic in or refuse it, and note in the ledger what its decision taught."""
+    """Let a heuristic in or refuse it, and note in the ledger what its decision taught.
+
+    With `refines`, the whole playbook is looked at first if its labelled cases have doubled. That
+    takes up to some seconds, and locks nobody out meanwhile.
+    """
     node = lesson.settings["node"]
     curator = curator.with_drift(lesson.settings.get("drift", True))
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
+    refined = refine_if_due(playbook, lesson, curator) if refines else None
+    replaced = refined.retired if refined else ()
     with playbook.writing():
         learned = playbook.lesson(lesson.decision_id)
         if learned is not None:  # the decision was delivered twice at the same time
             return Curation(**{**learned, "retired": tuple(learned["retired"])})
         if reflection is None:
             retired = curator.tend(node, playbook)
-            curation = Curation("refused", NOTHING_LEARNED, retired=tuple(retired))
+            curation = Curation("refused", NOTHING_LEARNED, retired=(*replaced, *retired))
         else:
             condition = reflection.get("condition")
             curation = curator.curate(
@@ -86,6 +105,7 @@ def curate_lesson(
                 confidence=reflection["confidence"],
                 origin=_origin(lesson, reflection),
             )
+            curation = replace(curation, retired=(*replaced, *curation.retired))
         playbook.conclude(lesson.decision_id, curation.to_json())
     return curation
 

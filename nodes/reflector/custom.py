@@ -34,6 +34,11 @@ def as_reflector(reflector: ReflectorLike, prompt: str | None = None) -> Reflect
     return _CustomReflector(CustomCall(reflector, "reflector"))
 
 
+def induces_rules(reflector: Reflecting, name: str | None = None) -> bool:
+    """Whether it reflects without a language model; `name` is a model other than the default."""
+    return isinstance(reflector, Reflector) and reflector.is_embedded(name)
+
+
 class _CustomReflector:
     def __init__(self, call: CustomCall) -> None:
         self._call = call

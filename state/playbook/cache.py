@@ -36,7 +36,7 @@ from acegraph.state.ledger.row_mapping import (
     to_row,
 )
 from acegraph.state.playbook.index import BulletIndex
-from acegraph.state.playbook.kept_forms import read_form
+from acegraph.state.playbook.kept_by_node import read_form
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable

@@ -35,7 +35,12 @@ from acegraph.state.ledger.waiting_lessons import (
 )
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
-from acegraph.state.playbook.kept_forms import keep_form, read_form
+from acegraph.state.playbook.kept_by_node import (
+    keep_form,
+    keep_refined_from,
+    read_form,
+    read_refined_from,
+)
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.playbook.vector_store import keep_answers, read_answers
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
@@ -466,6 +471,17 @@ class BulletPlaybook(PlaybookCache):
         with self.writing() as writer:
             keep_form(writer, node, form)
             self._cases.pop(node, None)
+
+    def refined_from(self, node: str) -> int:
+        """From how many labelled cases the playbook was last looked at as a whole; 0 if never."""
+        with self.database.reading() as connection:
+            return read_refined_from(fetch_by(connection), node)
+
+    @retried
+    def keep_refined_from(self, node: str, cases: int) -> None:
+        """Keep that the playbook is looked at as a whole from so many labelled cases."""
+        with self.writing() as writer:
+            keep_refined_from(writer, node, cases)
 
     def kept_answers(self, asked: Iterable[str]) -> dict[str, str]:
         """What models answered in trials of bullets, for those questions that have an answer."""

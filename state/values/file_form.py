@@ -1,7 +1,7 @@
 """How the files write from which a playbook learned: live payments in the same form are read alike.
 
-state/playbook/kept_forms.py keeps it. It is no evidence: without it, a payment in that form is only
-not understood.
+state/playbook/kept_by_node.py keeps it. It is no evidence: without it, a payment in that form is
+only not understood.
 """
 
 from collections.abc import Mapping

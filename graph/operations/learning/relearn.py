@@ -204,7 +204,8 @@ class RelearnedCopy:
         origin = event.bullet.origin
         if event.change == "added":
             if REFINEMENT in origin:
-                if origin[REFINEMENT] not in self.refined:  # all bullets of one come together
+                # All bullets of one come together; those of a lesson come with the lesson.
+                if "decision" not in origin and origin[REFINEMENT] not in self.refined:
                     self.refined.add(origin[REFINEMENT])
                     curator = self.curator.with_drift(bool(origin.get("drift", True)))
                     costs, node = str(origin.get(COSTS) or ""), event.bullet.node

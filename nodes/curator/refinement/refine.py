@@ -7,6 +7,7 @@ or changed stays as it is, and so does prose.
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -31,6 +32,7 @@ from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
 from acegraph.nodes.evidence.weights import fired_over, weights_of
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.label_sources import BY_ITSELF
 
 if TYPE_CHECKING:
@@ -42,6 +44,14 @@ _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands. With costs
 any gain counts: cases then weigh unequally, which makes the standard error larger."""
 
+
+_FIRST_LOOK: Final = 50
+"""From so many labelled cases on a stream is refined."""
+_GROWTH: Final = 2
+"""Looks are due at 50, 100, 200 cases and so on."""
+_MOST_IN_A_RUN: Final = 2_000
+"""Up to so many cases a run refines on its way; it takes three seconds. From more, a worker in the
+background does (`learn_later`), or `acegraph train`."""
 
 Count = Callable[[CaseTable, Sequence[Condition]], CaseTable]
 """Counts all rows of a table by what is true of them; given are the drawn cases that still count,
@@ -59,6 +69,22 @@ class Refinement:
     rule_set: RuleSet
 
 
+def refine_if_due(playbook: BulletPlaybook, lesson: Lesson, curator: Curator) -> Refinement | None:
+    """Refine the playbook of a stream if its labelled cases have doubled since the last look."""
+    settings = lesson.settings
+    node, count = settings["node"], len(playbook.cases(settings["node"]))
+    is_small = count <= _MOST_IN_A_RUN or settings.get("learn_later", False)
+    if not is_small or _looks_due(count) <= _looks_due(playbook.refined_from(node)):
+        return None
+    costs, source = settings.get("costs"), settings["learn_as"]
+    return refine(playbook, node, curator, source, costs, decision=lesson.decision_id)
+
+
+def _looks_due(cases: int) -> int:
+    """How many looks at the whole are due until there are so many labelled cases."""
+    return int(math.log(cases / _FIRST_LOOK, _GROWTH) + 1) if cases >= _FIRST_LOOK else 0
+
+
 def refine(
     playbook: BulletPlaybook,
     node: str,
@@ -66,18 +92,21 @@ def refine(
     source: Source = "offline",
     costs: str | None = None,
     count: Count | None = None,
+    decision: str = "",
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
     With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
     each rule must also prove itself beside the others on all rows of a table, and its weight is
-    fitted there. None if no such set is proved, or if bullets of this playbook wait for a person or
-    for no proof.
+    fitted there. `decision` is the one whose lesson led to it. None if no such set is proved, or if
+    bullets of this playbook wait for a person or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
     version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
-    table = since_change(playbook.cases(node), bullets, drift=curator.drift)
+    cases = playbook.cases(node)
+    playbook.keep_refined_from(node, len(cases))
+    table = since_change(cases, bullets, drift=curator.drift)
     active = [b for b in bullets if b.condition and b.status == "active"]
     own = _replaceable(active, playbook)
     staying = [b.condition for b in active if b.condition and b not in own]
@@ -87,7 +116,9 @@ def refine(
     if most > 0:
         given = CostMatrix.parse(costs) if costs else None
         searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
-        rule_set = best_rules(table, standing, most, given, len(staying), searched)
+        rule_set = best_rules(
+            table, standing, most, given, len(staying), searched, is_stream=bool(decision)
+        )
     if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
         return None
     counted, weights = None, dict[Condition, float]()
@@ -101,6 +132,8 @@ def refine(
         origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
         if costs:
             origin[COSTS] = costs
+        if decision:
+            origin["decision"] = decision
         if not curator.drift:
             origin["drift"] = False  # a purge refines again in the same way
         adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)

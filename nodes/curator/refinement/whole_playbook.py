@@ -169,17 +169,20 @@ def best_rules(
     costs: CostMatrix | None = None,
     staying: int = 0,
     searched: int = MOST_SEARCHED,
+    *,
+    is_stream: bool = False,
 ) -> RuleSet | None:
     """At most so many rules that explain these cases best; None if none are proved.
 
     With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
-    stay, whatever is found. Of each label so many cases are `searched`.
+    stay, whatever is found. Of each label so many cases are `searched`. In a stream the set is
+    found without the rules that stand: each was found around a case that is held out here.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
         return None
     is_ranked = ranks_payments(table, costs)
-    pool = standing[:staying] if is_ranked else standing
+    pool = standing[:staying] if is_ranked or is_stream else standing
     rows = _searched(table, standing, pool, costs, searched)
     if not rows.tests.comparisons:
         return None
