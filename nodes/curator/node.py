@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.curator.curator import Curation, Curator
-from acegraph.nodes.curator.refinement.refine import refine_if_due
+from acegraph.nodes.curator.refinement.refine import Refinement, refine_if_due
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Condition, ModelError
@@ -77,22 +77,23 @@ def curate_lesson(
 ) -> Curation:
     """Let a heuristic in or refuse it, and note in the ledger what its decision taught.
 
-    With `refines`, the whole playbook is looked at first if its labelled cases have doubled. That
-    takes up to some seconds, and locks nobody out meanwhile.
+    With `refines`, the whole playbook is looked at first if its labelled cases have doubled; if
+    that brings bullets, they are the lesson. It takes up to some seconds, and locks nobody out.
     """
     node = lesson.settings["node"]
     curator = curator.with_drift(lesson.settings.get("drift", True))
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
     refined = refine_if_due(playbook, lesson, curator) if refines else None
-    replaced = refined.retired if refined else ()
     with playbook.writing():
         learned = playbook.lesson(lesson.decision_id)
         if learned is not None:  # the decision was delivered twice at the same time
             return Curation(**{**learned, "retired": tuple(learned["retired"])})
-        if reflection is None:
+        if refined and refined.added:
+            curation = _refined(refined, playbook)
+        elif reflection is None:
             retired = curator.tend(node, playbook)
-            curation = Curation("refused", NOTHING_LEARNED, retired=(*replaced, *retired))
+            curation = Curation("refused", NOTHING_LEARNED, retired=tuple(retired))
         else:
             condition = reflection.get("condition")
             curation = curator.curate(
@@ -105,9 +106,17 @@ def curate_lesson(
                 confidence=reflection["confidence"],
                 origin=_origin(lesson, reflection),
             )
-            curation = replace(curation, retired=(*replaced, *curation.retired))
+        if refined and not refined.added:
+            curation = replace(curation, retired=(*refined.retired, *curation.retired))
         playbook.conclude(lesson.decision_id, curation.to_json())
     return curation
+
+
+def _refined(refined: Refinement, playbook: BulletPlaybook) -> Curation:
+    """What a lesson taught that led to a refinement; the first new bullet stands for all."""
+    first = playbook.get_bullet(refined.added[0])
+    reason = f"{refined.rule_set.in_words}; new: {', '.join(refined.added)}"
+    return Curation("added", reason, first.id, first.evidence, refined.retired)
 
 
 def _origin(lesson: Lesson, reflection: Reflection) -> dict[str, str]:

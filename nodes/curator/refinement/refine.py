@@ -45,10 +45,10 @@ _SURE: Final = 1.64
 any gain counts: cases then weigh unequally, which makes the standard error larger."""
 
 
-_FIRST_LOOK: Final = 50
+_FIRST_LOOK: Final = 100
 """From so many labelled cases on a stream is refined."""
 _GROWTH: Final = 2
-"""Looks are due at 50, 100, 200 cases and so on."""
+"""Looks are due at 100, 200, 400 cases and so on."""
 _MOST_IN_A_RUN: Final = 2_000
 """Up to so many cases a run refines on its way; it takes three seconds. From more, a worker in the
 background does (`learn_later`), or `acegraph train`."""
@@ -162,7 +162,7 @@ class _Adoption:
 
         A rule that differs from a retired one by its cuts alone is a revision of that bullet.
         """
-        why, wanted = _in_words(rule_set), set(rule_set.conditions)
+        why, wanted = rule_set.in_words, set(rule_set.conditions)
         retired = [b for b in own if b.condition not in wanted]
         known = {b.condition for b in self.playbook.get_bullets_for_node(self.node)}
         new = [condition for condition in rule_set.conditions if condition not in known]
@@ -269,10 +269,3 @@ def _replaceable(active: Sequence[Bullet], playbook: BulletPlaybook) -> list[Bul
         and "imported_from" not in b.origin
         and b.id not in touched
     ]
-
-
-def _in_words(rule_set: RuleSet) -> str:
-    return (
-        f"refined: held-out cases are explained better than by the scorecard alone, by "
-        f"{rule_set.sureness:.1f} standard errors"
-    )

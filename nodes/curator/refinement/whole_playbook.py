@@ -49,6 +49,8 @@ SEARCHED_OF_TABLE: Final = 3_000
 of which to keep some."""
 _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
+_SURE_IN_A_STREAM: Final = 3.0
+"""The same where the question is asked again whenever the cases have doubled."""
 _MIN_WEIGHT: Final = 0.05
 _SAME: Final = 0.99
 _CHOSEN: Final = 2.0
@@ -88,6 +90,14 @@ class RuleSet:
     held_out: dict[str, float]
     """Frauds among the held-out cases, how many were caught, and the share of honest payments that
     were declined, with the threshold that counts without costs."""
+
+    @property
+    def in_words(self) -> str:
+        """Why these rules are taken."""
+        return (
+            "refined: held-out cases are explained better than by the scorecard alone, by "
+            f"{self.sureness:.1f} standard errors"
+        )
 
 
 @dataclass(frozen=True)
@@ -186,9 +196,10 @@ def best_rules(
     rows = _searched(table, standing, pool, costs, searched)
     if not rows.tests.comparisons:
         return None
-    shape, log_odds, better, over_standing = _cross_validated(rows, standing, is_ranked=is_ranked)
+    sure = _SURE_IN_A_STREAM if is_stream else _SURE
+    shape, log_odds, better, over_standing = _cross_validated(rows, standing, sure, is_ranked)
     sureness = _in_standard_errors(better)
-    if sureness < _SURE:
+    if sureness < sure:
         return None
     rules = rows.new_rules(shape.depth, seed=0, is_ranked=is_ranked)
     fitted = rows.fits(rules, shape.depth)[shape]
@@ -269,10 +280,10 @@ def _searched(
 
 
 def _cross_validated(
-    rows: _Rows, standing: Sequence[Condition], *, is_ranked: bool
+    rows: _Rows, standing: Sequence[Condition], sure: float, is_ranked: bool
 ) -> tuple[_Shape, Numbers, Numbers, Numbers]:
     """The shape to choose; by case the log-odds while it was held out, and the gain over the
-    scorecard and over the standing rules.
+    scorecard and over the standing rules. `sure` are the standard errors that are wanted.
     """
     fold = np.zeros(len(rows.fraud), np.int64)
     for label in (rows.fraud, ~rows.fraud):  # blocks of time, each with its part of the frauds
@@ -293,9 +304,9 @@ def _cross_validated(
                 found[out] = fitted.log_odds(fired, unseen.start)
                 lengths[shape] += len(fitted.rules)
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
-    sure = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= _SURE}
+    proved = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= sure}
     chosen = max(
-        sure or likelihood,
+        proved or likelihood,
         key=lambda shape: float(likelihood[shape].sum()) - _PAYS / _FOLDS * lengths[shape],
     )
     better = likelihood[chosen]

@@ -1,0 +1,90 @@
+"""A stream is refined whenever its labelled cases have doubled; a purge learns that anew."""
+
+from pathlib import Path
+
+import numpy as np
+
+from acegraph.graph import create_ace_graph, feedback, learn_waiting
+from acegraph.graph.operations.learning.purge import purge
+from acegraph.nodes.evidence.stakes import REFINEMENT
+from acegraph.state import AceContext, BulletPlaybook, Case
+
+NODE = "fraud_detection"
+
+
+def payments(n: int, seed: int = 1) -> list[tuple[dict[str, float], str]]:
+    """Payments with three causes, each of which says little alone, and their right answers."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for _ in range(n):
+        fields = {f"x{i}": round(float(rng.normal()), 2) for i in range(4)}
+        odds = 5 * (sum(fields[f"x{i}"] > 0 for i in range(3)) - 1.5)
+        is_fraud = bool(rng.random() < 1 / (1 + np.exp(-odds)))
+        found.append((fields, "DECLINE" if is_fraud else "APPROVE"))
+    return found
+
+
+def decide_all(playbook: BulletPlaybook, n: int, *, is_fed: bool = False) -> None:
+    """Decide a stream in which three of four answers come with the payment; the others come from a
+    partner afterwards, and they are lies, or not at all.
+    """
+    graph = create_ace_graph(playbook=playbook).compile()
+    for i, (fields, answer) in enumerate(payments(n)):
+        is_known = i % 4 != 0
+        given = {"transaction": fields, "decision_id": f"d{i}"}
+        graph.invoke(given | ({"ground_truth": answer} if is_known else {}))
+        if is_fed and not is_known:
+            lie = "APPROVE" if answer == "DECLINE" else "DECLINE"
+            feedback(playbook, f"d{i}", lie, source="partner feed")
+
+
+def test_a_stream_is_refined_when_its_labels_have_doubled_and_the_report_says_what_went() -> None:
+    playbook, looks = BulletPlaybook(), set()
+    graph = create_ace_graph(playbook=playbook).compile()
+    for i, (fields, answer) in enumerate(payments(212, seed=3)):
+        given = {"transaction": fields, "decision_id": f"d{i}", "ground_truth": answer}
+        before = {b.id for b in playbook.get_bullets_for_node(NODE)}
+        graph.invoke(given)
+        gone = before - {b.id for b in playbook.get_bullets_for_node(NODE)}
+        assert gone <= set((playbook.lesson(f"d{i}") or {"retired": ()})["retired"])
+        looks.add(playbook.refined_from(NODE))
+    first, second = sorted(looks - {0})
+    assert 100 <= first < 200 <= second
+    refined = [b for b in playbook if REFINEMENT in b.origin]
+    assert refined
+    assert all(b.source == "online" and b.origin["decision"] for b in refined)
+
+
+def test_a_refined_stream_can_be_purged_as_if_the_labels_had_never_come() -> None:
+    clean, poisoned = BulletPlaybook(), BulletPlaybook()
+    decide_all(clean, 180)
+    decide_all(poisoned, 180, is_fed=True)
+    wanted = {(b.content, b.weight) for b in clean.get_bullets_for_node(NODE)}
+    assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} != wanted
+    assert any(REFINEMENT in b.origin for b in clean)
+    purge(poisoned, "partner feed")
+    assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted
+
+
+def test_an_agent_that_sees_only_the_bullets_shown_keeps_them() -> None:
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, agent=lambda _: "APPROVE").compile()
+    for i, (fields, answer) in enumerate(payments(120)):
+        graph.invoke({"transaction": fields, "decision_id": f"d{i}", "ground_truth": answer})
+    assert len(playbook.cases(NODE)) == 120
+    assert playbook.refined_from(NODE) == 0
+
+
+def test_with_many_labels_the_background_refines_and_no_run_waits_for_it(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'p.db'}"
+    with BulletPlaybook(url) as playbook:
+        past = [Case(f"h{i}", {"x0": float(i % 7)}, "APPROVE") for i in range(2_100)]
+        playbook.remember(past, NODE)
+        wrong = {"transaction": {"x0": 1.0}, "ground_truth": "DECLINE"}
+        graph = create_ace_graph(playbook=playbook).compile()
+        assert graph.invoke(wrong | {"decision_id": "now"})["verdict"] == "wrong"
+        assert playbook.refined_from(NODE) == 0
+        graph.invoke(wrong | {"decision_id": "later"}, context=AceContext(learn_later=True))
+        assert learn_waiting(playbook).lessons == 1
+    with BulletPlaybook(url) as playbook, playbook.fork() as copy:
+        assert (playbook.refined_from(NODE), copy.refined_from(NODE)) == (2_102, 2_102)
