@@ -1,6 +1,6 @@
 """Data files as people save them: their text, and the rows of a CSV by the names of its columns.
 
-A text may be UTF-8, UTF-16 or Windows-1252, and packed by gzip. Names are stripped and blank lines
+A text may be UTF-8, UTF-16, Windows-1252 or Windows-1250, and packed by gzip. Names are stripped and blank lines
 skipped. A row with too many cells is refused, and so are two columns of one name: no cell may end
 up in the wrong column. The caller knows what the cells mean.
 """
@@ -34,6 +34,9 @@ _BINARY: Final = {
     b"%PDF": "a PDF; get the table as CSV",
 }
 """How files begin that are no text, and what to do with them."""
+_CENTRAL_EUROPEAN = re.compile(rb"[a-z][\xb3\xb9\xbe\xbf\x9f][a-z]")
+"""Letters of Polish and its neighbours: in Windows-1252 these bytes are signs or a capital, which
+never stand between two small letters."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -78,7 +81,8 @@ def _encodings(data: bytes) -> list[str]:
         return ["utf-16"]
     if b"\x00" in data[:2_000]:  # UTF-16 without its mark: every other byte of plain letters is 0
         return ["utf-16-be" if data[:1] == b"\x00" else "utf-16-le"]
-    return ["utf-8-sig", "cp1252"]
+    western = ["cp1252", "cp1250"]  # some bytes are letters in the second only
+    return ["utf-8-sig", *(western[::-1] if _CENTRAL_EUROPEAN.search(data) else western)]
 
 
 def find_delimiter(text: str) -> str:

@@ -17,7 +17,10 @@ from acegraph.state.errors import InvalidDataset
 from acegraph.state.values.notation import is_nothing, written_number
 
 _ROWS_A_TICK: Final = 2_000
-_ENCODINGS: Final = {"cp1252": "Windows-1252; save it as UTF-8 if letters look wrong"}
+_ENCODINGS: Final = {
+    "cp1252": "Windows-1252; save it as UTF-8 if letters look wrong",
+    "cp1250": "Windows-1250 (Central European); save it as UTF-8 if letters look wrong",
+}
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how many rows are done, and how many there are."""
