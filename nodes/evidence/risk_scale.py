@@ -49,6 +49,8 @@ class RiskScale:
     """Rules that hold on the transaction and for which there was no room among those shown."""
     has_rules: bool = False
     """Whether the playbook has rules, be it that none of them holds."""
+    knows_rate: bool = True
+    """Whether somebody said, or labelled cases tell, how frequent fraud is."""
 
     @classmethod
     def of(
@@ -67,8 +69,9 @@ class RiskScale:
         size, amount = stepped(len(table), digits=7), table.form.amount
         has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
-            shift, share = (_log_odds(base_rate), base_rate) if base_rate else (0.0, 0.5)
-            return cls(shift, share, costs, amount, has_rules=has_rules)
+            if base_rate is None:  # then no risk can be weighed against its costs
+                return cls(amount_name=amount, has_rules=has_rules, knows_rate=False)
+            return cls(_log_odds(base_rate), base_rate, costs, amount, has_rules=has_rules)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -102,6 +105,8 @@ class RiskScale:
     def in_words(self, fields: Mapping[str, Scalar]) -> str:
         """From which risk on a payment is declined, and why."""
         why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
+        if not self.knows_rate:
+            why = "as long as too few labels tell how frequent fraud is"
         return f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
 
     def limit(self, fields: Mapping[str, Scalar]) -> int:

@@ -14,6 +14,8 @@ from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, InvalidS
 from acegraph.state.playbook.review_queue import reason_to_ask
 from acegraph.state.run.costs import CostMatrix
 
+NODE = "fraud_detection"
+
 
 def table_of(n: int, share: float) -> CaseTable:
     """Payments of which the larger ones are fraud."""
@@ -58,6 +60,24 @@ def test_the_threshold_by_costs_follows_the_amount() -> None:
     small, large = (RiskScale(costs=costs).decline_from({"amount": a}) for a in (5.0, 980.0))
     assert small == pytest.approx(10 / 35)
     assert large == pytest.approx(10 / 1010)
+
+
+def test_costs_wait_until_it_is_known_how_frequent_fraud_is() -> None:
+    playbook, usual = BulletPlaybook(), {"transaction": {"amount": 30.0, "hour": 14}}
+    graph = create_ace_graph(playbook=playbook).compile()
+
+    def decided(**settings: float) -> tuple[str, str]:
+        context = AceContext(learn=False, costs="false_decline=0.01", **settings)  # type: ignore
+        found = graph.invoke(usual, context=context)
+        return found["decision"], found["reasons"][-2]
+
+    playbook.remember([Case(str(i), {"amount": 30.0}, "APPROVE") for i in range(40)], NODE)
+    unknown = "declined above a risk of 0.5, as long as too few labels tell how frequent fraud is"
+    assert decided() == ("APPROVE", unknown)
+    decision, why = decided(base_rate=0.5)
+    assert (decision, "by the costs" in why) == ("DECLINE", True)
+    playbook.remember([Case(f"f{i}", {"amount": 30.0}, "DECLINE") for i in range(8)], NODE)
+    assert "by the costs" in decided()[1]
 
 
 def test_costs_change_the_decision_and_are_named() -> None:
