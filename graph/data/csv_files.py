@@ -1,8 +1,8 @@
 """Data files as people save them: their text, and the rows of a CSV by the names of its columns.
 
-A text may be UTF-8, UTF-16, Windows-1252 or Windows-1250, and packed by gzip. Names are stripped and
-blank lines skipped. A row with too many cells is refused, and so are two columns of one name: no
-cell may end up in the wrong column. The caller knows what the cells mean.
+A text may be UTF-8, UTF-16, Windows-1252 or Windows-1250, and packed by gzip. Names are stripped
+and blank lines skipped. A row with too many cells is refused, and so are two columns of one name:
+no cell may end up in the wrong column. The caller knows what the cells mean.
 """
 
 import codecs
