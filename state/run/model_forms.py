@@ -6,7 +6,7 @@ prompt.py beside each node.
 
 from typing import Annotated, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, ConfigDict, Field
+from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
 
@@ -22,6 +22,15 @@ def _drop_unsupported_keywords(schema: JsonDict) -> None:
 LONGEST_TEXT: Final = 2_000
 Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST_TEXT])]
 """What a model may write in its own words; the rest is cut off, because all of it is stored."""
+
+
+def _from_percent(value: object) -> object:
+    """A share that was said in percent: a schema says 0 to 1, and not every server keeps to it."""
+    is_percent = isinstance(value, int | float) and 10 < value <= 100  # 7 may be of 10
+    return float(value) / 100 if is_percent else value  # type: ignore[arg-type]
+
+
+Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_from_percent)]
 
 
 class Form(BaseModel):
@@ -52,7 +61,7 @@ class DecisionForm(Form):
         description="facts of the text that matter for fraud and that no field states; else empty",
         json_schema_extra={"maxItems": 5},
     )
-    risk_score: float = Field(ge=0, le=1, description="probability of fraud, 0 to 1")
+    risk_score: Share = Field(description="probability of fraud, 0 to 1")
     decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")
 
 
@@ -61,7 +70,7 @@ class VerdictForm(Form):
 
     reasoning: Text = Field(description="why the decision is right or wrong, in two sentences")
     is_correct: bool = Field(description="whether the decision was right")
-    confidence: float = Field(ge=0, le=1, description="how sure you are, 0 to 1")
+    confidence: Share = Field(description="how sure you are, 0 to 1")
 
 
 class ComparisonForm(Form):
@@ -96,7 +105,7 @@ class ReflectionForm(Form):
         max_length=500,
     )
     problem_types: list[Text] = Field(default_factory=list, max_length=8)
-    confidence: float = Field(ge=0, le=1)
+    confidence: Share
     condition: ConditionForm | None = Field(
         default=None, description="the heuristic over the transaction's fields, if it can be stated"
     )

@@ -79,7 +79,7 @@ FAULTS: dict[str, tuple[Reply, type[ModelError], int]] = {
     "two objects": (said(f"{_APPROVED} or {json.dumps(DENIAL)}"), ModelAnswerInvalid, 2),
     "two calls": (called(_APPROVED, json.dumps(DENIAL)), ModelAnswerInvalid, 2),
     "wrong enum": (_approval_with(decision="APPROVE_WITH_CARE"), ModelAnswerInvalid, 2),
-    "risk 92": (_approval_with(risk_score=92), ModelAnswerInvalid, 2),
+    "risk 920": (_approval_with(risk_score=920), ModelAnswerInvalid, 2),
     "risk NaN": (_approval_with(risk_score=float("nan")), ModelAnswerInvalid, 2),
     "no risk": (filled(reasons=[], decision="APPROVE"), ModelAnswerInvalid, 2),
     "lone surrogate": (_approval_with(reasons=["\ud800"]), ModelAnswerInvalid, 2),
@@ -192,7 +192,7 @@ def test_a_server_that_is_not_there_is_an_error_of_the_family(server: OpenAIServ
     [
         pytest.param(failed(500, f"boom {CANARY}"), id="HTTP 500"),
         pytest.param(said(None, refusal="no"), id="refusal"),
-        pytest.param(filled(**{**AGREEMENT, "confidence": 92}), id="confidence 92"),
+        pytest.param(filled(**{**AGREEMENT, "confidence": 920}), id="confidence 920"),
         pytest.param(filled(**{**AGREEMENT, "confidence": float("nan")}), id="confidence NaN"),
         pytest.param(filled(**{**AGREEMENT, "is_correct": "perhaps"}), id="neither"),
         pytest.param(sent("<html>", 200, "text/html"), id="HTML"),

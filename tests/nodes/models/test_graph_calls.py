@@ -173,7 +173,7 @@ def test_a_client_of_ones_own_may_stream(
         pytest.param(broken_off(filled(**APPROVAL)), id="broken off"),
         pytest.param(said(None, refusal="no"), id="refusal"),
         pytest.param(written(json.dumps(APPROVAL), finish_reason="length"), id="cut off"),
-        pytest.param(filled(**{**APPROVAL, "risk_score": 92}), id="risk 92"),
+        pytest.param(filled(**{**APPROVAL, "risk_score": 920}), id="risk 920"),
     ],
 )
 def test_a_stream_that_fails_is_not_an_approval(

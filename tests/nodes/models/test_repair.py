@@ -17,9 +17,15 @@ from openai_server import OpenAIServer, failed, filled, said
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LanguageModel, SimpleFraudAgent
-from acegraph.state import BulletPlaybook, InvalidSettings, ModelRefused, ModelUnavailable
+from acegraph.state import (
+    BulletPlaybook,
+    InvalidSettings,
+    ModelAnswerInvalid,
+    ModelRefused,
+    ModelUnavailable,
+)
 
-UNSURE = {**DENIAL, "risk_score": 92}
+UNSURE = {**DENIAL, "risk_score": 920}
 
 
 @pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
@@ -33,6 +39,14 @@ def test_a_broken_answer_is_repaired_once(server: OpenAIServer, model: str) -> N
     assert (
         "risk_score: Input should be less than or equal to 1" in second[len(first) + 1]["content"]
     )
+
+
+def test_a_share_in_percent_is_understood_and_seven_may_be_of_ten(server: OpenAIServer) -> None:
+    server.on_all(filled(**{**DENIAL, "risk_score": 92}), filled(**{**DENIAL, "risk_score": 7}))
+    assert SimpleFraudAgent().decide(SUSPICIOUS).risk_score == 0.92
+    assert len(server.chats) == 1
+    with pytest.raises(ModelAnswerInvalid, match="risk_score"):
+        SimpleFraudAgent().decide(SUSPICIOUS)
 
 
 def test_a_broken_answer_is_not_repaired_twice(server: OpenAIServer) -> None:
