@@ -98,15 +98,14 @@ def desk(
     It listens on this machine only, and prints an address that lets one person in, once. Others log
     in with their tokens (acegraph users add).
     """
-    from acegraph.graph.server.service import Service, ServiceSettings
-    from acegraph.state.maintenance.people.users import User
-
-    if not _has_desk() or find_spec("uvicorn") is None:
+    if not _has_desk() or not all(map(find_spec, ("uvicorn", "starlette"))):
         raise InvalidSettings(_DESK)
     import uvicorn
 
     from acegraph.graph.desk.app import create_desk
     from acegraph.graph.desk.desk import Desk
+    from acegraph.graph.server.service import Service, ServiceSettings
+    from acegraph.state.maintenance.people.users import User
 
     name = re.sub(r"[^A-Za-z0-9_-]", "-", who or getpass.getuser())[:64]
     with socket.socket() as listening, lasting(playbook) as book:
