@@ -50,7 +50,7 @@ _FIRST_LOOK: Final = 100
 _GROWTH: Final = 2
 """Looks are due at 100, 200, 400 cases and so on."""
 _MOST_IN_A_RUN: Final = 2_000
-"""Up to so many cases a run refines on its way; it takes three seconds. From more, a worker in the
+"""Up to so many cases a run refines on its way; it takes some seconds. From more, a worker in the
 background does (`learn_later`), or `acegraph train`."""
 
 Count = Callable[[CaseTable, Sequence[Condition]], CaseTable]
