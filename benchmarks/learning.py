@@ -13,7 +13,7 @@ from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.proof_levels import gate_of
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.nodes.reflector.induction import induce
 from acegraph.state import APPROVE, DECLINE, AceContext, BulletPlaybook, Case, Condition
 
@@ -52,9 +52,10 @@ def refinement_in_inductions(cases: int = 10_000, bullets: int = 25) -> float:
         ],
         node,
     )
+    ours = NO_LANGUAGE_MODEL
     for i in range(bullets):
         rule = Condition.parse(f"DECLINE when x{i % 20} >= {1 + i // 20}")
-        playbook.add_bullet(rule.render(), node, condition=rule)
+        playbook.add_bullet(rule.render(), node, condition=rule, origin={"author": ours})
     table, active = playbook.cases(node), playbook.get_bullets_for_node(node)
     log_odds, gate = log_odds_over(table, active), gate_of("standard")
     wrong = next(case for case in table if case.label == DECLINE)

@@ -473,13 +473,15 @@ class BulletPlaybook(PlaybookCache):
             self._cases.pop(node, None)
 
     def refined_from(self, node: str) -> int:
-        """From how many labelled cases the playbook was last looked at as a whole; 0 if never."""
+        """From how many labelled cases the playbook was last looked at as a whole, or learned its
+        first lesson; 0 if neither.
+        """
         with self.database.reading() as connection:
             return read_refined_from(fetch_by(connection), node)
 
     @retried
     def keep_refined_from(self, node: str, cases: int) -> None:
-        """Keep that the playbook is looked at as a whole from so many labelled cases."""
+        """Keep from how many labelled cases on the growth until the next look is counted."""
         with self.writing() as writer:
             keep_refined_from(writer, node, cases)
 

@@ -70,11 +70,18 @@ class Refinement:
 
 
 def refine_if_due(playbook: BulletPlaybook, lesson: Lesson, curator: Curator) -> Refinement | None:
-    """Refine the playbook of a stream if its labelled cases have doubled since the last look."""
+    """Refine the playbook of a stream if its labelled cases have doubled since the last look.
+
+    The first lesson of a playbook is one bullet, as ever: from there on cases are counted.
+    """
     settings = lesson.settings
     node, count = settings["node"], len(playbook.cases(settings["node"]))
+    before = playbook.refined_from(node)
+    if not before:
+        playbook.keep_refined_from(node, count)
+        return None
     is_small = count <= _MOST_IN_A_RUN or settings.get("learn_later", False)
-    if not is_small or _looks_due(count) <= _looks_due(playbook.refined_from(node)):
+    if not is_small or _looks_due(count) <= _looks_due(before):
         return None
     costs, source = settings.get("costs"), settings["learn_as"]
     return refine(playbook, node, curator, source, costs, decision=lesson.decision_id)
@@ -260,12 +267,16 @@ def _without_cuts(condition: Condition) -> tuple[object, ...]:
 
 
 def _replaceable(active: Sequence[Bullet], playbook: BulletPlaybook) -> list[Bullet]:
-    """The bullets that the embedded reflector wrote, and that no person has touched."""
+    """The bullets that the embedded reflector wrote, and that no person has touched.
+
+    What came without an origin, a program or a person has written.
+    """
     touched = {row["bullet"] for row in playbook.history() if row["source"] not in BY_ITSELF}
     return [
         b
         for b in active
-        if b.origin.get("author", NO_LANGUAGE_MODEL) == NO_LANGUAGE_MODEL
+        if b.origin
+        and b.origin.get("author", NO_LANGUAGE_MODEL) == NO_LANGUAGE_MODEL
         and "imported_from" not in b.origin
         and b.id not in touched
     ]

@@ -10,6 +10,7 @@ from acegraph.graph.operations.learning.purge import purge
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import REFINEMENT, refine
 from acegraph.nodes.curator.refinement.whole_playbook import best_rules
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, rollback
 
 NODE = "fraud_detection"
@@ -122,7 +123,8 @@ def test_a_rule_whose_cut_moves_is_a_revision_of_its_bullet() -> None:
     playbook = BulletPlaybook()
     playbook.remember(balanced(600, 1), NODE)
     rule = Condition.parse("APPROVE when size < 450 and age >= 34")
-    first = playbook.add_bullet(rule.render(), NODE, condition=rule)
+    origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL}
+    first = playbook.add_bullet(rule.render(), NODE, condition=rule, origin=origin)
     before = playbook.version
     done = refine(playbook, NODE, Curator())
     assert done is not None

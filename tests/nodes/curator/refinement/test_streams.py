@@ -48,8 +48,8 @@ def test_a_stream_is_refined_when_its_labels_have_doubled_and_the_report_says_wh
         gone = before - {b.id for b in playbook.get_bullets_for_node(NODE)}
         assert gone <= set((playbook.lesson(f"d{i}") or {"retired": ()})["retired"])
         looks.add(playbook.refined_from(NODE))
-    first, second = sorted(looks - {0})
-    assert 100 <= first < 200 <= second
+    lesson, first, second = sorted(looks - {0})
+    assert lesson < 100 <= first < 200 <= second
     refined = [b for b in playbook if REFINEMENT in b.origin]
     assert refined
     assert all(b.source == "online" and b.origin["decision"] for b in refined)
@@ -66,6 +66,21 @@ def test_a_refined_stream_can_be_purged_as_if_the_labels_had_never_come() -> Non
     assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted
 
 
+def test_the_first_lesson_is_one_bullet_and_what_a_person_wrote_stays() -> None:
+    playbook = BulletPlaybook()
+    past = [Case(f"h{i}", f, a) for i, (f, a) in enumerate(payments(190))]  # type: ignore[arg-type]
+    playbook.remember(past, NODE)
+    by_hand = playbook.add_bullet("APPROVE when x0 < 0 and x1 < 0", NODE)
+    graph = create_ace_graph(playbook=playbook).compile()
+    for i, (fields, answer) in enumerate(payments(40, seed=9)):
+        known = len(playbook)
+        graph.invoke({"transaction": fields, "decision_id": f"d{i}", "ground_truth": answer})
+        if playbook.refined_from(NODE) < 200:
+            assert len(playbook) <= known + 1
+    assert any(REFINEMENT in b.origin for b in playbook)
+    assert playbook.get_bullet(by_hand).status == "active"
+
+
 def test_an_agent_that_sees_only_the_bullets_shown_keeps_them() -> None:
     playbook = BulletPlaybook()
     graph = create_ace_graph(playbook=playbook, agent=lambda _: "APPROVE").compile()
@@ -78,13 +93,14 @@ def test_an_agent_that_sees_only_the_bullets_shown_keeps_them() -> None:
 def test_with_many_labels_the_background_refines_and_no_run_waits_for_it(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'p.db'}"
     with BulletPlaybook(url) as playbook:
-        past = [Case(f"h{i}", {"x0": float(i % 7)}, "APPROVE") for i in range(2_100)]
-        playbook.remember(past, NODE)
+        past = [Case(f"h{i}", {"x0": float(i % 7)}, "APPROVE") for i in range(3_300)]
         wrong = {"transaction": {"x0": 1.0}, "ground_truth": "DECLINE"}
         graph = create_ace_graph(playbook=playbook).compile()
-        assert graph.invoke(wrong | {"decision_id": "now"})["verdict"] == "wrong"
-        assert playbook.refined_from(NODE) == 0
+        for name, known in (("first", past[:2_100]), ("second", past[2_100:])):
+            playbook.remember(known, NODE)
+            assert graph.invoke(wrong | {"decision_id": name})["verdict"] == "wrong"
+            assert playbook.refined_from(NODE) == 2_101  # the first lesson; the second has no look
         graph.invoke(wrong | {"decision_id": "later"}, context=AceContext(learn_later=True))
         assert learn_waiting(playbook).lessons == 1
     with BulletPlaybook(url) as playbook, playbook.fork() as copy:
-        assert (playbook.refined_from(NODE), copy.refined_from(NODE)) == (2_102, 2_102)
+        assert (playbook.refined_from(NODE), copy.refined_from(NODE)) == (3_303, 3_303)
