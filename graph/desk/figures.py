@@ -135,7 +135,7 @@ class Course:
     starts: list[float]
     """When each part begins, in seconds since 1970."""
     is_by_time: bool
-    """Else each part has as many decisions as the others."""
+    """Else each part has as many labelled decisions as the others."""
 
 
 def course(columns: DecisionColumns) -> Course:
@@ -150,8 +150,11 @@ def course(columns: DecisionColumns) -> Course:
         starts = np.arange(math.floor(times[0] / _DAY) * _DAY, times[-1] + 1, step)
         places = [0, *np.searchsorted(times, starts[1:]).tolist(), size]
     else:
-        count = min(_PARTS, max(size // 20, 1))
-        places = np.linspace(0, size, count + 1).astype(int).tolist()
+        known = np.flatnonzero(columns.label != UNLABELLED)
+        known = known if len(known) else np.arange(size)
+        count = min(_PARTS, max(len(known) // 20, 1))
+        inner = known[np.linspace(0, len(known), count + 1).astype(int)[1:-1]]
+        places = [0, *inner.tolist(), size]
         starts = times[places[:-1]]
     parts = [slice(first, last) for first, last in itertools.pairwise(places)]
     return Course(parts, [float(start) for start in starts], is_by_time)
