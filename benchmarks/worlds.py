@@ -122,9 +122,8 @@ def pairs_alike(bullets: Sequence[Bullet], table: CaseTable) -> dict[str, int]:
 class CaseByCase(TrainingPipeline):
     """A pipeline that never looks at the playbook as a whole."""
 
-    def _is_refined(self, context: AceContext) -> bool:
-        self.playbook.keep_refined_from(context.node, sys.maxsize)  # no look is due in the pass
-        return False
+    def _refine(self, *_: object) -> None:
+        """Find nothing."""
 
 
 def learned(world: World, n: int, seed: int, gate: str) -> Iterator[tuple[str, Run, Record]]:
@@ -137,6 +136,8 @@ def learned(world: World, n: int, seed: int, gate: str) -> Iterator[tuple[str, R
             curator=Curator(gate=gate),  # type: ignore[arg-type]
             reflector=Reflector(gate=gate),  # type: ignore[arg-type]
         )
+        if name == UNREFINED:
+            pipeline.playbook.keep_refined_from(EMBEDDED.node, sys.maxsize)  # no look is due
         pipeline.train_offline(train)
         cases, known = pipeline.playbook.cases(EMBEDDED.node), Learned.by(pipeline.playbook)
         run, bullets = known.decide(unseen), known.active

@@ -19,7 +19,6 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
-from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
@@ -245,16 +244,8 @@ class Parts:
     """Whether the transactions come with derived fields of our own: rows of files, and decisions
     that are repeated. Those of a caller are never believed."""
 
-    def refines(self, settings: RunSettings) -> bool:
-        """Whether a run may refine the whole playbook (`may_refine`)."""
-        return may_refine(self.agent, self.reflector, settings["reflector_model"])
-
-
-def may_refine(agent: Agent, reflector: Reflecting, reflector_model: str | None) -> bool:
-    """Whether what was learned may become a set of many rules: no language model reflects, and the
-    agent counts the rules that are not shown (or is told their sum).
-    """
-    return isinstance(agent, SimpleFraudAgent) and induces_rules(reflector, reflector_model)
+    refines: Callable[[RunSettings], bool] = lambda _: False
+    """Whether a run may refine the whole playbook; also where lookahead stands in for its parts."""
 
 
 Prompts = Mapping[str, str]
@@ -286,17 +277,19 @@ def gather_parts(
     """The collaborators in the form that the nodes call; a missing one becomes its default."""
     told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
     deciding_agent, selectors = as_agent(agent, told.get("agent")), Selectors(embeddings)
+    reflecting = as_reflector(reflector, told.get("reflector"))
     return Parts(
         playbook=playbook,
         visible_playbook=lambda: playbook,
         agent=deciding_agent,
         judge=as_judge(judge, told.get("judge")),
-        reflector=as_reflector(reflector, told.get("reflector")),
+        reflector=reflecting,
         curator=curator or Curator(),
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
         trial=ShadowTrial(playbook, deciding_agent, selectors.select),
         context=context or AceContext(),
+        refines=lambda settings: induces_rules(reflecting, settings["reflector_model"]),
     )
 
 

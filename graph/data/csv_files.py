@@ -34,9 +34,9 @@ _BINARY: Final = {
     b"%PDF": "a PDF; get the table as CSV",
 }
 """How files begin that are no text, and what to do with them."""
-_CENTRAL_EUROPEAN = re.compile(rb"[a-z][\xb3\xb9\xbe\xbf\x9f][a-z]")
+_CENTRAL_EUROPEAN = re.compile(rb"[a-z][\xb3\xb9\xbe\x9f][a-z]")
 """Letters of Polish and its neighbours: in Windows-1252 these bytes are signs or a capital, which
-never stand between two small letters."""
+hardly ever stand between two small letters."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -75,14 +75,27 @@ def decode(data: bytes, file: Path, *, is_whole: bool = True) -> tuple[str, str]
     raise InvalidDataset(f"{file}: not text of a known encoding; save it as UTF-8")
 
 
-def _encodings(data: bytes) -> list[str]:
+def _encodings(data: bytes) -> Iterator[str]:
     """The encodings to try. Bytes that are UTF-8 are hardly ever anything else."""
     if data[:2] in (b"\xff\xfe", b"\xfe\xff"):
-        return ["utf-16"]
-    if b"\x00" in data[:2_000]:  # UTF-16 without its mark: every other byte of plain letters is 0
-        return ["utf-16-be" if data[:1] == b"\x00" else "utf-16-le"]
-    western = ["cp1252", "cp1250"]  # some bytes are letters in the second only
-    return ["utf-8-sig", *(western[::-1] if _CENTRAL_EUROPEAN.search(data) else western)]
+        yield "utf-16"
+    elif b"\x00" in data[:2_000]:  # UTF-16 without its mark: every other byte of letters is 0
+        yield "utf-16-be" if data[:1] == b"\x00" else "utf-16-le"
+    else:
+        yield "utf-8-sig"
+        yield windows_encoding([data])
+
+
+def windows_encoding(parts: Iterable[bytes]) -> str:
+    """Which of two encodings a text has that is not UTF-8: two letters show the second."""
+    found, end = 0, b""
+    for part in parts:
+        for _ in _CENTRAL_EUROPEAN.finditer(end + part):
+            found += 1
+            if found == 2:
+                return "cp1250"
+        end = part[-2:]
+    return "cp1252"
 
 
 def find_delimiter(text: str) -> str:

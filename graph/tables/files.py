@@ -8,7 +8,7 @@ import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
 from typing import IO, BinaryIO, Final, Protocol
@@ -24,6 +24,7 @@ from acegraph.graph.data.csv_files import (
     read_header,
     read_sheet,
     read_text,
+    windows_encoding,
 )
 from acegraph.state import InvalidDataset, InvalidSettings
 
@@ -235,6 +236,10 @@ def _dialect(file: Path) -> _Dialect:
     with _opened(file) as opened:
         data = opened.read(_PEEK)
     text, encoding = decode(data, file, is_whole=False)
+    if encoding == "cp1252":  # the whole file tells, as where it is read at once
+        with _opened(file) as opened:
+            encoding = windows_encoding(iter(partial(opened.read, 1 << 20), b""))
+        text = data.decode(encoding, errors="ignore")
     plain = "utf8" if encoding == "utf-8-sig" else encoding  # Arrow itself skips a mark of bytes
     return _Dialect(plain, find_delimiter(text), *read_header(file, text))
 

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, Unpack
 
 from langchain_core.embeddings import Embeddings
 
-from acegraph.graph.build import Collaborators, Parts, gather_parts, may_refine
+from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
@@ -26,6 +26,7 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, as_input, turns
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
+from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
@@ -33,7 +34,7 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
-from acegraph.nodes.reflector.custom import as_reflector
+from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract, read_number
@@ -178,8 +179,8 @@ class TrainingPipeline:
     def train_offline(self, dataset: Dataset, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
-        All labels are history, known from the start. First a set of rules is found for all cases
-        together, then one pass decides each case and learns from it.
+        All labels are history, known from the start. First a set of rules is sought for all cases
+        together, unless a language model reflects; then one pass decides each case and learns.
         `form` is that of the file: live payments in this form are read alike.
         """
         items, difference = self._prepared(dataset, form)
@@ -379,9 +380,13 @@ class TrainingPipeline:
         return report
 
     def _is_refined(self, context: AceContext) -> bool:
+        """Whether what was learned may become a set of many rules: no language model reflects, and
+        the agent counts the rules that are not shown (or is told their sum).
+        """
         agent = as_agent(self._collaborators.get("agent"))
         reflector = as_reflector(self._collaborators.get("reflector"))
-        return may_refine(agent, reflector, context.reflector_model)
+        counts_all = isinstance(agent, SimpleFraudAgent)
+        return counts_all and induces_rules(reflector, context.reflector_model)
 
     def _curator(self, context: AceContext) -> Curator:
         curator = self._collaborators.get("curator") or Curator()

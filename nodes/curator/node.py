@@ -85,6 +85,7 @@ def curate_lesson(
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
     refined = refine_if_due(playbook, lesson, curator) if refines else None
+    also_retired = refined.retired if refined and not refined.added else ()
     with playbook.writing():
         learned = playbook.lesson(lesson.decision_id)
         if learned is not None:  # the decision was delivered twice at the same time
@@ -106,8 +107,7 @@ def curate_lesson(
                 confidence=reflection["confidence"],
                 origin=_origin(lesson, reflection),
             )
-        if refined and not refined.added:
-            curation = replace(curation, retired=(*refined.retired, *curation.retired))
+        curation = replace(curation, retired=(*also_retired, *curation.retired))
         playbook.conclude(lesson.decision_id, curation.to_json())
     return curation
 

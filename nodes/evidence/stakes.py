@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet, CaseTable
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.bullet import REFINEMENT
 
-REFINEMENT: Final = "refinement"
-"""In the origin of a bullet: the version of the playbook that was refined."""
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""
 _LEAST, _MOST = 0.2, 8.0

@@ -16,7 +16,7 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import cases, history, outcomes
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.bullet import REFINEMENT, Bullet
 from acegraph.state.values.decision import PURGE_OF, PURGED, Label
 from acegraph.state.values.notation import has_value
 from acegraph.state.values.times import as_utc
@@ -165,6 +165,12 @@ def _displaced(
     is_added = [row for row in changes if row.change == "added" and row.bullet in suspect]
     starts = [row.position for row in is_added] if purge.author else touched.values()
     first = min(starts, default=math.inf)
+    refined = {b.number: b.origin.get(REFINEMENT) for b in playbook if b.number not in suspect}
+    sets: dict[int, int] = {}  # of refinements that stay: between which versions they were adopted
+    for row in changes:
+        before = refined.get(row.bullet)
+        if row.change == "added" and isinstance(before, int):
+            sets[before] = row.version
     return [
         b
         for b in playbook
@@ -172,6 +178,7 @@ def _displaced(
         and last[b.number].source == "curator"
         and last[b.number].position > first
         and b.number not in suspect
+        and not any(v < last[b.number].version <= until for v, until in sets.items())
     ]
 
 

@@ -26,8 +26,9 @@ Text = Annotated[str, AfterValidator(lambda text: text[:LONGEST_TEXT])]
 
 def _from_percent(value: object) -> object:
     """A share that was said in percent: a schema says 0 to 1, and not every server keeps to it."""
-    is_percent = isinstance(value, int | float) and 10 < value <= 100  # 7 may be of 10
-    return float(value) / 100 if is_percent else value  # type: ignore[arg-type]
+    if isinstance(value, int | float) and 10 < value <= 100:  # 7 may be of 10
+        return value / 100
+    return value
 
 
 Share = Annotated[float, Field(ge=0, le=1), BeforeValidator(_from_percent)]

@@ -17,6 +17,8 @@ Status = Literal["candidate", "active", "retired", "removed"]
 
 MAX_CONTENT: Final = 1_000
 """Characters that a bullet may have."""
+REFINEMENT: Final = "refinement"
+"""In the origin of a bullet: the version of the playbook that was refined."""
 
 
 def number_of(bullet_id: str) -> int:

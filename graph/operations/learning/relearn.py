@@ -18,13 +18,14 @@ from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
-from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
+from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream
 from acegraph.state.maintenance.label_withdrawal import PurgeFilter
+from acegraph.state.values.bullet import REFINEMENT
 from acegraph.state.values.decision import PURGED, add_deltas
 from acegraph.state.values.label_sources import BY_ITSELF
 
@@ -51,7 +52,7 @@ def relearn(
     is_purged = [_is_purged(event, to_purge) for event in events]
     first = is_purged.index(True) if any(is_purged) else len(events)
     later = zip(events[first:], is_purged[first:], strict=True)
-    if all(purged or isinstance(e, Changed) or not e.label for e, purged in later):
+    if all(purged or _teaches_nothing(e) for e, purged in later):
         return None
     if why := broken_by(playbook.database) or _cannot_be_repeated(playbook, events):
         raise CannotRelearn(why)
@@ -67,6 +68,13 @@ def relearn(
     copy.may_differ = True
     copy.replay(events[first:], progress)
     return copy
+
+
+def _teaches_nothing(event: Event) -> bool:
+    """Whether nothing was learned with it that is not taken back by itself."""
+    if isinstance(event, Changed):
+        return REFINEMENT not in event.bullet.origin
+    return not event.label
 
 
 def _cannot_be_repeated(playbook: BulletPlaybook, events: Iterable[Event]) -> str:
@@ -165,6 +173,9 @@ class RelearnedCopy:
         settings |= {"redact": [], "rates": {}, "mature_days": {}}
         settings |= {"challenger": None, "trial": None, "learn_later": False}
         settings["embedding_model"] = EMBEDDED_NAME
+        if event.settings["learn_as"] == "offline":  # training has looked at the whole before
+            node = event.settings["node"]
+            self.playbook.keep_refined_from(node, len(self.playbook.cases(node)))
         # The graph also takes a Transaction, which holds the stored text and the fields read of it.
         given: Any = {"transaction": event.transaction, "decision_id": event.id}
         if not event.settings.get("let_through"):
@@ -271,4 +282,6 @@ def adopt(playbook: BulletPlaybook, copy: BulletPlaybook, why: str, by: str) -> 
         playbook.adjust(writer, deltas, reason)
         playbook.add_to_counters(deltas)
         playbook.set_weights({i: b.weight for i, b in kept.items()})
+        for node in {bullet.node for bullet in (*playbook, *copy)}:
+            playbook.keep_refined_from(node, copy.refined_from(node))
     return added

@@ -7,7 +7,6 @@ or changed stays as it is, and so does prose.
 from __future__ import annotations
 
 import logging
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
@@ -28,11 +27,12 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
-from acegraph.nodes.evidence.stakes import COSTS, REFINEMENT
+from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.evidence.weights import fired_over, weights_of
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson
+from acegraph.state.values.bullet import REFINEMENT
 from acegraph.state.values.label_sources import BY_ITSELF
 
 if TYPE_CHECKING:
@@ -46,9 +46,7 @@ any gain counts: cases then weigh unequally, which makes the standard error larg
 
 
 _FIRST_LOOK: Final = 100
-"""From so many labelled cases on a stream is refined."""
-_GROWTH: Final = 2
-"""Looks are due at 100, 200, 400 cases and so on."""
+"""From so many labelled cases on a stream is refined: at 100, 200, 400 and so on."""
 _MOST_IN_A_RUN: Final = 2_000
 """Up to so many cases a run refines on its way; it takes some seconds. From more, a worker in the
 background does (`learn_later`), or `acegraph train`."""
@@ -72,24 +70,29 @@ class Refinement:
 def refine_if_due(playbook: BulletPlaybook, lesson: Lesson, curator: Curator) -> Refinement | None:
     """Refine the playbook of a stream if its labelled cases have doubled since the last look.
 
-    The first lesson of a playbook is one bullet, as ever: from there on cases are counted.
+    The first lesson of a playbook is one bullet, as ever: from there on cases are counted. An agent
+    of the caller's own keeps its bullets, because it knows nothing of those that are not shown.
     """
     settings = lesson.settings
     node, count = settings["node"], len(playbook.cases(settings["node"]))
-    before = playbook.refined_from(node)
-    if not before:
+    before, source = playbook.refined_from(node), settings["learn_as"]
+    may_take_long = count <= _MOST_IN_A_RUN or settings.get("learn_later", False)
+    counts_all = NO_LANGUAGE_MODEL in lesson.reasons or "decided_by" in settings
+    is_due = may_take_long and _looks(count) > _looks(before) if before else True
+    if not counts_all or not is_due:
+        return None
+    with playbook.writing():
+        if playbook.refined_from(node) != before:
+            return None  # another worker looks
         playbook.keep_refined_from(node, count)
+    if not before:
         return None
-    is_small = count <= _MOST_IN_A_RUN or settings.get("learn_later", False)
-    if not is_small or _looks_due(count) <= _looks_due(before):
-        return None
-    costs, source = settings.get("costs"), settings["learn_as"]
-    return refine(playbook, node, curator, source, costs, decision=lesson.decision_id)
+    return refine(playbook, node, curator, source, settings.get("costs"), lesson=lesson)
 
 
-def _looks_due(cases: int) -> int:
+def _looks(cases: int) -> int:
     """How many looks at the whole are due until there are so many labelled cases."""
-    return int(math.log(cases / _FIRST_LOOK, _GROWTH) + 1) if cases >= _FIRST_LOOK else 0
+    return (cases // _FIRST_LOOK).bit_length()
 
 
 def refine(
@@ -99,32 +102,36 @@ def refine(
     source: Source = "offline",
     costs: str | None = None,
     count: Count | None = None,
-    decision: str = "",
+    lesson: Lesson | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
     With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
     each rule must also prove itself beside the others on all rows of a table, and its weight is
-    fitted there. `decision` is the one whose lesson led to it. None if no such set is proved, or if
-    bullets of this playbook wait for a person or for no proof.
+    fitted there. In a stream a `lesson` led to it: then only bullets of this `source` are replaced,
+    so that what was trained can be frozen. None if no such set is proved, or if bullets of this
+    playbook wait for a person or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
     version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
     cases = playbook.cases(node)
-    playbook.keep_refined_from(node, len(cases))
+    if lesson is None:
+        playbook.keep_refined_from(node, len(cases))
     table = since_change(cases, bullets, drift=curator.drift)
     active = [b for b in bullets if b.condition and b.status == "active"]
-    own = _replaceable(active, playbook)
+    own = [b for b in _replaceable(active, playbook) if not lesson or b.source == source]
+    most = curator.capacity - len(active) + len(own)
+    if lesson:
+        active = [b for b in active if lesson.settings["source"] in (None, b.source)]
     staying = [b.condition for b in active if b.condition and b not in own]
     standing = [*staying, *(b.condition for b in own if b.condition)]
-    most = curator.capacity - len(staying)
     rule_set = None
     if most > 0:
         given = CostMatrix.parse(costs) if costs else None
         searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
         rule_set = best_rules(
-            table, standing, most, given, len(staying), searched, is_stream=bool(decision)
+            table, standing, most, given, len(staying), searched, is_stream=lesson is not None
         )
     if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
         return None
@@ -134,13 +141,15 @@ def refine(
         weights = _borne_out(rule_set.conditions, staying, counted, curator.gate)
         rule_set = replace(rule_set, conditions=tuple(weights))
     with playbook.writing():
-        if playbook.version != version:
-            return None  # somebody else changed it meanwhile
+        is_learned = lesson is not None and playbook.lesson(lesson.decision_id) is not None
+        if playbook.version != version or is_learned:
+            playbook.keep_refined_from(node, len(cases) // 2)  # not done: the next lesson looks
+            return None
         origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
         if costs:
             origin[COSTS] = costs
-        if decision:
-            origin["decision"] = decision
+        if lesson:
+            origin |= {"decision": lesson.decision_id, "label_source": lesson.label_source}
         if not curator.drift:
             origin["drift"] = False  # a purge refines again in the same way
         adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)

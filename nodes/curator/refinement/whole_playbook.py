@@ -197,7 +197,9 @@ def best_rules(
     if not rows.tests.comparisons:
         return None
     sure = _SURE_IN_A_STREAM if is_stream else _SURE
-    shape, log_odds, better, over_standing = _cross_validated(rows, standing, sure, is_ranked)
+    shape, log_odds, better, over_standing = _cross_validated(
+        rows, standing, sure, is_ranked=is_ranked
+    )
     sureness = _in_standard_errors(better)
     if sureness < sure:
         return None
@@ -280,7 +282,7 @@ def _searched(
 
 
 def _cross_validated(
-    rows: _Rows, standing: Sequence[Condition], sure: float, is_ranked: bool
+    rows: _Rows, standing: Sequence[Condition], sure: float, *, is_ranked: bool
 ) -> tuple[_Shape, Numbers, Numbers, Numbers]:
     """The shape to choose; by case the log-odds while it was held out, and the gain over the
     scorecard and over the standing rules. `sure` are the standard errors that are wanted.

@@ -258,14 +258,12 @@ def test_the_continental_file_of_a_bank(tmp_path: Path) -> None:
 
 def test_the_letters_of_central_europe_are_told_from_those_of_the_west(tmp_path: Path) -> None:
     polish = "Kanał;Urządzenie;fraud\nsklep w Łodzi;nowe;1\nbankomat;zwykłe;0\n"
-    czech = "Město;fraud\nťažké;1\nBrno;0\n"  # one of its bytes is no letter in the West
-    for text, name in ((polish, "Kanał"), (czech, "Město")):
-        dataset = read(tmp_path, "f.csv", text.encode("cp1250"))
-        assert name in dataset.items[0]["query"]
-        assert "Windows-1250" in dataset.notes[0]
-    western = "Größe;Año;fraud\n5 m³;nº 1;1\n½ m²;œuvre;0\n"
+    dataset = read(tmp_path, "f.csv", polish.encode("cp1250"))
+    assert dataset.items[0]["query"] == {"Kanał": "sklep w Łodzi", "Urządzenie": "nowe"}
+    assert "Windows-1250" in dataset.notes[0]
+    western = "Größe;Año;fraud\n5 m³h;nº 1;1\n½ m²;œuvre;0\n"  # one such sign shows nothing
     dataset = read(tmp_path, "f.csv", western.encode("cp1252"))
-    assert dataset.items[0]["query"] == {"Größe": "5 m³", "Año": "nº 1"}
+    assert dataset.items[0]["query"] == {"Größe": "5 m³h", "Año": "nº 1"}
 
 
 def test_reading_tells_how_far_it_is(tmp_path: Path) -> None:

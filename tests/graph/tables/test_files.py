@@ -82,3 +82,12 @@ def test_a_short_row_far_below_changes_no_cell(tmp_path: Path) -> None:
     assert sum(batch.num_rows for batch in table) == len(lines)
     assert table[-1].to_pylist()[-3] == {"a": "1", "c": None}
     assert table[-1].to_pylist()[-1] == {"a": "89999", "c": "word 4"}
+
+
+def test_a_large_file_of_central_europe_is_read_as_where_it_is_learned_from(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    rows = ["Kana,note,fraud", *["sklep,idę,0"] * 9_000, "sklep,zwykłe,1", "sklep,miały,1"]
+    file.write_bytes("\n".join(rows).encode("cp1250"))
+    learned = [dict(row) for _, row in read_sheet(file, read_text(file))[1]]
+    scored = [dict(row) for _, row in TableFiles.open(file).rows_one_by_one(["Kana", "note"])]
+    assert {row["note"] for row in scored} == {row["note"] for row in learned} >= {"idę"}

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import numpy as np
 
-from acegraph.graph import create_ace_graph, feedback, learn_waiting
+from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, learn_waiting
 from acegraph.graph.operations.learning.purge import purge
-from acegraph.nodes.evidence.stakes import REFINEMENT
 from acegraph.state import AceContext, BulletPlaybook, Case
+from acegraph.state.values.bullet import REFINEMENT
 
 NODE = "fraud_detection"
 
@@ -66,6 +66,40 @@ def test_a_refined_stream_can_be_purged_as_if_the_labels_had_never_come() -> Non
     assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted
 
 
+def test_a_purge_takes_back_what_the_purged_label_led_to() -> None:
+    def learned(wrong: str = "", left_out: str = "") -> BulletPlaybook:
+        playbook = BulletPlaybook()
+        graph = create_ace_graph(playbook=playbook).compile()
+        for i, (fields, answer) in enumerate(payments(125)):
+            graph.invoke({"transaction": fields, "decision_id": f"d{i}"})
+            if f"d{i}" != left_out:
+                source = "partner feed" if f"d{i}" == wrong else "bank"
+                feedback(playbook, f"d{i}", answer, source=source)
+        return playbook
+
+    (trigger,) = {str(b.origin["decision"]) for b in learned() if REFINEMENT in b.origin}
+    poisoned, clean = learned(wrong=trigger), learned(left_out=trigger)
+    assert purge(poisoned, "partner feed").note == ""
+    for book in (clean, poisoned):
+        assert any(REFINEMENT in b.origin for b in book.get_bullets_for_node(NODE))
+    wanted = {(b.content, b.weight) for b in clean.get_bullets_for_node(NODE)}
+    assert {(b.content, b.weight) for b in poisoned.get_bullets_for_node(NODE)} == wanted
+    assert poisoned.refined_from(NODE) == clean.refined_from(NODE)
+
+
+def test_a_stream_replaces_nothing_that_was_trained() -> None:
+    items = [
+        {"id": f"i{i}", "query": fields, "answer": answer}
+        for i, (fields, answer) in enumerate(payments(215, seed=2))
+    ]
+    pipeline = TrainingPipeline(concurrency=2)
+    assert pipeline.train_offline(items[:90]).bullets_active > 0
+    trained = [b.id for b in pipeline.playbook.get_bullets_for_node(NODE)]
+    pipeline.train_online(items[90:])
+    assert pipeline.playbook.refined_from(NODE) >= 100
+    assert all(pipeline.playbook.get_bullet(i).status == "active" for i in trained)
+
+
 def test_the_first_lesson_is_one_bullet_and_what_a_person_wrote_stays() -> None:
     playbook = BulletPlaybook()
     past = [Case(f"h{i}", f, a) for i, (f, a) in enumerate(payments(190))]  # type: ignore[arg-type]
@@ -85,7 +119,9 @@ def test_an_agent_that_sees_only_the_bullets_shown_keeps_them() -> None:
     playbook = BulletPlaybook()
     graph = create_ace_graph(playbook=playbook, agent=lambda _: "APPROVE").compile()
     for i, (fields, answer) in enumerate(payments(120)):
-        graph.invoke({"transaction": fields, "decision_id": f"d{i}", "ground_truth": answer})
+        given = {"transaction": fields, "decision_id": f"d{i}"}
+        graph.invoke(given | ({"ground_truth": answer} if i % 2 else {}))
+        feedback(playbook, f"d{i}", answer)
     assert len(playbook.cases(NODE)) == 120
     assert playbook.refined_from(NODE) == 0
 
