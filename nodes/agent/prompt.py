@@ -51,7 +51,8 @@ class Opinion:
     def is_open(self) -> bool:
         """Whether the answer is left open: the risk is near the limit.
 
-        Where no rule holds it is not open for that: most rules decline, and hold on frauds.
+        That no rule holds does not leave it open: most rules decline, and on honest payments none
+        of them holds.
         """
         return abs(_log_odds(self.risk) - _log_odds(self.limit)) < _OPEN
 

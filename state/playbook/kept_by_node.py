@@ -1,4 +1,4 @@
-"""What a playbook keeps for a node in `meta`: the form of its files, and when it was refined."""
+"""What a playbook keeps for a node in `meta`: the form of its files, and when it was looked at."""
 
 import json
 from dataclasses import asdict
@@ -31,13 +31,13 @@ def keep_form(writer: LedgerWriter, node: str, form: FileForm) -> None:
 
 
 def read_refined_from(fetch: Fetch, node: str) -> int:
-    """How many labelled cases there were when the bullets of a node were last refined."""
+    """How many labelled cases there were at the last look at all bullets of a node, or 0."""
     kept = fetch(_KEPT, _REFINED_FROM + node)
     return int(kept[0][0]) if kept else 0
 
 
 def keep_refined_from(writer: LedgerWriter, node: str, cases: int) -> None:
-    """Keep that the bullets of a node are refined from so many labelled cases."""
+    """Keep how many labelled cases there are at a look at all bullets of a node."""
     _keep(writer, _REFINED_FROM + node, str(cases))
 
 
