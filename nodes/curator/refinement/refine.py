@@ -145,17 +145,25 @@ def refine(
         if playbook.version != version or is_learned:
             playbook.keep_refined_from(node, len(cases) // 2)  # not done: the next lesson looks
             return None
-        origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
-        if costs:
-            origin[COSTS] = costs
-        if lesson:
-            origin |= {"decision": lesson.decision_id, "label_source": lesson.label_source}
-        if not curator.drift:
-            origin["drift"] = False  # a purge refines again in the same way
+        origin = _origin(version, curator, costs, lesson)
         adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)
         done = adoption.adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
     return done
+
+
+def _origin(
+    version: int, curator: Curator, costs: str | None, lesson: Lesson | None
+) -> dict[str, object]:
+    """Where the new bullets come from, so that a purge can refine again in the same way."""
+    origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
+    if costs:
+        origin[COSTS] = costs
+    if lesson:
+        origin |= {"decision": lesson.decision_id, "label_source": lesson.label_source}
+    if not curator.drift:
+        origin["drift"] = False
+    return origin
 
 
 @dataclass(frozen=True)
