@@ -26,7 +26,7 @@ def demo_playbook(book: BulletPlaybook, train: int = 400, test: int = 600) -> No
             for n, item in enumerate(waiting)
         ]
     )
-    rule = 'DECLINE when merchant_rating < 3 and merchant_category is "jewelry"'
+    rule = "DECLINE when new_device is true and vpn is true"
     proposal = Curator().awaiting_approval().curate(rule, NODE, book, origin={"author": "ann"})
     assert proposal.bullet_id, proposal.reason
 
