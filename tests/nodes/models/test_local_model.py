@@ -23,7 +23,7 @@ pytestmark = pytest.mark.skipif(
     not os.environ.get("ACE_TEST_LLM"), reason="a real model takes minutes: make test-llm"
 )
 MODEL = "smollm2"
-_LONGEST_ANSWER = 400
+_LONGEST_ANSWER = 300
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +38,6 @@ def address() -> Iterator[str]:
     params.model.path = str(model)
     params.n_ctx, params.n_parallel, params.n_predict = 8192, 1, _LONGEST_ANSWER
     params.sampling.penalty_repeat = 1.15  # else it says the same thing until it is cut off
-    params.sampling.temp = 0.2  # it seldom fills in a form by chance
     # Two threads on a busy two-core machine wait for each other.
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = 1
     server = xllamacpp.Server(params)
@@ -65,7 +64,7 @@ def local_model(
 
 
 def _first_valid(ask: Callable[[dict[str, Any]], Any]) -> Any:
-    """A model this small gives a confidence of 850 now and then: that is refused, as it must be."""
+    """A model this small gives a confidence of 85 now and then: that is refused, as it must be."""
     for example in generate_transactions(10, seed=11):
         try:
             return ask(dict(example.fields))
@@ -110,8 +109,7 @@ def test_a_training_of_twenty_transactions_completes() -> None:
     print(report, report.usage)  # noqa: T201
     assert report.cases == 20
     # The others had a decision of the form that was asked for. A grammar keeps the form and not the
-    # bounds of a number: what lies outside is refused, and so is what was cut off. How many that
-    # are depends on the model and on every word of the prompt.
-    assert report.undecided < 20
+    # bounds of a number: what lies outside is refused, and so is what was cut off.
+    assert report.undecided <= 12
     assert report.usage["agent"][MODEL]["calls"] >= 20
     assert report.mistakes == 0 or report.usage["reflector"][MODEL]["output_tokens"] > 0
