@@ -91,6 +91,7 @@ def main(words: list[str] | None = None) -> int:
     out(f"deciding and learning: {n / learning:,.0f} decisions per second of CPU")
     out(f" ({report.mistakes} mistakes, {report.bullets_active} active bullets)\n")
     out(f"ratio: {learning / bare:.2f} (at most 5)\n")
+    refinement_in_inductions(500)  # the first of a process imports what it needs
     inductions = refinement_in_inductions()
     out(
         f"refining 10,000 cases of 20 fields, 25 bullets: {inductions:.0f} inductions (60 wanted)\n"

@@ -6,23 +6,16 @@ samples are then fitted together with an L1 penalty, which leaves the weights of
 shortening.py leaves fewer, and whole_playbook.py decides how many.
 """
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of, roundest
+from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Tests
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
-from acegraph.state import APPROVE, DECLINE, CaseTable, Comparison, Condition
-from acegraph.state.values.cases import Column
+from acegraph.state import APPROVE, DECLINE, Comparison, Condition
 from acegraph.state.values.condition import MENTIONS
-from acegraph.state.values.memos import is_free_text
 
-_CUTS: Final = 12
-"""At so many quantiles of the frauds, and of the honest cases, a number is cut."""
-_MIN_FIRES: Final = 4.0
 _BAGS: Final = 4
 _ROUNDS: Final = 40
 _RATE: Final = 0.5
@@ -36,50 +29,6 @@ Conjunction = tuple[int, ...]
 """A rule as the sorted numbers of its comparisons."""
 
 
-@dataclass(frozen=True)
-class Tests:
-    """The comparisons that rules are made of, and the cases on which each holds."""
-
-    comparisons: tuple[Comparison, ...]
-    masks: Mask
-
-    @classmethod
-    def of(cls, table: CaseTable) -> "Tests":
-        """Every comparison worth trying on this table."""
-        found: list[Comparison] = []
-        for name, marks in grid_of(table).items():
-            column = table.column(name)
-            assert column is not None
-            if column.is_numeric:
-                for cut in _cuts(column, table.fraud):
-                    found += [Comparison(name, "<", cut), Comparison(name, ">=", cut)]
-            elif is_free_text(name):
-                found += [Comparison(name, MENTIONS, mark) for mark in marks]
-                continue
-            else:
-                found += [Comparison(name, "is", mark) for mark in marks]
-                found += [Comparison(name, "is not", mark) for mark in common_values(column)]
-            if not column.known().all():
-                found.append(Comparison(name, "is missing"))
-        masks = [comparison.holds_over(table) for comparison in found]
-        useful = [i for i, m in enumerate(masks) if _MIN_FIRES <= m.sum() < len(table)]
-        kept = np.array([masks[i] for i in useful]) if useful else np.zeros((0, len(table)), bool)
-        return cls(tuple(found[i] for i in useful), kept)
-
-
-def _cuts(column: Column, fraud: Mask) -> list[float | int]:
-    """Where a number may be cut: near the quantiles of either label, and where its frauds end."""
-    known = ~np.isnan(column.numbers)
-    values, upper = np.unique(column.numbers[known]), set[int]()
-    for part in (column.numbers[known & fraud], column.numbers[known & ~fraud]):
-        if len(part):
-            quantiles = np.quantile(part, np.linspace(0, 1, _CUTS + 2), method="nearest")
-            upper |= set(np.searchsorted(values, quantiles).tolist())
-            upper.add(int(np.searchsorted(values, part.max())) + 1)
-    inside = sorted(i for i in upper if 0 < i < len(values))
-    return list(dict.fromkeys(roundest(values[i - 1], values[i]) for i in inside))
-
-
 def found_rules(
     tests: Tests, fraud: Mask, start: Numbers, shares: Numbers, depth: int, seed: int
 ) -> set[Conjunction]:
@@ -91,15 +40,16 @@ def found_rules(
     for _ in range(_BAGS):
         chosen = np.zeros(len(fraud), bool)
         for label in (fraud, ~fraud):
-            some = rows[label]
-            chosen[rng.choice(some, max(int(0.8 * len(some)), 1), replace=False)] = True
-        masks = tests.masks[:, chosen].astype(np.float32)
-        rules |= _boost(masks, fraud[chosen], start[chosen], shares[chosen], depth, raises)
+            of_label = rows[label]
+            size = max(int(0.8 * len(of_label)), 1)
+            chosen[rng.choice(of_label, size, replace=False)] = True
+        some = tests.part(chosen)
+        rules |= _boost(some, fraud[chosen], start[chosen], shares[chosen], depth, raises)
     return rules
 
 
 def _boost(
-    masks: NDArray[np.float32],
+    tests: Tests,
     fraud: Mask,
     start: Numbers,
     shares: Numbers,
@@ -107,26 +57,26 @@ def _boost(
     raises: Mask,
 ) -> set[Conjunction]:
     rules: set[Conjunction] = set()
-    log_odds = start.astype(np.float64)
+    log_odds, sums_over = start.astype(np.float64), tests.adder()
     for _ in range(_ROUNDS):
         log_odds += _RATE * best_shift(fraud, log_odds, shares)
         p = sigmoid(log_odds)
-        gradient = (shares * (fraud - p)).astype(np.float32)
-        curvature = (shares * p * (1 - p)).astype(np.float32)
-        rule, gain = _best_rule(masks, gradient, curvature, depth, raises)
+        gradient, curvature = shares * (fraud - p), shares * p * (1 - p)
+        rule, gain = _best_rule(tests.masks, sums_over, gradient, curvature, depth, raises)
         if gain < _LEAST_GAIN:
             break
         rules.add(rule)
-        fired = masks[list(rule)].prod(axis=0)
+        fired = np.logical_and.reduce(tests.masks[list(rule)])
         step = float(gradient @ fired) / (float(curvature @ fired) + 1.0)
         log_odds += _RATE * step * fired
     return rules
 
 
 def _best_rule(
-    masks: NDArray[np.float32],
-    gradient: NDArray[np.float32],
-    curvature: NDArray[np.float32],
+    masks: Mask,
+    sums_over: Callable[[Numbers], Numbers],
+    gradient: Numbers,
+    curvature: Numbers,
     depth: int,
     raises: Mask,
 ) -> tuple[Conjunction, float]:
@@ -139,11 +89,10 @@ def _best_rule(
     most = 0.0
     beam: list[Conjunction] = [()]
     for level in range(depth):
-        fired = masks[np.array(beam, int)].prod(axis=1)
-        # One product for the whole beam: it reads all masks once.
-        sums = masks @ np.vstack([gradient * fired, curvature * fired, fired]).T
-        gradients, curvatures, fires = sums.reshape(len(masks), 3, len(beam)).swapaxes(0, 1)
-        gains = np.where(fires < _MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
+        fired = masks[np.array(beam, int)].all(axis=1).T
+        columns = [gradient[:, None] * fired, curvature[:, None] * fired, fired]
+        gradients, curvatures, fires = np.hsplit(sums_over(np.hstack(columns)), 3)
+        gains = np.where(fires < MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
         if has_one_way:
             of_beam = np.array([raises[list(rule)].any() for rule in beam])
             gains[(gradients < 0) & (raises[:, None] | of_beam)] = 0.0

@@ -15,10 +15,10 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.nodes.curator.refinement.comparisons import Tests
 from acegraph.nodes.curator.refinement.polishing import polished
 from acegraph.nodes.curator.refinement.rule_ensemble import (
     Conjunction,
-    Tests,
     conditions_of,
     fit_sparsely,
     found_rules,
@@ -116,9 +116,8 @@ class _Rows:
     """The same for those that may be part of a set."""
 
     def part(self, chosen: Mask) -> "_Rows":
-        tests = Tests(self.tests.comparisons, self.tests.masks[:, chosen])
         return _Rows(
-            tests,
+            self.tests.part(chosen),
             self.fraud[chosen],
             self.start[chosen],
             self.shares[chosen],
@@ -267,11 +266,10 @@ def _searched(
             some = rng.choice(rows, most, replace=False)
             shares[some] *= len(rows) / len(some)
         chosen[some] = True
-    tests = Tests.of(table)
     fired = [rule.holds_over(table)[chosen] for rule in standing]
     stood = np.array(fired) if fired else np.zeros((0, int(chosen.sum())), bool)
     return _Rows(
-        Tests(tests.comparisons, tests.masks[:, chosen]),
+        Tests.of(table).part(chosen),
         fraud[chosen],
         start_over(table)[chosen],
         shares[chosen],
