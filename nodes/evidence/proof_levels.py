@@ -52,7 +52,7 @@ _GIVEN_SIGNAL: Final = Gate(math.inf, 0.3, 0.6, 1.5, 0.2, 0.5)
 GATES: Final[dict[str, Gate | None]] = {
     "off": None,
     "lenient": Gate(0.1, 0.3, 0.6, 1.5, 0.2, 0.5),
-    "standard": Gate(0.01, 0.05, 0.15, 2.0, 0.05, 1.0, 0.02, _GIVEN_SIGNAL),
+    "standard": Gate(0.01, 0.05, 0.15, 2.0, 0.05, 1.0, 0.05, _GIVEN_SIGNAL),
     "strict": Gate(0.005, 0.01, 0.03, 2.5, 0.01, 2.0),
 }
 

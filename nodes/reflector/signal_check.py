@@ -33,6 +33,8 @@ _TOO_FEW: Final = 40
 _FEW: Final = 50
 """With fewer cases than `_TOO_FEW` there is no check; beyond `_FEW` it gets stricter."""
 _STEP: Final = 1.5
+_IN_A_STREAM: Final = 0.4
+"""This part of the chance the first look at a stream has, because others come after it."""
 _NEWEST: Final = 250
 """How many of the newest cases are tested: with more, rules prove themselves."""
 
@@ -40,8 +42,9 @@ _NEWEST: Final = 250
 def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
     """Whether the fields tell apart what the log-odds leave unexplained, however often it is asked.
 
-    If labels come one by one, the first 40, 60, 90 ... of them are tested. Between these sizes the
-    answer stays the same, so it is one look at each size, with its part of the `chance`.
+    Cases that come all at once are tested once, with the whole `chance`. If labels come one by one,
+    the first 40, 60, 90 ... of them are tested. Between these sizes the answer stays the same, so
+    it is one look at each size, with its part of the chance.
     """
     if len(table) < _TOO_FEW:
         return False
@@ -49,7 +52,7 @@ def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
     if table.times_grown > 1:
         while size * _STEP <= len(table):
             size, looks = size * _STEP, looks + 1
-        log_odds = log_odds[: int(size)]
+        log_odds, chance = log_odds[: int(size)], _IN_A_STREAM * chance
     allowed = chance * min(1 / looks, _FEW / len(log_odds), 1.0)
     return allowed >= _FINEST and _kept_chance(table, log_odds) <= allowed
 
