@@ -24,7 +24,7 @@ MIN_FIRES: Final = 4.0
 
 
 @dataclass(frozen=True)
-class Tests:
+class Comparisons:
     """Comparisons, and the cases on which each holds.
 
     Cases that pass the same comparisons of a field are a bin of that field. A sum over the cases
@@ -40,8 +40,8 @@ class Tests:
     """Which comparison holds in which bin."""
 
     @classmethod
-    def of(cls, table: CaseTable) -> "Tests":
-        """Every comparison worth trying on this table."""
+    def of(cls, table: CaseTable, chosen: Mask) -> "Comparisons":
+        """Every comparison worth trying on this table, on the chosen ones of its cases."""
         found: list[Comparison] = []
         for name, marks in grid_of(table).items():
             column = table.column(name)
@@ -59,13 +59,17 @@ class Tests:
                 found.append(Comparison(name, "is missing"))
         masks = [comparison.holds_over(table) for comparison in found]
         useful = [i for i, m in enumerate(masks) if MIN_FIRES <= m.sum() < len(table)]
-        kept = np.array([masks[i] for i in useful]) if useful else np.zeros((0, len(table)), bool)
+        kept = np.zeros((len(useful), int(chosen.sum())), bool)
+        for number, i in enumerate(useful):
+            kept[number] = masks[i][chosen]
         comparisons = tuple(found[i] for i in useful)
         return cls(comparisons, kept, *_bins(comparisons, kept))
 
-    def part(self, chosen: Mask) -> "Tests":
+    def part(self, chosen: Mask) -> "Comparisons":
         """The same comparisons on some of the cases."""
-        return Tests(self.comparisons, self.masks[:, chosen], self.bins[:, chosen], self.passing)
+        return Comparisons(
+            self.comparisons, self.masks[:, chosen], self.bins[:, chosen], self.passing
+        )
 
     def adder(self) -> Callable[[Numbers], Numbers]:
         """What sums columns of numbers over the cases of each comparison."""
@@ -88,8 +92,8 @@ def _bins(
         key = (test.field, test.value) if test.op == MENTIONS else test.field
         fields.setdefault(key, []).append(i)
     bins = np.zeros((len(fields), masks.shape[1]), np.int32)
-    tests: list[NDArray[np.int64]] = []
-    holding: list[NDArray[np.int64]] = []
+    tests = [np.zeros(0, np.int64)]
+    holding = [np.zeros(0, np.int64)]
     total = 0
     for number, rows in enumerate(fields.values()):
         packed = np.packbits(masks[rows], axis=0)
@@ -99,7 +103,7 @@ def _bins(
         holding.append(at + total)
         bins[number] += total
         total += len(first)
-    where = (np.concatenate([*tests, []]), np.concatenate([*holding, []]))
+    where = (np.concatenate(tests), np.concatenate(holding))
     ones = np.ones(len(where[0]))
     return bins, csr_array((ones, where), shape=(len(comparisons), total))
 

@@ -11,7 +11,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Tests
+from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Comparisons
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition
 from acegraph.state.values.condition import MENTIONS
@@ -30,7 +30,7 @@ Conjunction = tuple[int, ...]
 
 
 def found_rules(
-    tests: Tests, fraud: Mask, start: Numbers, shares: Numbers, depth: int, seed: int
+    tests: Comparisons, fraud: Mask, start: Numbers, shares: Numbers, depth: int, seed: int
 ) -> set[Conjunction]:
     """The rules that boosting finds on several samples of these cases."""
     rules: set[Conjunction] = set()
@@ -49,7 +49,7 @@ def found_rules(
 
 
 def _boost(
-    tests: Tests,
+    tests: Comparisons,
     fraud: Mask,
     start: Numbers,
     shares: Numbers,

@@ -15,7 +15,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.comparisons import Tests
+from acegraph.nodes.curator.refinement.comparisons import Comparisons
 from acegraph.nodes.curator.refinement.polishing import polished
 from acegraph.nodes.curator.refinement.rule_ensemble import (
     Conjunction,
@@ -104,7 +104,7 @@ class RuleSet:
 class _Rows:
     """The searched cases: labels, log-odds of the scorecard, and how much of a case each counts."""
 
-    tests: Tests
+    tests: Comparisons
     fraud: Mask
     start: Numbers
     shares: Numbers
@@ -269,7 +269,7 @@ def _searched(
     fired = [rule.holds_over(table)[chosen] for rule in standing]
     stood = np.array(fired) if fired else np.zeros((0, int(chosen.sum())), bool)
     return _Rows(
-        Tests.of(table).part(chosen),
+        Comparisons.of(table, chosen),
         fraud[chosen],
         start_over(table)[chosen],
         shares[chosen],
