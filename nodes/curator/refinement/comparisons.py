@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -59,9 +59,8 @@ class Comparisons:
                 found.append(Comparison(name, "is missing"))
         masks = [comparison.holds_over(table) for comparison in found]
         useful = [i for i, m in enumerate(masks) if MIN_FIRES <= m.sum() < len(table)]
-        kept = np.zeros((len(useful), int(chosen.sum())), bool)
-        for number, i in enumerate(useful):
-            kept[number] = masks[i][chosen]
+        kept = np.array([masks[i][chosen] for i in useful], bool)
+        kept = kept.reshape(len(useful), int(chosen.sum()))
         comparisons = tuple(found[i] for i in useful)
         return cls(comparisons, kept, *_bins(comparisons, kept))
 
@@ -87,7 +86,7 @@ def _bins(
 ) -> tuple[NDArray[np.int32], "csr_array"]:
     from scipy.sparse import csr_array  # takes half a second, and only learning needs it
 
-    fields: dict[Any, list[int]] = {}
+    fields: dict[object, list[int]] = {}
     for i, test in enumerate(comparisons):  # what a text mentions is a field of its own
         key = (test.field, test.value) if test.op == MENTIONS else test.field
         fields.setdefault(key, []).append(i)
