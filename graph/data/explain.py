@@ -54,7 +54,7 @@ def explain(transaction: Transaction) -> Readings:
             if value is not None
         ]
         return Readings(read, [name for name, value in fields.items() if value is None])
-    text, spans = transaction.text, list(find(transaction.text))
+    text, spans = transaction.text, find(transaction.text)
     words: dict[str, str] = {}
     for span in spans:
         words.setdefault(span.field, text[span.start : span.end].strip())

@@ -26,8 +26,9 @@ def under_known_names(
     columns differ from it.
     """
     table = playbook.cases(node)
-    contract, columns = FieldContract.of(table), _columns_of(items)
-    if not contract.fields or not columns:
+    contract = FieldContract.of(table)
+    columns = _columns_of(items) if contract.fields else []
+    if not columns:
         return list(items), {}, ""
     meant = {name: known for name in columns if (known := contract.known_name(name))}
     renamed = {

@@ -19,7 +19,6 @@ from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
 
 _RIDGE: Final = 1.0
-_MAX_WEIGHT: Final = 4.0
 _BITS: Final = 20
 """How many rules are packed into one number when cases are grouped by the rules that fire."""
 _FIRES_TO_FIT: Final = 3
@@ -57,7 +56,7 @@ def fit_weights(
         gradient = -matrix @ (frauds - total * p) + ridge * w
         return float(likelihood + 0.5 * ridge @ (w * w)), gradient
 
-    bounds = [(0, _MAX_WEIGHT) if s > 0 else (-_MAX_WEIGHT, 0) for s in signs]
+    bounds = [(0, None) if s > 0 else (None, 0) for s in signs]
     begin = np.append(np.zeros(len(signs)) if guess is None else guess, 0.0)
     optimum = minimize(
         loss,

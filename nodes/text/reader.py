@@ -89,7 +89,7 @@ def read_exposed_fields(text: str) -> Fields:
     return _with_ratio(fields)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Found:
     """A field that a text states: its value, and where in the text it stands."""
 
@@ -101,22 +101,22 @@ class Found:
 
 def read_text(text: str) -> Fields:
     """The fields that the sentences of a text state."""
-    return dict(_read_sentences(text))
-
-
-@lru_cache(maxsize=256)  # reader and embedder read the same text
-def _read_sentences(text: str) -> tuple[tuple[str, Scalar], ...]:
     fields: Fields = {}
     for statement in find(text):
         fields.setdefault(statement.field, statement.value)
     if "ip_country" in fields and "card_country" in fields:
         is_same = fields["ip_country"] == fields["card_country"]
         fields.setdefault("country_changed", None if is_same else True)
-    return tuple((name, value) for name, value in fields.items() if value is not None)
+    return {name: value for name, value in fields.items() if value is not None}
 
 
-def find(text: str) -> Iterator[Found]:
+@lru_cache(maxsize=2048)  # reader and embedder read the same text, and soon the search for phrases
+def find(text: str) -> tuple[Found, ...]:
     """All fields that a text states; if it states a field several times, the first one counts."""
+    return tuple(_find(text))
+
+
+def _find(text: str) -> Iterator[Found]:
     words = field_patterns.words_in(text)
     if field_patterns.MONEY.may_match(text, words):
         yield from _amounts(text)

@@ -4,7 +4,7 @@ A table grows in place, one case at a time; a snapshot never changes. See also c
 """
 
 import hashlib
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -32,6 +32,8 @@ _RARE: Final = 4
 """A field that more cases have gets an array."""
 _MAX_NAMES: Final = 600
 """Twice as many as one transaction may have: more were made up."""
+_MAX_PHRASES: Final = 1_000
+"""For so many phrases it is kept which texts mention them."""
 _Element = TypeVar("_Element", bound=np.generic)
 
 
@@ -65,6 +67,7 @@ class Column:
     codes: NDArray[np.int32]
     values: tuple[str | bool, ...]
     """The word or flag of each code; `counts` says which of them occur in this column."""
+    texts: "_Texts" = field(default_factory=lambda: _Texts(), compare=False, repr=False)
 
     @property
     def is_numeric(self) -> bool:
@@ -73,7 +76,7 @@ class Column:
 
     def first(self, rows: int) -> "Column":
         """The same field over the first so many cases."""
-        return Column(self.numbers[:rows], self.codes[:rows], self.values)
+        return Column(self.numbers[:rows], self.codes[:rows], self.values, self.texts)
 
     def known(self) -> NDArray[np.bool_]:
         """For each case, whether the field has a value."""
@@ -103,14 +106,36 @@ class Column:
 
     def mentions(self, phrase: str) -> NDArray[np.bool_]:
         """For each case, whether the text of the field mentions a phrase."""
-        words = padded_words(phrase)
-        has = [words in text for text in self._padded]
-        return np.array([*has, False])[self.codes]  # the last is code -1
+        has = self.texts.that_mention(phrase, self.values)
+        return np.append(has, False)[self.codes]  # the last is code -1
 
-    @cached_property
-    def _padded(self) -> list[str]:
-        """The words of each text; nothing for a flag, which mentions no phrase."""
-        return [padded_words(value) if isinstance(value, str) else "" for value in self.values]
+
+class _Texts:
+    """The texts of a column that only grows: each is searched once for a phrase."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._having: dict[str, NDArray[np.bool_]] = {}
+
+    def that_mention(self, phrase: str, values: Sequence[str | bool]) -> NDArray[np.bool_]:
+        """Which of the values, as they came one by one, mention a phrase."""
+        known = self._having.get(phrase, np.zeros(0, dtype=bool))
+        if len(known) < len(values):
+            words = padded_words(phrase)
+            has = [words in text for text in self._padded(values)[len(known) : len(values)]]
+            if len(self._having) >= _MAX_PHRASES:
+                self._having.clear()
+            # Never changed in place: another thread may be reading it.
+            known = self._having[phrase] = np.append(known, has)
+        return known[: len(values)]
+
+    def _padded(self, values: Sequence[str | bool]) -> list[str]:
+        """The words of each value; nothing for a flag, which mentions no phrase."""
+        words = self._words
+        if new := values[len(words) :]:
+            words = [*words, *(padded_words(v) if isinstance(v, str) else "" for v in new)]
+            self._words = words
+        return words
 
 
 class Columns(Protocol):
@@ -130,6 +155,7 @@ class _GrowingColumn:
         self.numbers = np.full(max(rows, _START), np.nan)
         self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
         self.code_by_value: dict[tuple[bool, str | bool], int] = {}
+        self.texts = _Texts()
         self._newest_view: tuple[int, int, Column] | None = None
 
     def reserve(self, rows: int) -> None:
@@ -151,7 +177,7 @@ class _GrowingColumn:
         view = self._newest_view
         if view is None or view[:2] != (start, end):
             values = tuple(value for _, value in list(self.code_by_value))
-            column = Column(self.numbers[start:end], self.codes[start:end], values)
+            column = Column(self.numbers[start:end], self.codes[start:end], values, self.texts)
             view = self._newest_view = (start, end, column)
         return view[2]
 

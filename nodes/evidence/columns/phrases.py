@@ -6,10 +6,11 @@ word of the trade, or people write it in small letters. Numbers, ids and address
 """
 
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
+import sys
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator, Mapping
 from functools import lru_cache
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,7 +41,9 @@ _MAX_SHARE: Final = 0.5
 _SHORTEST: Final = 3
 _LOOKED_AT: Final = 1_000
 """So many letters of a text are looked at."""
-_KEPT_TEXTS: Final = 4096
+_KEPT_TEXTS: Final = 1 << 14
+_KEPT_LENGTH: Final = 300
+"""Longer texts are taken apart anew each time."""
 _ADDRESS = re.compile(r"[@/\\#\d]|\w\.\w")
 """What e-mails, links, ids and numbers have."""
 _BREAK = re.compile(r"[^\w\s'’-]+")
@@ -92,7 +95,7 @@ def is_name(phrase: str, field: str, table: CaseTable) -> bool:
     """
     words, column = [w for w in phrase.split() if not is_plain(w)], table.column(field)
     can_tell = column is not None and len(table) >= CAN_TELL
-    small = _written_small(column) if words and column is not None and can_tell else {}
+    small = _written_small(column, field) if words and column is not None and can_tell else {}
     return any(_names(w, table) or (can_tell and small.get(w, 0) <= 0) for w in words)
 
 
@@ -106,9 +109,9 @@ def _found(name: str, table: CaseTable) -> list[str]:
         return []
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
     for code, text in _texts(column):
-        for phrase in _phrases_in(text, is_sentence=name == SENTENCE):
+        for phrase in _taken_apart(text, name == SENTENCE).phrases:
             in_texts[phrase].add(code)
-    small = _written_small(column)
+    small = _written_small(column, name)
 
     def may_be_asked(phrase: str) -> bool:
         return is_category(phrase) and all(
@@ -131,12 +134,13 @@ def _texts(column: Column) -> Iterator[tuple[int, str]]:
             yield code, value[:_LOOKED_AT]
 
 
-def _written_small(column: Column) -> dict[str, int]:
+def _written_small(column: Column, name: str) -> Mapping[str, int]:
     """By word, in how many more places it is written small than with a capital in a sentence."""
-    small: dict[str, int] = {}
+    small = Counter[str]()
     for _, text in _texts(column):
-        for word, sign in _capitals(text):
-            small[word] = small.get(word, 0) + sign
+        apart = _taken_apart(text, name == SENTENCE)
+        small.update(apart.small)
+        small.subtract(apart.capital)
     return small
 
 
@@ -163,12 +167,34 @@ def _is_spread(name: str, table: CaseTable, rows: Rows) -> bool:
     return distinct == 0 or (distinct >= _MIN_ENTITIES and share <= _MAX_SHARE)
 
 
+class _TakenApart(NamedTuple):
+    """A text as its phrases and words."""
+
+    phrases: tuple[str, ...]
+    """The different ones in their order; of a sentence those beside its facts."""
+    small: tuple[str, ...]
+    """The words that are written small."""
+    capital: tuple[str, ...]
+    """The words with a capital inside of a sentence."""
+
+
+def _taken_apart(text: str, is_sentence: bool) -> _TakenApart:
+    if len(text) > _KEPT_LENGTH:
+        return _take_apart.__wrapped__(text, is_sentence)
+    return _take_apart(text, is_sentence)
+
+
 @lru_cache(maxsize=_KEPT_TEXTS)  # a table that grows is looked at again and again
-def _phrases_in(text: str, *, is_sentence: bool) -> tuple[str, ...]:
-    """The different phrases of a text, in their order; of a sentence those beside its facts."""
+def _take_apart(text: str, is_sentence: bool) -> _TakenApart:
     runs = _runs(_beside_facts(text) if is_sentence else [text])
     folded = ([folded_words(word) for word in words] for words in runs)
-    return tuple(dict.fromkeys(phrase for words in folded for phrase in _phrases(words)))
+    phrases = dict.fromkeys(sys.intern(phrase) for words in folded for phrase in _phrases(words))
+    words = list(_words_inside(text))
+    return _TakenApart(
+        tuple(phrases),
+        tuple(folded_words(word) for word in words if not word[0].isupper()),
+        tuple(folded_words(word) for word in words if word[0].isupper()),
+    )
 
 
 def _beside_facts(text: str) -> Iterator[str]:
@@ -202,17 +228,14 @@ def _phrases(words: list[str]) -> Iterator[str]:
                 yield " ".join(phrase)
 
 
-@lru_cache(maxsize=_KEPT_TEXTS)
-def _capitals(text: str) -> tuple[tuple[str, int], ...]:
-    """By word +1 where it is written small, -1 where it has a capital inside of a sentence."""
-    if text.isupper():
-        return ()
-    return tuple(
-        (folded_words(word), -1 if word[0].isupper() else 1)
-        for run in _BREAK.split(text)
-        for place, word in enumerate(re.findall(r"[^\W_]+", run))
-        if place or not word[0].isupper()
-    )
+def _words_inside(text: str) -> Iterator[str]:
+    """The words whose first letter tells something: a capital at the start of a sentence, or where
+    all are capitals, does not.
+    """
+    for run in _BREAK.split(text) if not text.isupper() else ():
+        for place, word in enumerate(re.findall(r"[^\W_]+", run)):
+            if place or not word[0].isupper():
+                yield word
 
 
 def _names_of_entities(table: CaseTable) -> frozenset[str]:
