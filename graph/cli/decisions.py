@@ -30,6 +30,7 @@ from acegraph.graph.cli.console import (
 from acegraph.graph.cli.scoring import need_tables
 from acegraph.state import AceError, InvalidSettings, Transaction, parse_verdict
 from acegraph.state.database.places import shown_url
+from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -113,7 +114,7 @@ def decide(
 
 def _say_decision(result: "AceOutput") -> None:
     risk = result["risk_score"]
-    say(result["decision"] + (f"  risk {risk:.2f}" if risk is not None else ""))
+    say(result["decision"] + (f"  risk {written_risk(risk)}" if risk is not None else ""))
     for reason in result["reasons"]:
         say(f"  - {reason}")
     if result["undecided"]:

@@ -17,6 +17,7 @@ from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import Bullet, Comparison, Condition, Scalar, Verdict
+from acegraph.state.values.notation import written_risk
 
 AGENT: Final = """\
 You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule holds was checked: trust \
@@ -122,7 +123,7 @@ def prompt_version(instructions: str = AGENT) -> str:
 def _in_words(opinion: Opinion | None) -> str:
     if opinion is None:
         return "none"
-    words = f"{opinion.verdict}, risk {opinion.risk:.2f} (limit {opinion.limit:.2g})"
+    words = f"{opinion.verdict}, risk {written_risk(opinion.risk)} (limit {opinion.limit:.2g})"
     words += "" if opinion.rules else "; no rule holds here"
     return f"{words}; open" if opinion.is_open else words
 

@@ -11,6 +11,7 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.state import Case
 from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.notation import written_risk
 
 REFLECTOR: Final = """\
 You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
@@ -53,7 +54,7 @@ def reflector_messages(
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
     outcome = "right" if mistake.predicted == mistake.correct else "wrong"
     fields = ", ".join(one_line(name) for name in mistake.field_names) or "(none)"
-    risks = [f", playbook's risk {risk:.2f}" for risk in mistake.opinions]
+    risks = [f", playbook's risk {written_risk(risk)}" for risk in mistake.opinions]
     past = "\n".join(
         f"Correct answer {case.label}{risk}:\n{fence(_described(case))}"
         for case, risk in zip_longest(mistake.similar, risks, fillvalue="")

@@ -24,6 +24,7 @@ from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import LET_THROUGH, CounterDeltas, Label, Recorded
 from acegraph.state.values.label_sources import ANALYST, JUDGE
+from acegraph.state.values.notation import written_risk
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
@@ -92,15 +93,14 @@ def reason_to_ask(decision: str | None, risk: float | None, settings: "RunSettin
     """Why a person is asked about a transaction; empty if nobody needs to be asked."""
     if decision is None or settings is None:
         return "the agent could not decide"
+    at_risk = "" if risk is None else f" at risk {written_risk(risk)}"
     if settings.get("let_through"):
-        at_risk = "" if risk is None else f" at risk {risk:.2f}"
         return f"DECLINE{at_risk}, let through for review ({settings['explore']:g} of declines)"
     if settings.get("review_pays"):
-        at_risk = "" if risk is None else f" at risk {risk:.2f}"
         return f"{decision}{at_risk}; asking costs less than the mistake to be expected"
     low, high = settings["review_from"], settings["review_to"]
     if "review_pays" not in settings and risk is not None and low <= risk <= high:
-        return f"{decision} at risk {risk:.2f}; from {low:g} to {high:g} a person is asked"
+        return f"{decision}{at_risk}; from {low:g} to {high:g} a person is asked"
     return ""
 
 

@@ -29,6 +29,17 @@ def written_number(text: str) -> float | None:
     return None
 
 
+def written_risk(risk: float) -> str:
+    """A probability of fraud in two places; a small one in two digits that count.
+
+    >>> written_risk(0.8734), written_risk(0.00352), written_risk(0.0000352)
+    ('0.87', '0.0035', 'below 0.0001')
+    """
+    if risk < 0.0001:
+        return "below 0.0001"
+    return f"{risk:.2f}" if risk >= 0.01 else f"{risk:.2g}"
+
+
 def is_nothing(word: str) -> bool:
     """Whether a word says that there is no value."""
     return word.strip().lower() in NOTHING
