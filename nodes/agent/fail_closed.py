@@ -12,6 +12,7 @@ from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, points_of, resolved, weight_of
 from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import DECLINE, Bullet, Condition, Scalar
 from acegraph.state.run.schema import CaseData, DoubtData
@@ -75,12 +76,14 @@ def _lowest_limit(
 
 def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:
     """The doubts in words, and the rules that could not be tested."""
+    in_doubt = {doubt["field"] for doubt in doubts}
+    named = [doubt for doubt in doubts if date_of_part(doubt["field"]) not in in_doubt]
     alike: dict[str, list[str]] = {}
-    for doubt in doubts[:_NAMED]:
+    for doubt in named[:_NAMED]:
         alike.setdefault(doubt["why"], []).append(doubt["field"])
     whole = "; ".join(f"{', '.join(fields)} {why}" for why, fields in alike.items())
-    if len(doubts) > _NAMED:
-        whole += f"; and {len(doubts) - _NAMED} more"
+    if len(named) > _NAMED:
+        whole += f"; and {len(named) - _NAMED} more"
     names = ", ".join(bullet.id for bullet in unasked[:_NAMED])
     return f"not understood: {whole}" + (f" (could not be tested: {names})" if names else "")
 

@@ -77,6 +77,18 @@ def test_an_approval_says_what_was_not_understood() -> None:
         assert any(reason.startswith(told) for reason in result["reasons"]) is is_told
 
 
+def test_a_missing_date_is_named_once_and_not_by_its_parts() -> None:
+    playbook = BulletPlaybook()
+    past = [
+        Case(str(i), {"amount": 5.0, "at": "2026-01-31", "at.month": 1, "at.hour": 3}, "APPROVE")
+        for i in range(60)
+    ]
+    playbook.remember(past, "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    reasons = graph.invoke({"transaction": {"amount": 5.0}}, context=FROZEN)["reasons"]
+    assert any(reason.startswith("not understood: at missing") for reason in reasons)
+
+
 @pytest.mark.parametrize("given", ["asdf", "cards.csv", {"foo": 12.5}, "[1, 2, 3]", "hello there"])
 def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
     result = create_ace_graph().compile().invoke({"transaction": given})

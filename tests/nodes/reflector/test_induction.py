@@ -7,6 +7,7 @@ from scipy import stats
 from acegraph.nodes.evidence.backtest import chance, wilson_interval
 from acegraph.nodes.evidence.columns.cut_points import cut_points
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
+from acegraph.nodes.evidence.residuals import best_shift, sigmoid
 from acegraph.nodes.evidence.scorecard import scorecard_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.reflector.induction import Induced, induce
@@ -111,3 +112,13 @@ def test_a_rule_gets_no_weight_against_its_own_verdict() -> None:
     weights = fit_weights(fired, np.array([1.0, 1.0]), fraud, np.zeros(40))
     assert weights[0] > 1
     assert weights[1] == 0
+
+
+def test_where_fraud_is_rare_a_rule_gets_the_risk_of_its_cases() -> None:
+    fired = np.arange(20_000) < 500
+    fraud = np.isin(np.arange(20_000), [*range(100), *range(600, 620)])  # 100 of 500, 20 of 19,500
+    start = np.full(20_000, -5.0)
+    (weight,) = fit_weights(fired[None], np.array([1.0]), fraud, start)
+    log_odds = start + weight * fired
+    risks = sigmoid(log_odds + best_shift(fraud, log_odds))
+    assert risks[0] == pytest.approx(0.2, rel=0.1)

@@ -144,6 +144,18 @@ def test_a_text_mentions_whole_words_however_they_are_written(
     assert rules.holds(fields, 1).tolist() == [int(is_mentioned)]
 
 
+@given(st.lists(st.sampled_from(["gift card", "rent", "a gift", True, 7, None]), max_size=30))
+def test_a_table_that_grows_mentions_what_each_case_mentions(memos: list[Scalar]) -> None:
+    rules = [Condition.parse(f'DECLINE when memo mentions "{p}"') for p in ("gift card", "gift")]
+    table = CaseTable()
+    for row, memo in enumerate(memos):
+        table.add(Case(str(row), {"memo": memo}, "APPROVE"))
+        rule = rules[row % 2]  # each is asked again when there are more cases
+        assert rule.holds_over(table).tolist() == [bool(rule.holds(c.fields)) for c in table]
+        earlier = table.first(row // 2)
+        assert rule.holds_over(earlier).tolist() == [bool(rule.holds(c.fields)) for c in earlier]
+
+
 def test_without_a_text_nobody_can_say_what_it_mentions() -> None:
     rule = Condition.parse('DECLINE when memo mentions "gift card"')
     assert rule.holds({"amount": 1}) is None
