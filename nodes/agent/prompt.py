@@ -17,7 +17,7 @@ from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import Bullet, Comparison, Condition, Scalar, Verdict
-from acegraph.state.values.notation import written_risk
+from acegraph.state.values.notation import rounded_risk, written_risk
 
 AGENT: Final = """\
 You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule holds was checked: trust \
@@ -65,7 +65,7 @@ class Opinion:
         side = 1.0 if decision == "DECLINE" else -1.0
         if (said - limit) * side <= 0 and decision != self.verdict:
             said = limit + side
-        departure = said - _log_odds(round(self.risk, 2))
+        departure = said - _log_odds(rounded_risk(self.risk))
         return round(min(max(departure, -_FARTHEST), _FARTHEST), 2)
 
 

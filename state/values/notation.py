@@ -9,6 +9,7 @@ _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
+_SMALLEST_RISK: Final = 0.0001
 # "na" is not in the list: in capitals it is the code of Namibia.
 NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
 
@@ -29,14 +30,19 @@ def written_number(text: str) -> float | None:
     return None
 
 
+def rounded_risk(risk: float) -> float:
+    """A probability of fraud in two places; a small one in two digits that count."""
+    return max(round(risk, 2) if risk >= 0.01 else float(f"{risk:.2g}"), _SMALLEST_RISK)
+
+
 def written_risk(risk: float) -> str:
-    """A probability of fraud in two places; a small one in two digits that count.
+    """A probability of fraud in words: that of `rounded_risk`.
 
     >>> written_risk(0.8734), written_risk(0.00352), written_risk(0.0000352)
     ('0.87', '0.0035', 'below 0.0001')
     """
-    if risk < 0.0001:
-        return "below 0.0001"
+    if risk < _SMALLEST_RISK:
+        return f"below {_SMALLEST_RISK:g}"
     return f"{risk:.2f}" if risk >= 0.01 else f"{risk:.2g}"
 
 

@@ -8,10 +8,11 @@ from followers import Follower
 
 from acegraph.graph import create_ace_graph, feedback
 from acegraph.nodes import LanguageModel
-from acegraph.nodes.agent.prompt import Opinion
+from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import log_odds_over, scorecard_over
+from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.induction import induce
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Transaction, parse_condition
 
@@ -56,6 +57,13 @@ def test_a_departure_is_bounded_and_follows_the_decision(
 ) -> None:
     opinion = Opinion("DECLINE", 0.8801, 0.5, 1)
     assert opinion.departure(decision, risk) == pytest.approx(departure, abs=0.01)
+
+
+def test_where_fraud_is_rare_who_says_what_it_was_told_does_not_depart() -> None:
+    opinion = Opinion("APPROVE", 0.003521, 1 / 11, 1)
+    told = agent_messages("x", [], Fence("a", "b"), Known({}, opinion))[1].content
+    assert "APPROVE, risk 0.0035 (limit" in str(told)
+    assert opinion.departure("APPROVE", 0.0035) == 0
 
 
 def test_a_labelled_case_keeps_by_how_much_the_model_departed() -> None:
