@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from acegraph.nodes.curator.screening import Proposal
-from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
+from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prove
 from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
@@ -19,7 +19,6 @@ from acegraph.state.values.condition import is_meant_as_condition
 from acegraph.state.values.transaction import is_observed
 
 _MIN_FIRES: Final = 3
-_SAME_CASES: Final = 0.95
 _LARGE_SHARE: Final = 0.1
 _LARGE_FACTOR: Final = 1.5
 """A customer or merchant is large with more than this share, and this multiple of the average."""
@@ -125,7 +124,7 @@ def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]
         if bullet.condition and bullet.verdict == condition.verdict:
             other = bullet.condition.holds_over(table)
             both, either = int((fired & other).sum()), int((fired | other).sum())
-            if either and both / either >= _SAME_CASES:
+            if either and both / either > ALIKE:
                 return bullet
     return None
 

@@ -14,6 +14,8 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, marginal_gain, sigmoid
 from acegraph.state import DECLINE, CaseTable, Condition
 
+ALIKE: Final = 0.9
+"""Two rules of one verdict with a larger share of common cases say the same."""
 _MIN_CASES: Final = 12
 
 

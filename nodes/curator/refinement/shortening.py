@@ -10,11 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.nodes.evidence.backtest import ALIKE
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 
 _RIDGE: Final = 1.0
 _NEWTON_STEPS: Final = 30
-_ALIKE: Final = 0.9
 _LONGEST: Final = 60
 
 
@@ -63,7 +63,7 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
     either = fires[:, None] + fires - both
     common = both / np.maximum(either, 1)
     same = 1 - (either - both) / fired.shape[1]
-    is_alike = (common > _ALIKE) | (same < 1 - _ALIKE)
+    is_alike = (common > ALIKE) | (same < 1 - ALIKE)
     for i in ranked:
         if len(chosen) < most and not is_alike[i, chosen].any():
             chosen.append(i)

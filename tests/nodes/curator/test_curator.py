@@ -119,6 +119,19 @@ def test_a_rule_that_adds_nothing_is_refused() -> None:
     assert found.action == "refused"
 
 
+@pytest.mark.parametrize(("cut", "is_refused"), [(93, True), (85, False)])
+def test_a_rule_of_almost_the_same_cases_is_refused(cut: int, is_refused: bool) -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    past = [
+        Case(str(i), {"amount": float(i % 200)}, "DECLINE" if i % 200 >= cut else "APPROVE")
+        for i in range(1000)
+    ]
+    playbook.remember(past, NODE)
+    assert curator.curate("DECLINE when amount >= 100", NODE, playbook).action == "added"
+    curation = curator.curate(f"DECLINE when amount >= {cut}", NODE, playbook)
+    assert (curation.reason == "fires on the same cases as b1") is is_refused
+
+
 def test_the_gate_can_be_switched_off() -> None:
     playbook = BulletPlaybook()
     labelled(playbook)
