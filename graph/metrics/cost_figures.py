@@ -97,7 +97,8 @@ def _ratios(runs: Sequence[Run], columns: Sequence[Figures], shares: int = 0) ->
             continue
         if part < 2 * shares:
             widen(pooled, together, part, whole, rng)
-        low, high = np.quantile(pooled[:, part] / pooled[:, whole], [0.025, 0.975])
+        drawn = pooled[pooled[:, whole] > 0]  # a sample may have drawn none of the whole
+        low, high = np.quantile(drawn[:, part] / drawn[:, whole], [0.025, 0.975])
         mean = float(together[part].sum() / together[whole].sum())
         ratios.append(Estimate(mean, min(float(low), mean), max(float(high), mean)))
     return ratios

@@ -45,6 +45,12 @@ def test_a_mode_that_catches_fraud_is_better_though_its_accuracy_is_not() -> Non
     assert cost_difference([good], [nothing], COSTS).p_value < 0.01
 
 
+def test_intervals_stand_where_only_one_of_several_runs_declines_anything() -> None:
+    runs = [stream(0, 0), stream(0.5, 0.01, seed=1), stream(0, 0, seed=2)]
+    for name, estimate in cost_estimates(runs, COSTS).items():
+        assert estimate.low <= estimate.mean <= estimate.high, name
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_the_permutation_test_is_the_exact_one(seed: int) -> None:
     rng = np.random.default_rng(seed)
