@@ -14,6 +14,7 @@ from markupsafe import Markup
 from acegraph.nodes.evidence.backtest import Backtest
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.state import DECLINE
+from acegraph.state.values.notation import written_risk
 
 if TYPE_CHECKING:
     from acegraph.state import Bullet
@@ -40,6 +41,15 @@ def number(value: float | None) -> Markup:
 def decimal(value: float | None) -> Markup:
     """A number with two digits after the point."""
     return _figure(value, f"{value or 0:,.2f}", "decimal")
+
+
+def risk(value: float | None) -> Markup:
+    """A probability of fraud; a small one in two digits that count.
+
+    >>> print(risk(0.00352))
+    <data value="0.00352" data-kind="risk">0.0035</data>
+    """
+    return _figure(value, written_risk(value or 0), "risk")
 
 
 def percent(value: float | None) -> Markup:
@@ -219,6 +229,7 @@ ORIGIN: Final = {
 FILTERS = {
     "number": number,
     "decimal": decimal,
+    "risk": risk,
     "percent": percent,
     "money": money,
     "when": when,

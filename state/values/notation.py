@@ -32,7 +32,7 @@ def written_number(text: str) -> float | None:
 
 def rounded_risk(risk: float) -> float:
     """A probability of fraud in two places; a small one in two digits that count."""
-    return max(round(risk, 2) if risk >= 0.01 else float(f"{risk:.2g}"), _SMALLEST_RISK)
+    return max(round(risk, 2) if risk >= 0.1 else float(f"{risk:.2g}"), _SMALLEST_RISK)
 
 
 def written_risk(risk: float) -> str:
@@ -43,7 +43,7 @@ def written_risk(risk: float) -> str:
     """
     if risk < _SMALLEST_RISK:
         return f"below {_SMALLEST_RISK:g}"
-    return f"{risk:.2f}" if risk >= 0.01 else f"{risk:.2g}"
+    return f"{risk:.2f}" if risk >= 0.1 else f"{risk:.2g}"
 
 
 def is_nothing(word: str) -> bool:

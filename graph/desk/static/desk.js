@@ -5,6 +5,7 @@ const notation = {
   number: new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 }),
   money: new Intl.NumberFormat(undefined, { maximumFractionDigits: 0 }),
   decimal: new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2 }),
+  risk: new Intl.NumberFormat(undefined, { minimumFractionDigits: 2, maximumFractionDigits: 2, minimumSignificantDigits: 2, maximumSignificantDigits: 2, roundingPriority: "morePrecision" }),
   percent: new Intl.NumberFormat(undefined, { style: "percent", minimumFractionDigits: 1, maximumFractionDigits: 1 }),
 };
 const dates = new Intl.DateTimeFormat(undefined, { dateStyle: "medium", timeStyle: "short" });
