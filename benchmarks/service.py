@@ -11,7 +11,7 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from multiprocessing import get_context
 from multiprocessing.pool import Pool
 from pathlib import Path
@@ -160,49 +160,44 @@ def held_ms(url: str) -> float:
     return 1e3 * sorted(taken)[len(taken) // 2] / BATCH
 
 
-def main(quick: bool = False) -> dict[str, Any]:
-    """Measure, print the table, and return the figures."""
-    few, many = (60, 500) if quick else (300, 3_000)
+def batch_and_single(pool: Pool, url: str, few: int, many: int, turns: range) -> dict[str, Figures]:
+    """Frozen decisions of one process, by single invokes and in batches."""
+    both: dict[str, list[Figures]] = {"single": [], "batch": []}
+    for turn in turns:
+        both["single"].append(together(pool, invokes, url, f"one{turn}", 1, few))
+        both["batch"].append(together(pool, batches, url, f"batch{turn}", 1, many))
+    return {name: _medians(figures) for name, figures in both.items()}
+
+
+def lessons(pool: Pool, new_url: Callable[[], str], count: int, turns: range) -> list[Figures]:
+    """The same number of lessons from the same start, by one process and by two."""
+    by_processes: dict[int, list[Figures]] = {1: [], 2: []}
+    for _ in turns:
+        for processes, figures in by_processes.items():
+            trained(url := new_url())
+            each = count // processes
+            figures.append(together(pool, invokes, url, "learn", processes, each, True))
+            _verified(url)
+    return [_medians(figures) for figures in by_processes.values()]
+
+
+def measure(quick: bool) -> dict[str, Any]:
+    """All figures; what is compared takes turns, so that a busy moment slows all alike."""
+    few, many, turns = (60, 500, range(1)) if quick else (300, 3_000, range(3))
     with (
         tempfile.TemporaryDirectory() as folder,
         running_server() as server,
         get_context("spawn").Pool(4) as pool,
     ):
         urls = {"SQLite": f"sqlite:///{folder}/ace.db", "PostgreSQL": server.url()}
-        rows = [["", "single", "batch", "ratio", "single CPU ms", "batch CPU ms"]]
         figures: dict[str, Any] = {}
-        rounds = range(1 if quick else 3)  # in turns, so that a busy moment slows all alike
         for name, url in urls.items():
             trained(url)
-            turns = [
-                (
-                    together(pool, invokes, url, f"one{turn}", 1, few),
-                    together(pool, batches, url, f"batch{turn}", 1, many),
-                )
-                for turn in rounds
-            ]
-            alone, batch = (_medians(kind) for kind in zip(*turns, strict=True))
-            figures[name] = {"single": alone, "batch": batch}
-            ratio = batch["per_second"] / alone["per_second"]
-            cells = (
-                alone["per_second"],
-                batch["per_second"],
-                ratio,
-                alone["cpu_ms"],
-                batch["cpu_ms"],
-            )
-            rows.append([name, *(f"{cell:.2f}" for cell in cells)])
+            figures[name] = batch_and_single(pool, url, few, many, turns)
         url = urls["PostgreSQL"]
-        figures["two frozen"] = _medians(
-            [together(pool, batches, url, f"two{turn}", 2, many) for turn in rounds]
-        )
-        lessons: dict[int, list[Figures]] = {1: [], 2: []}
-        for _ in rounds:  # the same number of lessons from the same start, by one and by two
-            for processes, so_far in lessons.items():
-                trained(fresh := server.url())
-                each = few // processes
-                so_far.append(together(pool, invokes, fresh, "learn", processes, each, True))
-        figures["learning"], figures["two learning"] = map(_medians, lessons.values())
+        two = [together(pool, batches, url, f"two{turn}", 2, many) for turn in turns]
+        figures["two frozen"] = _medians(two)
+        figures["learning"], figures["two learning"] = lessons(pool, server.url, few, turns)
         with Watcher(url) as watcher:
             figures["four frozen"] = together(pool, batches, url, "four", 4, many // 2)
             figures["four learning"] = together(pool, invokes, url, "learn", 4, few // 4, True)
@@ -210,8 +205,18 @@ def main(quick: bool = False) -> dict[str, Any]:
         figures["idle share"] = watcher.idle / max(watcher.looks, 1)
         figures["held ms"] = held_ms(url)
         for url in urls.values():
-            with BulletPlaybook(url) as playbook:
-                assert not verify(playbook)
+            _verified(url)
+    return figures
+
+
+def main(quick: bool = False) -> dict[str, Any]:
+    """Measure, print the tables, and return the figures."""
+    figures = measure(quick)
+    rows = [["", "single", "batch", "ratio", "single CPU ms", "batch CPU ms"]]
+    for name in ("SQLite", "PostgreSQL"):
+        one, many = figures[name]["single"], figures[name]["batch"]
+        rates = [one["per_second"], many["per_second"], many["per_second"] / one["per_second"]]
+        rows.append([name, *(f"{n:.2f}" for n in (*rates, one["cpu_ms"], many["cpu_ms"]))])
     table("Frozen decisions a second, by single invokes and in batches of 250", rows)
     frozen, learning = figures["PostgreSQL"]["batch"], figures["learning"]
     two, two_learning = figures["two frozen"], figures["two learning"]
@@ -226,6 +231,11 @@ def main(quick: bool = False) -> dict[str, Any]:
     ]
     table("On PostgreSQL", [[str(name), f"{value:.2f}"] for name, value in more])
     return figures
+
+
+def _verified(url: str) -> None:
+    with BulletPlaybook(url) as playbook:
+        assert not verify(playbook)
 
 
 def _medians(turns: Sequence[Figures]) -> Figures:

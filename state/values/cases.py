@@ -59,6 +59,34 @@ class Case:
     """By how much a language model that decided it departed from the playbook, in log-odds."""
 
 
+class _Texts:
+    """The texts of a column that only grows: each is searched once for a phrase."""
+
+    def __init__(self) -> None:
+        self._words: list[str] = []
+        self._having: dict[str, NDArray[np.bool_]] = {}
+
+    def that_mention(self, phrase: str, values: Sequence[str | bool]) -> NDArray[np.bool_]:
+        """Which of the values, as they came one by one, mention a phrase."""
+        known = self._having.get(phrase, np.zeros(0, dtype=bool))
+        if len(known) < len(values):
+            words = padded_words(phrase)
+            has = [words in text for text in self._padded(values)[len(known) : len(values)]]
+            if len(self._having) >= _MAX_PHRASES:
+                self._having.clear()
+            # Never changed in place: another thread may be reading it.
+            known = self._having[phrase] = np.append(known, has)
+        return known[: len(values)]
+
+    def _padded(self, values: Sequence[str | bool]) -> list[str]:
+        """The words of each value; nothing for a flag, which mentions no phrase."""
+        words = self._words
+        if new := values[len(words) :]:
+            words = [*words, *(padded_words(v) if isinstance(v, str) else "" for v in new)]
+            self._words = words
+        return words
+
+
 @dataclass(frozen=True)
 class Column:
     """One field over all cases: numbers (or NaN), and words and flags as codes (or -1)."""
@@ -67,7 +95,8 @@ class Column:
     codes: NDArray[np.int32]
     values: tuple[str | bool, ...]
     """The word or flag of each code; `counts` says which of them occur in this column."""
-    texts: "_Texts" = field(default_factory=lambda: _Texts(), compare=False, repr=False)
+    texts: _Texts = field(default_factory=_Texts, compare=False, repr=False)
+    """Which of the values mention a phrase, as far as it was asked; views of a column share it."""
 
     @property
     def is_numeric(self) -> bool:
@@ -108,34 +137,6 @@ class Column:
         """For each case, whether the text of the field mentions a phrase."""
         has = self.texts.that_mention(phrase, self.values)
         return np.append(has, False)[self.codes]  # the last is code -1
-
-
-class _Texts:
-    """The texts of a column that only grows: each is searched once for a phrase."""
-
-    def __init__(self) -> None:
-        self._words: list[str] = []
-        self._having: dict[str, NDArray[np.bool_]] = {}
-
-    def that_mention(self, phrase: str, values: Sequence[str | bool]) -> NDArray[np.bool_]:
-        """Which of the values, as they came one by one, mention a phrase."""
-        known = self._having.get(phrase, np.zeros(0, dtype=bool))
-        if len(known) < len(values):
-            words = padded_words(phrase)
-            has = [words in text for text in self._padded(values)[len(known) : len(values)]]
-            if len(self._having) >= _MAX_PHRASES:
-                self._having.clear()
-            # Never changed in place: another thread may be reading it.
-            known = self._having[phrase] = np.append(known, has)
-        return known[: len(values)]
-
-    def _padded(self, values: Sequence[str | bool]) -> list[str]:
-        """The words of each value; nothing for a flag, which mentions no phrase."""
-        words = self._words
-        if new := values[len(words) :]:
-            words = [*words, *(padded_words(v) if isinstance(v, str) else "" for v in new)]
-            self._words = words
-        return words
 
 
 class Columns(Protocol):
