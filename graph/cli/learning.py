@@ -317,9 +317,11 @@ def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
     if not held_out:
         return "nothing was held out: how it does on new payments is not known yet"
     how = "decided before it was learned from" if is_stream else "held out in turn"
+    highest = held_out.get("highest_risk", 1.0)
+    borne_out = f"; no risk above {highest:g} is borne out" if highest < 1 else ""
     return (
         f"{how}, {held_out['caught']:g} of {held_out['frauds']:g} frauds are caught "
-        f"and {held_out['false_declines']:.1%} of honest payments declined"
+        f"and {held_out['false_declines']:.1%} of honest payments declined{borne_out}"
     )
 
 

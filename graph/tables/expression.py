@@ -391,10 +391,11 @@ def decided_by(columns: EngineColumns, ruleset: Ruleset, table: ibis.Table) -> i
         (is_open, UNDECIDED),
         else_=APPROVE,
     )
-    log_odds = (scored.points / float(UNIT) + ruleset.scale.shift).clip(-30.0, 30.0)
+    scale = ruleset.scale
+    log_odds = (scored.points / float(UNIT) + scale.shift).clip(-30.0, 30.0)
     given = [scored[name] for name in table.columns]
     decided = scored.select(
-        *given, scored.points, decision=decision, risk=1 / (1 + (-log_odds).exp())
+        *given, scored.points, decision=decision, risk=scale.highest / (1 + (-log_odds).exp())
     )
     risk = ibis.ifelse(decided.decision == UNDECIDED, ibis.null("float64"), decided.risk)
     return decided.mutate(risk=risk)
@@ -463,6 +464,7 @@ def _limit(columns: EngineColumns, ruleset: Ruleset) -> Expression:
     share = ibis.cases(
         (of_fraud <= 0, 1 - 1e-6), (of_honest < 0, 1e-6), else_=of_honest / total
     ).clip(1e-6, 1 - 1e-6)
+    share = (share / scale.highest).clip(1e-9, 1 - 1e-9)
     limit = ((share / (1 - share)).ln() - scale.shift + TIE) * UNIT
     return limit.floor().cast("int64")
 

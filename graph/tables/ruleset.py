@@ -121,6 +121,7 @@ class Ruleset:
             "start": START,
             "limit": self.scale.limit({}),
             "shift": self.scale.shift,
+            "highest_risk": self.scale.highest,
             "scorecard": [{"test": one.test.render(), "points": one.points} for one in SCORECARD],
             "rules": [
                 {"id": b.id, "condition": b.condition.to_json(), "points": points_of(b)}

@@ -13,8 +13,7 @@ from numpy.typing import NDArray
 Mask = NDArray[np.bool_]
 Numbers = NDArray[np.float64]
 
-_NEWTON_STEPS: Final = 8
-_LINE_STEPS: Final = 20
+_NEWTON_STEPS: Final = 20
 _CLOSE: Final = 1e-6
 _LONGEST_STEP: Final = 2.0
 _FARTHEST: Final = 12.0
@@ -79,7 +78,7 @@ def best_line(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> 
     middle = float(np.average(log_odds, weights=weights))
     centred = log_odds - middle
     slope, shift = 1.0, best_shift(fraud, centred, shares)
-    for _ in range(_LINE_STEPS):
+    for _ in range(_NEWTON_STEPS):
         p = sigmoid(slope * centred + shift)
         rest, information = weights * (fraud - p), weights * p * (1 - p)
         level, tilt, steep = (float(information @ centred**power) + 1e-9 for power in range(3))
@@ -110,13 +109,20 @@ def simulated_residuals(
     return np.asarray(drawn if shares is None else drawn * shares)
 
 
-def best_shift(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> float:
-    """What must be added to all log-odds for their risks to add up to the frauds."""
+def best_shift(
+    fraud: Mask, log_odds: Numbers, shares: Numbers | None = None, highest: float = 1.0
+) -> float:
+    """What must be added to all log-odds for their risks to add up to the frauds; no risk is above
+    the `highest`.
+    """
     weights, shift = counted(fraud, shares), 0.0
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds + shift)
-        step = float(weights @ (fraud - p)) / (float(weights @ (p * (1 - p))) + 1e-9)
+        rest = float(weights @ (fraud - highest * p))
+        step = rest / (float(weights @ (highest * p * (1 - p))) + 1e-9)
         shift += min(max(step, -_LONGEST_STEP), _LONGEST_STEP)
+        if abs(step) < _CLOSE:
+            break
     return min(max(shift, -_FARTHEST), _FARTHEST)
 
 

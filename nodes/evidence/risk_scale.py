@@ -4,6 +4,11 @@ Bullets and scorecard add up to log-odds. They say how payments compare, not how
 the labelled cases tell that. `RiskScale` shifts the log-odds so that the risks of the labelled
 cases add up to their frauds. Then costs decide: a payment is declined where approving it would cost
 more on average (Elkan 2001). docs/learning.md derives the rule that counts without costs.
+
+Rules are found where fraud was seen, so a payment on which many of them hold looks surer than it
+is: from a hundred frauds in 100,000 payments a sum of rules may promise a risk of 0.9 where one
+payment in five is fraud. Cases that had no part in finding the rules tell (`HighestRisk`): log-odds
+x mean the risk h / (1 + e^-x), so small risks stay as they are, and none is above h.
 """
 
 import math
@@ -16,11 +21,12 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import best_shift
+from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over
 from acegraph.state import Bullet, CaseTable, Scalar
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
+from acegraph.state.values.bullet import newest_set
 from acegraph.state.values.cases import stepped
 
 if TYPE_CHECKING:
@@ -31,7 +37,58 @@ MOST_DECLINED_PER_FRAUD: Final = 10.0
 never as more than ten of them."""
 TIE: Final = 1e-6
 """Of so little more than the limit of log-odds nothing follows: it is a tie."""
+HIGHEST_RISK: Final = "highest_risk"
+"""In the origin of a bullet: the highest risk that held-out cases bear out for its set of rules."""
+_TRIED: Final = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.05)
+_AS_WELL: Final = 0.5
+"""A difference of log-likelihood within one standard error."""
+_LEAST_LIFT: Final = 4.0
+"""A highest risk is at least so many times the rate of fraud."""
 _CACHED: Final = "risk_scale"
+
+
+@dataclass(frozen=True)
+class HighestRisk:
+    """The highest risk of a set of rules where fraud has some rate."""
+
+    risk: float = 1.0
+    rate: float = 0.5
+
+    def at(self, rate: float) -> float:
+        """The same where fraud has another rate, by Bayes' rule.
+
+        >>> HighestRisk(0.2, rate=0.001).at(0.001), HighestRisk().at(0.001)
+        (0.2, 1.0)
+        >>> round(HighestRisk(0.2, rate=0.001).at(0.01), 2)
+        0.72
+        """
+        if self.risk >= 1:
+            return 1.0
+        log_odds = _log_odds(self.risk) + _log_odds(rate) - _log_odds(self.rate)
+        return round(1 / (1 + math.exp(-log_odds)), 12)
+
+    @classmethod
+    def of(cls, fraud: Mask, log_odds: Numbers, shares: Numbers) -> "HighestRisk":
+        """What held-out cases bear out: the highest one that explains their labels about as well as
+        the best. Where no risk is high, that is 1.
+        """
+        rate = float(np.average(fraud, weights=shares))
+        tried = np.array([h for h in _TRIED if h == 1 or h >= _LEAST_LIFT * rate])
+        likelihood = np.array([_log_likelihood(fraud, log_odds, shares, h) for h in tried])
+        as_well = tried[likelihood >= likelihood.max() - _AS_WELL]
+        return cls(float(as_well.max()), round(rate, 6))
+
+    @classmethod
+    def behind(cls, bullets: Sequence[Bullet]) -> "HighestRisk":
+        """The one of the newest set of rules among these. What was learned after it is in no set
+        whose risks were held out: with it no risk is limited.
+        """
+        refined = newest_set(bullets)
+        last = max((b.number for b in refined), default=0)
+        given = refined[0].origin.get(HIGHEST_RISK) if refined else None
+        if not isinstance(given, Mapping) or any(b.condition and b.number > last for b in bullets):
+            return cls()
+        return cls(float(given["risk"]), float(given["rate"]))
 
 
 @dataclass(frozen=True)
@@ -40,6 +97,8 @@ class RiskScale:
 
     shift: float = 0.0
     """What is added to the log-odds of scorecard and bullets."""
+    highest: float = 1.0
+    """No risk is above it: held-out cases bear out no higher one."""
     base_rate: float = 0.5
     """The share of fraud."""
     costs: CostMatrix | None = None
@@ -71,7 +130,9 @@ class RiskScale:
         if not can_prove(table.first(size)):
             if base_rate is None:  # then no risk can be weighed against its costs
                 return cls(amount_name=amount, has_rules=has_rules, knows_rate=False)
-            return cls(_log_odds(base_rate), base_rate, costs, amount, has_rules=has_rules)
+            shift = _log_odds(base_rate)
+            return cls(shift, 1.0, base_rate, costs, amount, has_rules=has_rules)
+        highest = HighestRisk.behind(bullets)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -80,16 +141,22 @@ class RiskScale:
             newest = table.first(size).newest()
             shares = case_shares(newest) * newest.weights
             opinions = log_odds_over(newest, bullets) - newest.departures
-            shift = best_shift(newest.fraud, opinions, shares)
             share = float(np.average(newest.fraud, weights=shares))
+            shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
             table.shared[_CACHED] = (key, shift, share)
         if base_rate:
-            shift, share = shift + _log_odds(base_rate) - _log_odds(share), base_rate
-        return cls(shift, share, costs, amount, has_rules=has_rules)
+            shift += _log_odds(base_rate) - _log_odds(share)
+            shift += math.log(highest.at(share) / highest.at(base_rate))
+            share = base_rate
+        return cls(shift, highest.at(share), share, costs, amount, has_rules=has_rules)
 
     def risk(self, points: int) -> float:
         """The probability of fraud that belongs to points of scorecard and bullets."""
-        return stated_risk(points / UNIT + self.shift)
+        return stated_risk(points / UNIT + self.shift, self.highest)
+
+    def risks(self, log_odds: Numbers) -> Numbers:
+        """The probabilities of fraud that belong to log-odds of scorecard and bullets."""
+        return self.highest * sigmoid(log_odds + self.shift)
 
     def amount(self, fields: Mapping[str, Scalar]) -> float | None:
         """The amount that the costs are a share of."""
@@ -107,12 +174,16 @@ class RiskScale:
         why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
         if not self.knows_rate:
             why = "as long as too few labels tell how frequent fraud is"
-        return f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
+        words = f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
+        if self.highest <= self.decline_from(fields):
+            words += f"; held-out cases bear out no risk above {self.highest:.2g}"
+        return words
 
     def limit(self, fields: Mapping[str, Scalar]) -> int:
         """The points of scorecard and bullets above which a payment is declined."""
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
-        return math.floor((_log_odds(self.decline_from(fields)) - self.shift + TIE) * UNIT)
+        share = self.decline_from(fields) / self.highest
+        return math.floor((_log_odds(share) - self.shift + TIE) * UNIT)
 
     def declines(
         self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]
@@ -124,19 +195,24 @@ class RiskScale:
         """The limits of payments with these amounts; NaN stands for none."""
         if self.costs is None:
             return np.full(len(amounts), self.limit({}))
-        shares = np.clip(self.costs.break_even_over(amounts), 1e-9, 1 - 1e-9)
+        shares = np.clip(self.costs.break_even_over(amounts) / self.highest, 1e-9, 1 - 1e-9)
         limits = (np.log(shares / (1 - shares)) - self.shift + TIE) * UNIT
         return np.asarray(np.floor(limits).astype(np.int64))
 
 
-def stated_risk(log_odds: float) -> float:
+def stated_risk(log_odds: float, highest: float = 1.0) -> float:
     """The probability of some log-odds, in four digits that count: where fraud is rare, a risk of
-    0.00035 is not one of 0.0004.
+    0.00035 is not one of 0.0004. No risk is above the `highest`.
 
     >>> stated_risk(0.4), stated_risk(-8.0)
     (0.5987, 0.0003354)
     """
-    return float(f"{1 / (1 + math.exp(-max(-30.0, min(30.0, log_odds)))):.4g}")
+    return float(f"{highest / (1 + math.exp(-max(-30.0, min(30.0, log_odds)))):.4g}")
+
+
+def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: float) -> float:
+    risks = highest * sigmoid(log_odds + best_shift(fraud, log_odds, shares, highest))
+    return float(shares @ np.where(fraud, np.log(risks), np.log1p(-np.minimum(risks, 1 - 1e-12))))
 
 
 def _log_odds(share: float) -> float:

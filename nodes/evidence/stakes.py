@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet, CaseTable
 from acegraph.state.run.costs import CostMatrix
-from acegraph.state.values.bullet import REFINEMENT
+from acegraph.state.values.bullet import newest_set
 
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""
@@ -34,9 +34,8 @@ def stakes_over(table: CaseTable, costs: CostMatrix) -> NDArray[np.float64]:
 
 def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
     """The costs by which the newest set of rules among these was fitted; None if by none."""
-    refined = [b for b in bullets if isinstance(b.origin.get(REFINEMENT), int)]
-    newest = max(refined, key=lambda b: int(str(b.origin[REFINEMENT])), default=None)
-    costs = newest.origin.get(COSTS) if newest else None
+    newest = newest_set(bullets)
+    costs = newest[0].origin.get(COSTS) if newest else None
     return CostMatrix.parse(costs) if isinstance(costs, str) and costs else None
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
-from acegraph.nodes.evidence.residuals import Numbers, sigmoid
+from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
 from acegraph.nodes.evidence.weights import fit_weights
@@ -163,8 +163,8 @@ class Reflector:
 
 def _risks(cases: Sequence[Case], judged: Judged) -> list[float]:
     """The risk that the playbook gives to past cases."""
-    shift = RiskScale.of(judged.table, judged.bullets).shift
-    return [float(p) for p in sigmoid(log_odds_over(CaseTable(cases), judged.bullets) + shift)]
+    scale = RiskScale.of(judged.table, judged.bullets)
+    return scale.risks(log_odds_over(CaseTable(cases), judged.bullets)).tolist()
 
 
 def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | None:

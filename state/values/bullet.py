@@ -3,7 +3,7 @@
 It knows nothing of the database that stores it; the collection of bullets is in `playbook`.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal
 
@@ -19,6 +19,13 @@ MAX_CONTENT: Final = 1_000
 """Characters that a bullet may have."""
 REFINEMENT: Final = "refinement"
 """In the origin of a bullet: the version of the playbook that was refined."""
+
+
+def newest_set(bullets: Iterable["Bullet"]) -> list["Bullet"]:
+    """The bullets of the newest refinement among these."""
+    refined = [b for b in bullets if isinstance(b.origin.get(REFINEMENT), int)]
+    newest = max((int(str(b.origin[REFINEMENT])) for b in refined), default=None)
+    return [b for b in refined if b.origin[REFINEMENT] == newest]
 
 
 def number_of(bullet_id: str) -> int:

@@ -340,7 +340,8 @@ class _RunningTrial:
     ) -> Verdict:
         """What the agent decides with these bullets; an answer that is kept costs nothing."""
         rules = [(b.content, b.weight) for b in (*shown, *scale.unshown)]
-        question = [self.reader, transaction.digest(), rules, len(shown), round(scale.shift, 3)]
+        on = [round(scale.shift, 3), *([scale.highest] if scale.highest < 1 else [])]
+        question = [self.reader, transaction.digest(), rules, len(shown), *on]
         asked = text_hash(json.dumps(question))
         may_keep = isinstance(self.parts.agent, SimpleFraudAgent)  # a function may change
         kept = self.playbook.kept_answers([asked]) if may_keep else {}

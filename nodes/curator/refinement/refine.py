@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -26,6 +26,7 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
+from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.evidence.weights import fired_over, weights_of
@@ -145,7 +146,7 @@ def refine(
         if playbook.version != version or is_learned:
             playbook.keep_refined_from(node, len(cases) // 2)  # not done: the next lesson looks
             return None
-        origin = _origin(version, curator, costs, lesson)
+        origin = _origin(version, curator, costs, lesson, rule_set.highest)
         adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)
         done = adoption.adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
@@ -153,10 +154,18 @@ def refine(
 
 
 def _origin(
-    version: int, curator: Curator, costs: str | None, lesson: Lesson | None
+    version: int,
+    curator: Curator,
+    costs: str | None,
+    lesson: Lesson | None,
+    highest: HighestRisk,
 ) -> dict[str, object]:
-    """Where the new bullets come from, so that a purge can refine again in the same way."""
+    """Where the new bullets come from, so that a purge can refine again in the same way, and the
+    highest risk that was borne out.
+    """
     origin: dict[str, object] = {"author": NO_LANGUAGE_MODEL, REFINEMENT: version}
+    if highest.risk < 1:
+        origin[HIGHEST_RISK] = asdict(highest)
     if costs:
         origin[COSTS] = costs
     if lesson:

@@ -30,7 +30,7 @@ from acegraph.nodes.curator.refinement.shortening import (
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, best_shift
-from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.evidence.risk_scale import HighestRisk, RiskScale
 from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.evidence.weights import fit_weights
@@ -87,9 +87,11 @@ class RuleSet:
     """The same in standard errors."""
     sureness_over_standing: float
     """By how many standard errors it is better than with the rules that stand."""
+    highest: HighestRisk
+    """The highest risk that held-out cases bear out."""
     held_out: dict[str, float]
     """Frauds among the held-out cases, how many were caught, and the share of honest payments that
-    were declined, with the threshold that counts without costs."""
+    were declined, with the threshold that counts without costs; the highest risk borne out."""
 
     @property
     def in_words(self) -> str:
@@ -109,7 +111,7 @@ class _Rows:
     start: Numbers
     shares: Numbers
     stand_for: Numbers
-    """How many cases each was drawn for."""
+    """How many cases each stands for, whatever is at stake."""
     standing: Mask
     """Which of the standing rules fires where."""
     pool: Mask
@@ -208,12 +210,16 @@ def best_rules(
     if not is_ranked:
         found = polished(found, table, frozenset(standing[:staying]))
     fired = np.array([rule.holds_over(table) for rule in found])
+    highest = HighestRisk()
+    if is_ranked:
+        highest = HighestRisk.of(rows.fraud, log_odds, rows.stand_for)
     return RuleSet(
         tuple(found[i] for i in unlike(range(len(found)), fired, most)),
         float(better.mean()),
         sureness,
         _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
-        _held_out(rows, log_odds),
+        highest,
+        _held_out(rows, log_odds, highest),
     )
 
 
@@ -235,16 +241,17 @@ def _in_standard_errors(gains: Numbers, more: float = 0.0) -> float:
     return float(gains.sum() + more) / (float(gains.std()) * math.sqrt(len(gains)) + 1e-12)
 
 
-def _held_out(rows: _Rows, log_odds: Numbers) -> dict[str, float]:
-    weights = rows.shares * rows.stand_for
-    share, drawn = (float(np.average(rows.fraud, weights=w)) for w in (weights, rows.shares))
-    shift = math.log(share / (1 - share)) - math.log(drawn / (1 - drawn))
-    declined = RiskScale(0.0, share).declines(log_odds + shift, {})
+def _held_out(rows: _Rows, log_odds: Numbers, highest: HighestRisk) -> dict[str, float]:
+    by = (rows.stand_for, rows.shares)
+    share, drawn = (float(np.average(rows.fraud, weights=weights)) for weights in by)
+    shift = math.log(share / (1 - share)) - math.log(drawn / (1 - drawn)) - math.log(highest.risk)
+    declined = RiskScale(shift, highest.risk, share).declines(log_odds, {})
     honest = rows.shares * ~rows.fraud
     return {
         "frauds": int(rows.fraud.sum()),
         "caught": int((declined & rows.fraud).sum()),
         "false_declines": round(float(honest @ declined) / float(honest.sum()), 4),
+        "highest_risk": highest.risk,
     }
 
 
@@ -257,7 +264,7 @@ def _searched(
 ) -> _Rows:
     """The cases of the search: of a frequent label a sample, whose cases count for the others."""
     rng, fraud = np.random.default_rng(len(table)), table.fraud
-    shares = case_shares(table) * (stakes_over(table, costs) if costs else 1.0)
+    shares = case_shares(table).copy()
     chosen = np.zeros(len(table), bool)
     for label in (fraud, ~fraud):
         rows = np.flatnonzero(label)
@@ -266,6 +273,9 @@ def _searched(
             some = rng.choice(rows, most, replace=False)
             shares[some] *= len(rows) / len(some)
         chosen[some] = True
+    stand_for = shares * table.weights
+    if costs:
+        shares = shares * stakes_over(table, costs)
     fired = [rule.holds_over(table)[chosen] for rule in standing]
     stood = np.array(fired) if fired else np.zeros((0, int(chosen.sum())), bool)
     return _Rows(
@@ -273,7 +283,7 @@ def _searched(
         fraud[chosen],
         start_over(table)[chosen],
         shares[chosen],
-        table.weights[chosen],
+        stand_for[chosen],
         stood,
         stood[: len(pool)],
     )

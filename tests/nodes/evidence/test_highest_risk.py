@@ -1,0 +1,127 @@
+"""The highest risk that held-out cases bear out: none is told, and none acts, above it."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from acegraph.graph import create_ace_graph
+from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.evidence.residuals import sigmoid
+from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk, RiskScale
+from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, CaseTable, Condition
+from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.bullet import REFINEMENT
+
+NODE = "fraud_detection"
+
+
+@pytest.mark.parametrize("highest", [0.1, 0.3, 1.0])
+def test_held_out_cases_tell_the_highest_risk(highest: float) -> None:
+    rng = np.random.default_rng(8)
+    log_odds = rng.normal(-5.0, 3.0, 60_000)
+    fraud = rng.random(len(log_odds)) < highest * sigmoid(log_odds)
+    found = HighestRisk.of(fraud, log_odds, np.ones(len(log_odds)))
+    assert found.risk == pytest.approx(highest, rel=0.25)
+    assert found.rate == pytest.approx(fraud.mean(), abs=1e-6)
+
+
+def test_cases_that_stand_for_others_count_as_many() -> None:
+    rng = np.random.default_rng(9)
+    log_odds = rng.normal(-5.0, 3.0, 80_000)
+    fraud = rng.random(len(log_odds)) < 0.2 * sigmoid(log_odds)
+    drawn = fraud | (rng.random(len(fraud)) < 1 / 8)
+    weights = np.where(fraud, 1.0, 8.0)[drawn]
+    found = HighestRisk.of(fraud[drawn], log_odds[drawn] + 2.0, weights)  # whatever the shift
+    assert found.risk == pytest.approx(0.2, rel=0.3)
+    assert found.rate == pytest.approx(fraud.mean(), rel=0.05)
+
+
+def cases(n: int, seed: int) -> list[Case]:
+    """Payments with 4 % fraud: one in ten of those that are odd in two fields or in more."""
+    rng = np.random.default_rng(seed)
+    found = []
+    for i in range(n):
+        fields = {f"field{j}": float(rng.integers(0, 100)) for j in range(8)}
+        odd = sum(value >= 85 for value in fields.values())
+        is_fraud = rng.random() < (0.003, 0.02, 0.1)[min(odd, 2)]
+        found.append(Case(f"c{seed}-{i}", fields, "DECLINE" if is_fraud else "APPROVE"))
+    return found
+
+
+ODD = dict.fromkeys((f"field{j}" for j in range(8)), 95.0)
+
+
+@pytest.fixture(scope="module")
+def refined() -> BulletPlaybook:
+    playbook = BulletPlaybook()
+    playbook.remember(cases(4000, 1), NODE)
+    assert refine(playbook, NODE, Curator()) is not None
+    return playbook
+
+
+def test_a_refined_set_promises_no_more_than_was_borne_out(refined: BulletPlaybook) -> None:
+    bullets, table = refined.get_bullets_for_node(NODE), refined.cases(NODE)
+    given = bullets[0].origin[HIGHEST_RISK]
+    assert isinstance(given, dict)
+    assert given["rate"] == pytest.approx(table.fraud.mean(), abs=1e-6)
+    scale = RiskScale.of(table, bullets)
+    assert 0.1 < scale.highest < 0.4
+    assert sigmoid(log_odds_over(table, bullets) + scale.shift).max() > 0.5
+    later = CaseTable(cases(20_000, 2))
+    risks = scale.risks(log_odds_over(later, bullets))
+    assert risks.max() <= scale.highest
+    assert later.fraud.sum() / risks.sum() == pytest.approx(1, abs=0.25)
+    top = np.argsort(-risks)[:2000]
+    assert later.fraud[top].sum() / risks[top].sum() == pytest.approx(1, abs=0.25)
+
+
+@pytest.mark.parametrize("base_rate", [None, 0.2])
+def test_the_risks_still_add_up_and_decide(
+    refined: BulletPlaybook, base_rate: float | None
+) -> None:
+    bullets, table = refined.get_bullets_for_node(NODE), refined.cases(NODE)
+    scale = RiskScale.of(table, bullets, base_rate=base_rate)
+    log_odds = log_odds_over(table, bullets)
+    risks = scale.risks(log_odds)
+    if base_rate is None:
+        assert risks.sum() == pytest.approx(table.fraud.sum(), rel=0.02)
+    else:
+        assert risks.mean() == pytest.approx(base_rate, abs=0.1)
+    assert (scale.declines(log_odds, {}) == (risks > scale.decline_from({}))).all()
+
+
+def test_where_a_good_customer_is_dear_nothing_is_declined_and_a_reason_says_so(
+    refined: BulletPlaybook,
+) -> None:
+    graph = create_ace_graph(playbook=refined.fork()).compile()
+    given = {"transaction": ODD}
+    cheap, dear = (
+        graph.invoke(given, context=AceContext(learn=False, costs=f"false_decline={cost}"))
+        for cost in (0.01, 4)
+    )
+    assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")
+    assert "held-out cases bear out no risk above" in " ".join(dear["reasons"])
+    assert "held-out" not in " ".join(cheap["reasons"])
+
+
+def test_what_is_learned_after_the_set_is_not_limited(refined: BulletPlaybook) -> None:
+    playbook = refined.fork()
+    table, costs = playbook.cases(NODE), CostMatrix.parse("false_decline=0.1")
+    before = RiskScale.of(table, playbook.get_bullets_for_node(NODE), costs)
+    rule = Condition.parse("DECLINE when field0 >= 99")
+    playbook.add_bullet(rule.render(), NODE, condition=rule, origin={"author": "ann"})
+    after = RiskScale.of(table, playbook.get_bullets_for_node(NODE), costs)
+    assert before.highest < 1
+    assert after.highest == 1
+
+
+def test_what_stood_before_the_set_is_part_of_it() -> None:
+    written = Bullet("b1", "", NODE, condition=Condition.parse("DECLINE when field0 >= 99"))
+    origin = {REFINEMENT: 3, HIGHEST_RISK: {"risk": 0.2, "rate": 0.01}}
+    of_set = replace(written, id="b2", origin=origin)
+    prose = Bullet("b3", "be careful", NODE)
+    assert HighestRisk.behind([written, of_set, prose]) == HighestRisk(0.2, 0.01)
+    assert HighestRisk.behind([written]) == HighestRisk()
