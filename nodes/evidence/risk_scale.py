@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
-from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over
+from acegraph.nodes.evidence.scorecard import (
+    NO_LANGUAGE_MODEL,
+    UNIT,
+    amount_of,
+    log_odds_over,
+)
 from acegraph.state import Bullet, CaseTable, Scalar
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
@@ -42,6 +47,8 @@ HIGHEST_RISK: Final = "highest_risk"
 _TRIED: Final = (1, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.25, 0.2, 0.15, 0.12, 0.1, 0.08, 0.06, 0.05)
 _AS_WELL: Final = 0.5
 """A difference of log-likelihood within one standard error."""
+_SUREST: Final = 0.98
+"""Of so many labels some are wrong: one of them must not tell what all others are worth."""
 _LEAST_LIFT: Final = 4.0
 """A highest risk is at least so many times the rate of fraud."""
 _CACHED: Final = "risk_scale"
@@ -53,6 +60,8 @@ class HighestRisk:
 
     risk: float = 1.0
     rate: float = 0.5
+    cases: int = 0
+    """How many labelled cases the set was found on."""
 
     def at(self, rate: float) -> float:
         """The same where fraud has another rate, by Bayes' rule.
@@ -68,7 +77,7 @@ class HighestRisk:
         return round(1 / (1 + math.exp(-log_odds)), 12)
 
     @classmethod
-    def of(cls, fraud: Mask, log_odds: Numbers, shares: Numbers) -> "HighestRisk":
+    def of(cls, fraud: Mask, log_odds: Numbers, shares: Numbers, cases: int) -> "HighestRisk":
         """What held-out cases bear out: the highest one that explains their labels about as well as
         the best. Where no risk is high, that is 1.
         """
@@ -76,19 +85,27 @@ class HighestRisk:
         tried = np.array([h for h in _TRIED if h == 1 or h >= _LEAST_LIFT * rate])
         likelihood = np.array([_log_likelihood(fraud, log_odds, shares, h) for h in tried])
         as_well = tried[likelihood >= likelihood.max() - _AS_WELL]
-        return cls(float(as_well.max()), round(rate, 6))
+        return cls(float(as_well.max()), round(rate, 6), cases)
 
     @classmethod
     def behind(cls, bullets: Sequence[Bullet]) -> "HighestRisk":
-        """The one of the newest set of rules among these. What was learned after it is in no set
-        whose risks were held out: with it no risk is limited.
+        """The one of the newest set of rules among these.
+
+        A rule that somebody wrote after it, or that came of later cases, may know better: with it
+        no risk is limited.
         """
         refined = newest_set(bullets)
-        last = max((b.number for b in refined), default=0)
         given = refined[0].origin.get(HIGHEST_RISK) if refined else None
-        if not isinstance(given, Mapping) or any(b.condition and b.number > last for b in bullets):
+        if not isinstance(given, Mapping):
             return cls()
-        return cls(float(given["risk"]), float(given["rate"]))
+        found, last = cls(**given), max(b.number for b in refined)
+        later = [b for b in bullets if b.condition and b.number > last]
+        is_of_same_cases = [
+            b.origin.get("author") == NO_LANGUAGE_MODEL
+            and b.evidence.get("cases", math.inf) <= found.cases
+            for b in later
+        ]
+        return found if all(is_of_same_cases) else cls()
 
 
 @dataclass(frozen=True)
@@ -212,7 +229,8 @@ def stated_risk(log_odds: float, highest: float = 1.0) -> float:
 
 def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: float) -> float:
     risks = highest * sigmoid(log_odds + best_shift(fraud, log_odds, shares, highest))
-    return float(shares @ np.where(fraud, np.log(risks), np.log1p(-np.minimum(risks, 1 - 1e-12))))
+    risks = np.minimum(risks, _SUREST)
+    return float(shares @ np.where(fraud, np.log(risks), np.log1p(-risks)))
 
 
 def _log_odds(share: float) -> float:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Comparisons
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
@@ -97,7 +98,7 @@ def _best_rule(
             of_beam = np.array([raises[list(rule)].any() for rule in beam])
             gains[(gradients < 0) & (raises[:, None] | of_beam)] = 0.0
         scored: dict[Conjunction, float] = {}
-        order = np.argsort(-gains.T, axis=1)[:, :_BEAM]
+        order = _largest(gains.T, _BEAM)
         ranked = np.take_along_axis(gains.T, order, axis=1)
         for rule, numbers, best_gains in zip(beam, order.tolist(), ranked.tolist(), strict=True):
             for i, gain in zip(numbers, best_gains, strict=True):
@@ -107,6 +108,15 @@ def _best_rule(
         if beam and scored[beam[0]] * _LONGER**level > most:
             best, most = beam[0], scored[beam[0]] * _LONGER**level
     return best, most
+
+
+def _largest(gains: Numbers, most: int) -> NDArray[np.int64]:
+    """By row, the columns of so many largest numbers, in falling order."""
+    if gains.shape[1] <= most:
+        return np.argsort(-gains, axis=1)
+    some = np.argpartition(-gains, most, axis=1)[:, :most]
+    ranked = np.argsort(-np.take_along_axis(gains, some, axis=1), axis=1)
+    return np.take_along_axis(some, ranked, axis=1)
 
 
 def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> Numbers:

@@ -212,7 +212,8 @@ def best_rules(
     fired = np.array([rule.holds_over(table) for rule in found])
     highest = HighestRisk()
     if is_ranked:
-        highest = HighestRisk.of(rows.fraud, log_odds, rows.stand_for)
+        cases = round(float(case_shares(table).sum()))
+        highest = HighestRisk.of(rows.fraud, log_odds, rows.stand_for, cases)
     return RuleSet(
         tuple(found[i] for i in unlike(range(len(found)), fired, most)),
         float(better.mean()),

@@ -10,9 +10,8 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk, RiskScale
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, CaseTable, Condition
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.bullet import REFINEMENT
 
 NODE = "fraud_detection"
@@ -23,7 +22,7 @@ def test_held_out_cases_tell_the_highest_risk(highest: float) -> None:
     rng = np.random.default_rng(8)
     log_odds = rng.normal(-5.0, 3.0, 60_000)
     fraud = rng.random(len(log_odds)) < highest * sigmoid(log_odds)
-    found = HighestRisk.of(fraud, log_odds, np.ones(len(log_odds)))
+    found = HighestRisk.of(fraud, log_odds, np.ones(len(log_odds)), len(log_odds))
     assert found.risk == pytest.approx(highest, rel=0.25)
     assert found.rate == pytest.approx(fraud.mean(), abs=1e-6)
 
@@ -34,7 +33,8 @@ def test_cases_that_stand_for_others_count_as_many() -> None:
     fraud = rng.random(len(log_odds)) < 0.2 * sigmoid(log_odds)
     drawn = fraud | (rng.random(len(fraud)) < 1 / 8)
     weights = np.where(fraud, 1.0, 8.0)[drawn]
-    found = HighestRisk.of(fraud[drawn], log_odds[drawn] + 2.0, weights)  # whatever the shift
+    shifted = log_odds[drawn] + 2.0
+    found = HighestRisk.of(fraud[drawn], shifted, weights, len(shifted))
     assert found.risk == pytest.approx(0.2, rel=0.3)
     assert found.rate == pytest.approx(fraud.mean(), rel=0.05)
 
@@ -107,21 +107,30 @@ def test_where_a_good_customer_is_dear_nothing_is_declined_and_a_reason_says_so(
     assert "held-out" not in " ".join(cheap["reasons"])
 
 
-def test_what_is_learned_after_the_set_is_not_limited(refined: BulletPlaybook) -> None:
+@pytest.mark.parametrize(
+    ("author", "later", "is_limited"),
+    [("ann", 0, False), (NO_LANGUAGE_MODEL, 1, False), (NO_LANGUAGE_MODEL, 0, True)],
+)
+def test_what_comes_later_is_not_limited(
+    refined: BulletPlaybook, author: str, later: int, *, is_limited: bool
+) -> None:
     playbook = refined.fork()
-    table, costs = playbook.cases(NODE), CostMatrix.parse("false_decline=0.1")
-    before = RiskScale.of(table, playbook.get_bullets_for_node(NODE), costs)
     rule = Condition.parse("DECLINE when field0 >= 99")
-    playbook.add_bullet(rule.render(), NODE, condition=rule, origin={"author": "ann"})
-    after = RiskScale.of(table, playbook.get_bullets_for_node(NODE), costs)
-    assert before.highest < 1
-    assert after.highest == 1
+    playbook.add_bullet(
+        rule.render(),
+        NODE,
+        condition=rule,
+        origin={"author": author},
+        evidence={"cases": len(playbook.cases(NODE)) + later},
+    )
+    scale = RiskScale.of(playbook.cases(NODE), playbook.get_bullets_for_node(NODE))
+    assert (scale.highest < 1) == is_limited
 
 
 def test_what_stood_before_the_set_is_part_of_it() -> None:
     written = Bullet("b1", "", NODE, condition=Condition.parse("DECLINE when field0 >= 99"))
-    origin = {REFINEMENT: 3, HIGHEST_RISK: {"risk": 0.2, "rate": 0.01}}
+    origin = {REFINEMENT: 3, HIGHEST_RISK: {"risk": 0.2, "rate": 0.01, "cases": 40}}
     of_set = replace(written, id="b2", origin=origin)
     prose = Bullet("b3", "be careful", NODE)
-    assert HighestRisk.behind([written, of_set, prose]) == HighestRisk(0.2, 0.01)
+    assert HighestRisk.behind([written, of_set, prose]) == HighestRisk(0.2, 0.01, 40)
     assert HighestRisk.behind([written]) == HighestRisk()
