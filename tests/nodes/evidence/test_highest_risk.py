@@ -39,6 +39,14 @@ def test_cases_that_stand_for_others_count_as_many() -> None:
     assert found.rate == pytest.approx(fraud.mean(), rel=0.05)
 
 
+def test_one_wrong_label_does_not_tell_what_all_others_are_worth() -> None:
+    rng = np.random.default_rng(5)
+    log_odds = np.where(rng.random(4000) < 0.01, 14.0, -6.0)
+    fraud = rng.random(len(log_odds)) < sigmoid(log_odds)
+    fraud[int(np.argmax(log_odds))] = False
+    assert HighestRisk.of(fraud, log_odds, np.ones(len(log_odds)), len(log_odds)).risk == 1
+
+
 def cases(n: int, seed: int) -> list[Case]:
     """Payments with 4 % fraud: one in ten of those that are odd in two fields or in more."""
     rng = np.random.default_rng(seed)
