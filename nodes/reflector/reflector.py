@@ -164,7 +164,7 @@ class Reflector:
 def _risks(cases: Sequence[Case], judged: Judged) -> list[float]:
     """The risk that the playbook gives to past cases."""
     scale = RiskScale.of(judged.table, judged.bullets)
-    return scale.risks(log_odds_over(CaseTable(cases), judged.bullets)).tolist()
+    return [float(p) for p in scale.risks(log_odds_over(CaseTable(cases), judged.bullets))]
 
 
 def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | None:
