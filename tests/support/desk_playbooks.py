@@ -27,7 +27,8 @@ def demo_playbook(book: BulletPlaybook, train: int = 400, test: int = 600) -> No
         ]
     )
     rule = "DECLINE when new_device is true and vpn is true"
-    curator = Curator(gate="off").awaiting_approval()  # a person may propose what cases do not prove
+    # A person may propose what no case proves.
+    curator = Curator(gate="off").awaiting_approval()
     proposal = curator.curate(rule, NODE, book, origin={"author": "ann"})
     assert proposal.bullet_id, proposal.reason
 
