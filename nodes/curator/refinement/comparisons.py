@@ -77,7 +77,8 @@ class Comparisons:
         fields, cases = self.bins.shape
         starts = np.arange(cases + 1, dtype=np.int32) * fields
         shape = (self.passing.shape[1], cases)
-        in_bin = csc_array((np.ones(self.bins.size), self.bins.T.ravel(), starts), shape=shape)
+        ones = np.ones(self.bins.size, np.float32)
+        in_bin = csc_array((ones, self.bins.T.ravel(), starts), shape=shape)
         return lambda columns: np.asarray(self.passing @ (in_bin @ columns))
 
 
@@ -95,8 +96,7 @@ def _bins(
     holding = [np.zeros(0, np.int64)]
     total = 0
     for number, rows in enumerate(fields.values()):
-        packed = np.packbits(masks[rows], axis=0)
-        _, first, bins[number] = np.unique(packed, axis=1, return_index=True, return_inverse=True)
+        first, bins[number] = _alike(masks[rows])
         of_field, at = np.nonzero(masks[rows][:, first])
         tests.append(np.array(rows)[of_field])
         holding.append(at + total)
@@ -105,6 +105,18 @@ def _bins(
     where = (np.concatenate(tests), np.concatenate(holding))
     ones = np.ones(len(where[0]))
     return bins, csr_array((ones, where), shape=(len(comparisons), total))
+
+
+def _alike(masks: Mask) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Numbers for the cases that pass the same comparisons: the first case of each, and each case's
+    number.
+    """
+    first = number = np.zeros(masks.shape[1], np.int64)
+    for some in range(0, len(masks), 32):  # as many fit into a number beside the one so far
+        for mask in masks[some : some + 32]:
+            number = 2 * number + mask
+        _, first, number = np.unique(number, return_index=True, return_inverse=True)
+    return first, number
 
 
 def _cuts(column: Column, fraud: Mask) -> list[float | int]:

@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.shortening import fitted_weights
+from acegraph.nodes.curator.refinement.shortening import fitted_weights, missed
 from acegraph.nodes.evidence.columns.cut_points import roundest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
@@ -39,16 +39,17 @@ def polished(
 
     def fitted() -> tuple[Numbers, Numbers]:
         begin = np.zeros(len(done) + 1)
-        weights, missed = fitted_weights(fired, table.fraud, start, shares, begin)
-        return weights, np.where([rule in staying for rule in done], np.inf, missed[:-1])
+        weights, spread = fitted_weights(fired, table.fraud, start, shares, begin)
+        worth = missed(weights, spread)[:-1]
+        return weights, np.where([rule in staying for rule in done], np.inf, worth)
 
     for i in (i for i, rule in enumerate(rules) if rule not in staying):
         weights, _ = fitted()
         others = start + weights[:-1] @ fired + weights[-1] - weights[i] * fired[i]
         done[i] = _Polish(table, others, shares, done[i].verdict == DECLINE).rule(done[i])
         fired[i] = done[i].holds_over(table)
-    while len(done) > 1 and (missed := fitted()[1]).min() < _CHOSEN:
-        least = int(np.argmin(missed))
+    while len(done) > 1 and (worth := fitted()[1]).min() < _CHOSEN:
+        least = int(np.argmin(worth))
         del done[least]
         fired = np.delete(fired, least, axis=0)
     return done

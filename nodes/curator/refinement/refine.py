@@ -43,7 +43,8 @@ logger = logging.getLogger(__name__)
 
 _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands. With costs
-any gain counts: cases then weigh unequally, which makes the standard error larger."""
+any gain counts: cases then weigh unequally, which makes the standard error larger. Any gain counts
+too where rules are only left out."""
 
 
 _FIRST_LOOK: Final = 100
@@ -134,7 +135,10 @@ def refine(
         rule_set = best_rules(
             table, standing, most, given, len(staying), searched, is_stream=lesson is not None
         )
-    if rule_set is None or rule_set.sureness_over_standing <= (0.0 if costs else _SURE):
+    if rule_set is None:
+        return None
+    is_shorter = set(rule_set.conditions) < set(standing)
+    if rule_set.sureness_over_standing <= (0.0 if costs or is_shorter else _SURE):
         return None
     counted, weights = None, dict[Condition, float]()
     if count is not None:

@@ -18,6 +18,8 @@ from acegraph.state import APPROVE, DECLINE, Comparison, Condition
 from acegraph.state.values.condition import MENTIONS
 
 _BAGS: Final = 4
+_IN_A_SAMPLE: Final = 1_000
+"""Of each label so many cases are in a sample, where both have twice as many."""
 _ROUNDS: Final = 40
 _RATE: Final = 0.5
 _BEAM: Final = 6
@@ -38,11 +40,12 @@ def found_rules(
     raises = np.array([test.op == MENTIONS for test in tests.comparisons])
     rng = np.random.default_rng(seed)
     rows = np.arange(len(fraud))
+    is_large = min(int(fraud.sum()), int((~fraud).sum())) >= 2 * _IN_A_SAMPLE
     for _ in range(_BAGS):
         chosen = np.zeros(len(fraud), bool)
         for label in (fraud, ~fraud):
             of_label = rows[label]
-            size = max(int(0.8 * len(of_label)), 1)
+            size = _IN_A_SAMPLE if is_large else max(int(0.8 * len(of_label)), 1)
             chosen[rng.choice(of_label, size, replace=False)] = True
         some = tests.part(chosen)
         rules |= _boost(some, fraud[chosen], start[chosen], shares[chosen], depth, raises)
@@ -89,10 +92,11 @@ def _best_rule(
     best: Conjunction = ()
     most = 0.0
     beam: list[Conjunction] = [()]
+    numbers = np.array([gradient, curvature, np.ones(len(gradient))], np.float32)
     for level in range(depth):
-        fired = masks[np.array(beam, int)].all(axis=1).T
-        columns = [gradient[:, None] * fired, curvature[:, None] * fired, fired]
-        gradients, curvatures, fires = np.hsplit(sums_over(np.hstack(columns)), 3)
+        fired = np.ascontiguousarray(masks[np.array(beam, int)].all(axis=1).T)
+        columns = np.einsum("in,nj->nij", numbers, fired).reshape(len(fired), -1)
+        gradients, curvatures, fires = np.hsplit(sums_over(columns), 3)
         gains = np.where(fires < MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
         if has_one_way:
             of_beam = np.array([raises[list(rule)].any() for rule in beam])
@@ -100,8 +104,8 @@ def _best_rule(
         scored: dict[Conjunction, float] = {}
         order = _largest(gains.T, _BEAM)
         ranked = np.take_along_axis(gains.T, order, axis=1)
-        for rule, numbers, best_gains in zip(beam, order.tolist(), ranked.tolist(), strict=True):
-            for i, gain in zip(numbers, best_gains, strict=True):
+        for rule, tested, best_gains in zip(beam, order.tolist(), ranked.tolist(), strict=True):
+            for i, gain in zip(tested, best_gains, strict=True):
                 if i not in rule:
                     scored[tuple(sorted((*rule, i)))] = gain
         beam = sorted(scored, key=lambda rule: -scored[rule])[:_BEAM]
@@ -139,7 +143,12 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
     split = np.append(np.zeros(2 * n), best_shift(fraud, start, shares))
     bounds = [(0.0, _MOST_WEIGHT)] * (2 * n) + [(None, None)]
     split = minimize(
-        loss, split, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}
+        loss,
+        split,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 400, "ftol": 1e-6},
     ).x
     return np.append(split[:n] - split[n : 2 * n], split[-1])
 

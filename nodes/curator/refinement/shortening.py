@@ -44,9 +44,12 @@ def shorter_and_shorter(
     rules, found = unlike(ranked, fired, _LONGEST), []
     fitted = np.append(weights[rules], weights[-1])
     while rules:
-        fitted, missed = fitted_weights(fired[rules], fraud, start, shares, fitted)
+        fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
         found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
-        least = int(np.argmin(missed[:-1]))
+        least = int(np.argmin(missed(fitted, spread)[:-1]))
+        # The others take over what they share with it (Hassibi and Stork 1993), so that little is
+        # left to fit.
+        fitted = fitted - fitted[least] * spread[:, least] / spread[least, least]
         rules, fitted = rules[:least] + rules[least + 1 :], np.delete(fitted, least)
     return found
 
@@ -73,10 +76,9 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
 def fitted_weights(
     fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, begin: Numbers
 ) -> tuple[Numbers, Numbers]:
-    """Weights and shift by ridge logistic regression, and how much each is missed: about by so much
-    the log-likelihood falls without it.
-    """
+    """Weights and shift by ridge logistic regression, and how far they spread: their covariance."""
     rows = np.vstack([fired, np.ones(len(fraud))]).astype(np.float64)
+    small = rows.astype(np.float32)
     ridge = np.append(np.full(len(fired), _RIDGE), 1e-6)
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
@@ -88,8 +90,8 @@ def fitted_weights(
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds)
         gradient = rows @ (shares * (fraud - p)) - ridge * w
-        spread = rows * np.sqrt(shares * p * (1 - p))
-        information = spread @ spread.T + np.diag(ridge)  # half the work, as it is symmetric
+        curved = small * np.sqrt(shares * p * (1 - p)).astype(np.float32)
+        information = curved @ curved.T + np.diag(ridge)  # half the work, as it is symmetric
         step = np.linalg.solve(information, gradient)
         promised, length = float(gradient @ step), 1.0
         if promised < 1e-3:
@@ -99,4 +101,9 @@ def fitted_weights(
             length /= 2
             now, log_odds = loss(w + length * step)
         w, least = w + length * step, now
-    return w, w**2 / (2 * np.diag(np.linalg.inv(information)))
+    return w, np.linalg.inv(information)
+
+
+def missed(weights: Numbers, spread: Numbers) -> Numbers:
+    """How much each weight is missed: about by so much the log-likelihood falls without it."""
+    return np.asarray(weights**2 / (2 * np.diag(spread)))

@@ -9,7 +9,7 @@ found without the rules that stand, and its small corrections are kept as they w
 
 import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -39,6 +39,9 @@ from acegraph.state import DECLINE, CaseTable, Condition
 from acegraph.state.run.costs import CostMatrix
 
 _FOLDS: Final = 5
+_FOLDS_OF_MANY: Final = 3
+"""So many where a part has a thousand cases of either label: it tells enough."""
+_MANY: Final = 3_000
 _DEPTHS: Final = (1, 3)
 _MIN_OF_EACH: Final = 15
 """So many cases of either label are needed."""
@@ -60,6 +63,11 @@ _STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
 _PAYS: Final = 0.5
 """By so much each rule must better the log-likelihood of held-out cases."""
+_HARDLY: Final = 1.0
+"""Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984); not
+where payments are ranked, and not from few cases, where a standard error is much of what there is
+to learn."""
+_FEW: Final = 400
 _LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 _RARE: Final = 0.2
 """Below this share of fraud payments are ranked by their risk."""
@@ -296,14 +304,15 @@ def _cross_validated(
     """The shape to choose; by case the log-odds while it was held out, and the gain over the
     scorecard and over the standing rules. `sure` are the standard errors that are wanted.
     """
+    folds = _FOLDS_OF_MANY if min(rows.fraud.sum(), (~rows.fraud).sum()) >= _MANY else _FOLDS
     fold = np.zeros(len(rows.fraud), np.int64)
     for label in (rows.fraud, ~rows.fraud):  # blocks of time, each with its part of the frauds
         n = int(label.sum())
-        fold[label] = np.arange(n) * _FOLDS // n
+        fold[label] = np.arange(n) * folds // n
     log_odds: dict[_Shape, Numbers] = {}
     lengths: Counter[_Shape] = Counter()
     plain, stood = np.zeros(len(fold)), np.zeros(len(fold))
-    for number in range(_FOLDS):
+    for number in range(folds):
         out = fold == number
         known, unseen = rows.part(~out), rows.part(out)
         plain[out], stood[out] = _without_new_rules(known, unseen, standing)
@@ -316,12 +325,23 @@ def _cross_validated(
                 lengths[shape] += len(fitted.rules)
     likelihood = {shape: _log_likelihood(rows, found) for shape, found in log_odds.items()}
     proved = {s: f for s, f in likelihood.items() if _in_standard_errors(f - plain) >= sure}
+    tried = proved or likelihood
     chosen = max(
-        proved or likelihood,
-        key=lambda shape: float(likelihood[shape].sum()) - _PAYS / _FOLDS * lengths[shape],
+        tried, key=lambda shape: float(tried[shape].sum()) - _PAYS / folds * lengths[shape]
     )
-    better = likelihood[chosen]
+    if not is_ranked and len(fold) >= _FEW:
+        chosen = _shortest(chosen, tried, lengths)
+    better = tried[chosen]
     return chosen, log_odds[chosen], better - plain, better - stood
+
+
+def _shortest(
+    best: _Shape, likelihood: Mapping[_Shape, Numbers], lengths: Mapping[_Shape, int]
+) -> _Shape:
+    """The shape with the fewest rules among those that are hardly worse than the best."""
+    worse = {shape: likelihood[best] - found for shape, found in likelihood.items()}
+    alike = [shape for shape, by in worse.items() if _in_standard_errors(by) <= _HARDLY]
+    return min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
 
 
 def _without_new_rules(

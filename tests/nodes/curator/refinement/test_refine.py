@@ -134,3 +134,23 @@ def test_a_rule_whose_cut_moves_is_a_revision_of_its_bullet() -> None:
     assert "revised" in playbook.history(first)[-1]["reason"]
     rollback(playbook, before)
     assert [b.id for b in playbook.get_bullets_for_node(NODE)] == [first]
+
+
+def test_a_rule_that_the_others_do_without_is_left_out() -> None:
+    rng, playbook = np.random.default_rng(3), BulletPlaybook()
+    sizes, strange = rng.uniform(0, 100, 600).round(1), rng.random(600) < 0.06
+    labels = np.where((sizes >= 60) | strange, "DECLINE", "APPROVE").tolist()
+    cases = [
+        Case(f"c{i}", {"size": size, "age": age}, label)
+        for i, (size, age, label) in enumerate(
+            zip(sizes.tolist(), rng.integers(1, 100, 600).tolist(), labels, strict=True)
+        )
+    ]
+    playbook.remember(cases, NODE)
+    for text in ("DECLINE when size >= 60", "DECLINE when size >= 57"):
+        rule, origin = Condition.parse(text), {"author": NO_LANGUAGE_MODEL}
+        playbook.add_bullet(rule.render(), NODE, condition=rule, origin=dict(origin))
+    done = refine(playbook, NODE, Curator())
+    assert done is not None
+    assert (done.added, done.retired) == ((), ("b2",))
+    assert done.rule_set.sureness_over_standing < 1.64  # shorter is reason enough
