@@ -8,7 +8,8 @@ more on average (Elkan 2001). docs/learning.md derives the rule that counts with
 Rules are found where fraud was seen, so a payment on which many of them hold looks surer than it
 is: from a hundred frauds in 100,000 payments a sum of rules may promise a risk of 0.9 where one
 payment in five is fraud. Cases that had no part in finding the rules tell (`HighestRisk`): log-odds
-x mean the risk h / (1 + e^-x), so small risks stay as they are, and none is above h.
+x mean the risk h / (1 + e^-x), so small risks stay as they are, and none is above h. From fewer
+frauds than can be held out, no risk is above what ten labelled cases or more were seen to have.
 """
 
 import math
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.backtest import can_prove
+from acegraph.nodes.evidence.backtest import can_prove, wilson_interval
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.nodes.evidence.scorecard import (
@@ -51,6 +52,10 @@ _SUREST: Final = 0.98
 """Of so many labels some are wrong: one of them must not tell what all others are worth."""
 _LEAST_LIFT: Final = 4.0
 """A highest risk is at least so many times the rate of fraud."""
+RARE: Final = 0.2
+"""Below this share of fraud payments are ranked by their risk."""
+_RISKIEST: Final = 10
+"""Of so many cases or more the share of fraud is looked at."""
 _CACHED: Final = "risk_scale"
 
 
@@ -88,22 +93,40 @@ class HighestRisk:
         return cls(float(as_well.max()), round(rate, 6), cases)
 
     @classmethod
-    def behind(cls, bullets: Sequence[Bullet]) -> "HighestRisk":
-        """The one of the newest set of rules among these.
-
-        A rule that somebody wrote after it, or that came of later cases, may know better: with it
-        no risk is limited.
+    def seen(cls, fraud: Mask, log_odds: Numbers, shares: Numbers) -> "HighestRisk":
+        """What the labelled cases themselves bear out: of the riskiest, ten or more, the share of
+        fraud at the lower end of its interval.
         """
+        rate, ranked = float(np.average(fraud, weights=shares)), np.argsort(-log_odds)
+        cases, frauds = np.cumsum(shares[ranked]), np.cumsum((shares * fraud)[ranked])
+        levels = np.unique(log_odds[fraud])  # each of them with the cases that are as risky
+        last = np.searchsorted(-log_odds[ranked], -levels, side="right") - 1
+        low = [
+            wilson_interval(float(frauds[i]), round(float(cases[i])))[0]
+            for i in last[cases[last] >= _RISKIEST]
+        ]
+        return cls(min(max([_LEAST_LIFT * rate, *low]), 1.0), rate)
+
+    @classmethod
+    def behind(cls, bullets: Sequence[Bullet]) -> "HighestRisk | None":
+        """The one of the newest set of rules among these; None if no set was held out.
+
+        A rule that somebody wrote, after it or without it, or that came of later cases, may know
+        better: with it no risk is limited.
+        """
+        rules = [b for b in bullets if b.condition]
+        is_found = [b.origin.get("author") == NO_LANGUAGE_MODEL and b.evidence for b in rules]
         refined = newest_set(bullets)
-        given = refined[0].origin.get(HIGHEST_RISK) if refined else None
+        if not refined:
+            return None if all(is_found) else cls()
+        given = refined[0].origin.get(HIGHEST_RISK)
         if not isinstance(given, Mapping):
             return cls()
         found, last = cls(**given), max(b.number for b in refined)
-        later = [b for b in bullets if b.condition and b.number > last]
         is_of_same_cases = [
-            b.origin.get("author") == NO_LANGUAGE_MODEL
-            and b.evidence.get("cases", math.inf) <= found.cases
-            for b in later
+            found_itself and b.evidence.get("cases", math.inf) <= found.cases
+            for b, found_itself in zip(rules, is_found, strict=True)
+            if b.number > last
         ]
         return found if all(is_of_same_cases) else cls()
 
@@ -115,7 +138,7 @@ class RiskScale:
     shift: float = 0.0
     """What is added to the log-odds of scorecard and bullets."""
     highest: float = 1.0
-    """No risk is above it: held-out cases bear out no higher one."""
+    """No risk is above it: labelled cases bear out no higher one."""
     base_rate: float = 0.5
     """The share of fraud."""
     costs: CostMatrix | None = None
@@ -149,18 +172,23 @@ class RiskScale:
                 return cls(amount_name=amount, has_rules=has_rules, knows_rate=False)
             shift = _log_odds(base_rate)
             return cls(shift, 1.0, base_rate, costs, amount, has_rules=has_rules)
-        highest = HighestRisk.behind(bullets)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
-            shift, share = cached[1], cached[2]
+            shift, share, highest = cached[1:]
         else:
             newest = table.first(size).newest()
             shares = case_shares(newest) * newest.weights
             opinions = log_odds_over(newest, bullets) - newest.departures
             share = float(np.average(newest.fraud, weights=shares))
+            highest = HighestRisk.behind(bullets)
+            if highest is None:
+                seen = has_rules and share < RARE
+                highest = (
+                    HighestRisk.seen(newest.fraud, opinions, shares) if seen else HighestRisk()
+                )
             shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
-            table.shared[_CACHED] = (key, shift, share)
+            table.shared[_CACHED] = (key, shift, share, highest)
         if base_rate:
             shift += _log_odds(base_rate) - _log_odds(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
@@ -193,7 +221,7 @@ class RiskScale:
             why = "as long as too few labels tell how frequent fraud is"
         words = f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
         if self.highest <= self.decline_from(fields):
-            words += f"; held-out cases bear out no risk above {self.highest:.2g}"
+            words += f"; labelled cases bear out no risk above {self.highest:.2g}"
         return words
 
     def limit(self, fields: Mapping[str, Scalar]) -> int:

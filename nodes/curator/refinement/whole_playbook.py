@@ -30,7 +30,7 @@ from acegraph.nodes.curator.refinement.shortening import (
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, best_shift
-from acegraph.nodes.evidence.risk_scale import HighestRisk, RiskScale
+from acegraph.nodes.evidence.risk_scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.evidence.weights import fit_weights
@@ -69,8 +69,6 @@ where payments are ranked, and not from few cases, where a standard error is muc
 to learn."""
 _FEW: Final = 400
 _LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
-_RARE: Final = 0.2
-"""Below this share of fraud payments are ranked by their risk."""
 _OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
 
@@ -177,7 +175,7 @@ class _Rows:
 
 def ranks_payments(table: CaseTable, costs: CostMatrix | None) -> bool:
     """Whether payments are ranked by their risk: fraud is rare, or mistakes have a price."""
-    return costs is not None or bool(np.average(table.fraud, weights=table.weights) < _RARE)
+    return costs is not None or bool(np.average(table.fraud, weights=table.weights) < RARE)
 
 
 @one_blas_thread

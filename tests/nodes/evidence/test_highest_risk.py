@@ -1,4 +1,4 @@
-"""The highest risk that held-out cases bear out: none is told, and none acts, above it."""
+"""The highest risk that labelled cases bear out: none is told, and none acts, above it."""
 
 from dataclasses import replace
 
@@ -8,6 +8,7 @@ import pytest
 from acegraph.graph import create_ace_graph
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk, RiskScale
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
@@ -111,8 +112,8 @@ def test_where_a_good_customer_is_dear_nothing_is_declined_and_a_reason_says_so(
         for cost in (0.01, 4)
     )
     assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")
-    assert "held-out cases bear out no risk above" in " ".join(dear["reasons"])
-    assert "held-out" not in " ".join(cheap["reasons"])
+    assert "labelled cases bear out no risk above" in " ".join(dear["reasons"])
+    assert "bear out" not in " ".join(cheap["reasons"])
 
 
 @pytest.mark.parametrize(
@@ -142,3 +143,42 @@ def test_what_stood_before_the_set_is_part_of_it() -> None:
     prose = Bullet("b3", "be careful", NODE)
     assert HighestRisk.behind([written, of_set, prose]) == HighestRisk(0.2, 0.01, 40)
     assert HighestRisk.behind([written]) == HighestRisk()
+
+
+def test_of_ten_cases_or_more_the_riskiest_tell_the_highest_risk() -> None:
+    log_odds = np.repeat([3.0, 2.0, 0.0], [4, 8, 988])
+    fraud = np.zeros(1000, bool)
+    fraud[[0, 1, 5, 20]] = True
+    ones = np.ones(1000)
+    found = HighestRisk.seen(fraud, log_odds, ones)  # 3 of 12: the first four are too few
+    assert found.risk == pytest.approx(wilson_interval(3, 12)[0])
+    weighted = HighestRisk.seen(fraud, log_odds, np.where(fraud, 1.0, 5.0))
+    assert weighted.risk == pytest.approx(wilson_interval(2, 12)[0])  # each honest one is five
+    nowhere = HighestRisk.seen(fraud, np.zeros(1000), ones)
+    assert nowhere.risk == pytest.approx(4 * 0.004)  # four times the rate at the least
+
+
+@pytest.mark.parametrize(("author", "is_limited"), [(NO_LANGUAGE_MODEL, True), ("ann", False)])
+def test_a_rule_of_few_frauds_promises_no_more_than_was_seen(
+    author: str, *, is_limited: bool
+) -> None:
+    playbook = BulletPlaybook()
+    rare = [
+        Case(
+            f"c{i}",
+            {"vpn": i % 50 == 0, "odd": i < 30},
+            "DECLINE" if i in (1, 2, 3, 500, 600, 700, 801, 902) else "APPROVE",
+        )
+        for i in range(4000)
+    ]
+    playbook.remember(rare, NODE)
+    rule = Condition.parse("DECLINE when odd is true")
+    playbook.add_bullet(
+        rule.render(), NODE, condition=rule, origin={"author": author}, evidence={"cases": 4000}
+    )
+    bullets, table = playbook.get_bullets_for_node(NODE), playbook.cases(NODE)
+    assert table.fraud.mean() < 0.01
+    scale = RiskScale.of(table, bullets)
+    assert (scale.highest < 0.2) == is_limited
+    assert scale.risks(log_odds_over(table, bullets)).sum() == pytest.approx(8, rel=0.02)
+    assert RiskScale.of(table, []).highest == 1
