@@ -60,8 +60,7 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
     A rule and its opposite say the same: what one adds, the other takes away.
     """
     chosen: list[int] = []
-    numbers = fired.astype(np.float32)
-    both = (numbers @ numbers.T).astype(np.float64)  # exact up to 16 million cases
+    both = _common(fired, fired)
     fires = np.diag(both)
     either = fires[:, None] + fires - both
     common = both / np.maximum(either, 1)
@@ -71,6 +70,18 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
         if len(chosen) < most and not is_alike[i, chosen].any():
             chosen.append(i)
     return chosen
+
+
+def shares_alike(fired: Mask, others: Mask) -> Numbers:
+    """By rule and other rule, the share of cases on which both fire or neither does."""
+    either = fired.sum(axis=1)[:, None] + others.sum(axis=1) - 2 * _common(fired, others)
+    return np.asarray(1 - either / fired.shape[1])
+
+
+def _common(fired: Mask, others: Mask) -> Numbers:
+    """By rule and other rule, on how many cases both fire."""
+    both = fired.astype(np.float32) @ others.astype(np.float32).T
+    return np.asarray(both.astype(np.float64))  # exact up to 16 million cases
 
 
 def fitted_weights(

@@ -25,6 +25,7 @@ from acegraph.nodes.curator.refinement.rule_ensemble import (
 )
 from acegraph.nodes.curator.refinement.shortening import (
     FittedRules,
+    shares_alike,
     shorter_and_shorter,
     unlike,
 )
@@ -149,11 +150,14 @@ class _Rows:
             if len(rule) == 1 and (is_broad or first.op == "is not"):
                 opposite = replace(first, op=_OPPOSITES.get(first.op, first.op))
                 rule = (number.get(opposite, rule[0]),)
-            fired = np.logical_and.reduce(self.tests.masks[list(rule)])
-            same = (self.pool == fired).mean(axis=1)
-            if not ((same > _SAME) | (same < 1 - _SAME)).any():
-                new.add(rule)
-        return sorted(new)
+            new.add(rule)
+        rules = sorted(new)
+        if not len(self.pool) or not rules:
+            return rules
+        fired = np.array([np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules])
+        same = shares_alike(fired, self.pool)
+        is_known = ((same > _SAME) | (same < 1 - _SAME)).any(axis=1)
+        return [rule for rule, known in zip(rules, is_known.tolist(), strict=True) if not known]
 
     def fired(self, rules: Sequence[Conjunction]) -> Mask:
         """Which rule fires where; the standing rules of the pool come first."""
