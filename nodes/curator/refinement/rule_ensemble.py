@@ -148,7 +148,7 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": 400, "ftol": 1e-6},
+        options={"maxiter": 400},
     ).x
     return np.append(split[:n] - split[n : 2 * n], split[-1])
 

@@ -156,8 +156,8 @@ class _Rows:
             return rules
         fired = np.array([np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules])
         same = shares_alike(fired, self.pool)
-        is_known = ((same > _SAME) | (same < 1 - _SAME)).any(axis=1)
-        return [rule for rule, known in zip(rules, is_known.tolist(), strict=True) if not known]
+        is_new = np.all((same <= _SAME) & (same >= 1 - _SAME), axis=1)
+        return [rules[i] for i in np.flatnonzero(is_new)]
 
     def fired(self, rules: Sequence[Conjunction]) -> Mask:
         """Which rule fires where; the standing rules of the pool come first."""
