@@ -89,6 +89,9 @@ class FileLayout:
     """What one unit of each currency is worth in the base currency; amounts are converted."""
 
 
+_GUESSED: Final = FileLayout()
+
+
 class Reading(TypedDict, total=False):
     """Those options of a layout that are seldom needed."""
 
@@ -187,7 +190,7 @@ def load_dataset(
 
 def read_dataset(
     path: str | Path,
-    layout: FileLayout = FileLayout(),  # noqa: B008
+    layout: FileLayout = _GUESSED,
     progress: Progress | None = None,
     earlier: EarlierRows | None = None,
 ) -> Dataset:

@@ -213,10 +213,13 @@ class Labels:
         return np.asarray(numbers[encoded.indices.fill_null(len(words) - 1).to_numpy()])
 
 
+NO_LABELS: Final = Labels()
+
+
 def backtest_files(
     subjects: Sequence[Subject],
     source: str | Path,
-    labels: Labels = Labels(),  # noqa: B008
+    labels: Labels = NO_LABELS,
     *,
     rows: str | Path | None = None,
     progress: Progress | None = None,

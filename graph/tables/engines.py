@@ -17,6 +17,7 @@ from ibis.common.exceptions import IbisError, OperationNotDefinedError
 
 from acegraph.graph.data.files import read_label
 from acegraph.graph.tables.backtest import (
+    NO_LABELS,
     BacktestReport,
     Counts,
     Labels,
@@ -142,7 +143,7 @@ def _sample(decided: ibis.Table) -> ibis.Table:
 def backtest_address(
     subjects: Sequence[Subject],
     address: str,
-    labels: Labels = Labels(),  # noqa: B008
+    labels: Labels = NO_LABELS,
 ) -> BacktestReport:
     """Try subjects on a table on its engine; only counts come back."""
     with EngineTable.open(address) as engine:

@@ -122,6 +122,9 @@ class Which:
     """The ids under which rows of the table are stored: they are counted with the table."""
 
 
+_ALL_ROWS: Final = Which()
+
+
 @dataclass(frozen=True)
 class CountedRows:
     """All rows of a table, in groups of which the same is true."""
@@ -215,7 +218,7 @@ class LabelledTable:
         self,
         cases: CaseTable,
         rules: Sequence[Condition],
-        which: Which = Which(),  # noqa: B008
+        which: Which = _ALL_ROWS,
         *,
         costs: bool = False,
         progress: Progress | None = None,

@@ -26,6 +26,7 @@ from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS
 from acegraph.state.values.memos import is_free_text, mentions
 from acegraph.state.values.transaction import is_observed
 
+_STANDARD: Final = gate_of("standard")
 _MIN_FIRES: Final = 4
 _BEAM: Final = 12
 _CANDIDATES: Final = 6
@@ -63,7 +64,7 @@ def induce(
     log_odds: Numbers,
     *,
     known_fields: frozenset[str] = frozenset(),
-    gate: Gate | None = gate_of("standard"),  # noqa: B008
+    gate: Gate | None = _STANDARD,
 ) -> Induced | None:
     """The best condition that holds on these fields and argues for this label, or None.
 
