@@ -53,11 +53,7 @@ class ObservationForm(Form):
 class DecisionForm(Form):
     """Decide on one transaction."""
 
-    reasons: list[Text] = Field(
-        description="short reasons, most important first",
-        max_length=10,
-        json_schema_extra={"maxItems": 3},
-    )
+    reasons: list[Text] = Field(description="short reasons, most important first", max_length=10)
     bullets_used: list[str] = Field(
         default_factory=list, description="ids of the heuristics that had a part in the decision"
     )
