@@ -8,8 +8,9 @@ more on average (Elkan 2001). docs/learning.md derives the rule that counts with
 Rules are found where fraud was seen, so a payment on which many of them hold looks surer than it
 is: from a hundred frauds in 100,000 payments a sum of rules may promise a risk of 0.9 where one
 payment in five is fraud. Cases that had no part in finding the rules tell (`HighestRisk`): log-odds
-x mean the risk h / (1 + e^-x), so small risks stay as they are, and none is above h. From fewer
-frauds than can be held out, no risk is above what ten labelled cases or more were seen to have.
+x mean the risk h / (1 + e^-x), so small risks stay as they are, and none is above h. Where no set
+of rules was held out, as from a few frauds, no risk is above what ten labelled cases or more were
+seen to have.
 """
 
 import math
@@ -182,11 +183,9 @@ class RiskScale:
             opinions = log_odds_over(newest, bullets) - newest.departures
             share = float(np.average(newest.fraud, weights=shares))
             highest = HighestRisk.behind(bullets)
-            if highest is None:
-                seen = has_rules and share < RARE
-                highest = (
-                    HighestRisk.seen(newest.fraud, opinions, shares) if seen else HighestRisk()
-                )
+            if highest is None and has_rules and share < RARE:
+                highest = HighestRisk.seen(newest.fraud, opinions, shares)
+            highest = highest or HighestRisk()
             shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
             table.shared[_CACHED] = (key, shift, share, highest)
         if base_rate:

@@ -45,8 +45,6 @@ _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands. With costs
 any gain counts: cases then weigh unequally, which makes the standard error larger. Any gain counts
 too where rules are only left out."""
-
-
 _FIRST_LOOK: Final = 100
 """From so many labelled cases on a stream is refined: at 100, 200, 400 and so on."""
 _MOST_IN_A_RUN: Final = 2_000
@@ -135,10 +133,7 @@ def refine(
         rule_set = best_rules(
             table, standing, most, given, len(staying), searched, is_stream=lesson is not None
         )
-    if rule_set is None:
-        return None
-    is_shorter = set(rule_set.conditions) < set(standing)
-    if rule_set.sureness_over_standing <= (0.0 if costs or is_shorter else _SURE):
+    if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
     counted, weights = None, dict[Condition, float]()
     if count is not None:
@@ -155,6 +150,12 @@ def refine(
         done = adoption.adopt(rule_set, own)
     logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
     return done
+
+
+def _is_better(rule_set: RuleSet, standing: Sequence[Condition], costs: str | None) -> bool:
+    """Whether the set should replace the rules that stand."""
+    only_leaves_out = set(rule_set.conditions) < set(standing)
+    return rule_set.sureness_over_standing > (0.0 if costs or only_leaves_out else _SURE)
 
 
 def _origin(

@@ -143,12 +143,7 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
     split = np.append(np.zeros(2 * n), best_shift(fraud, start, shares))
     bounds = [(0.0, _MOST_WEIGHT)] * (2 * n) + [(None, None)]
     split = minimize(
-        loss,
-        split,
-        jac=True,
-        method="L-BFGS-B",
-        bounds=bounds,
-        options={"maxiter": 400},
+        loss, split, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}
     ).x
     return np.append(split[:n] - split[n : 2 * n], split[-1])
 

@@ -72,7 +72,7 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
     return chosen
 
 
-def shares_alike(fired: Mask, others: Mask) -> Numbers:
+def agreement(fired: Mask, others: Mask) -> Numbers:
     """By rule and other rule, the share of cases on which both fire or neither does."""
     either = fired.sum(axis=1)[:, None] + others.sum(axis=1) - 2 * _common(fired, others)
     return np.asarray(1 - either / fired.shape[1])
@@ -89,7 +89,7 @@ def fitted_weights(
 ) -> tuple[Numbers, Numbers]:
     """Weights and shift by ridge logistic regression, and how far they spread: their covariance."""
     rows = np.vstack([fired, np.ones(len(fraud))]).astype(np.float64)
-    small = rows.astype(np.float32)
+    single = rows.astype(np.float32)  # precise enough for the length of a step
     ridge = np.append(np.full(len(fired), _RIDGE), 1e-6)
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
@@ -101,7 +101,7 @@ def fitted_weights(
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds)
         gradient = rows @ (shares * (fraud - p)) - ridge * w
-        curved = small * np.sqrt(shares * p * (1 - p)).astype(np.float32)
+        curved = single * np.sqrt(shares * p * (1 - p)).astype(np.float32)
         information = curved @ curved.T + np.diag(ridge)  # half the work, as it is symmetric
         step = np.linalg.solve(information, gradient)
         promised, length = float(gradient @ step), 1.0

@@ -25,7 +25,7 @@ from acegraph.nodes.curator.refinement.rule_ensemble import (
 )
 from acegraph.nodes.curator.refinement.shortening import (
     FittedRules,
-    shares_alike,
+    agreement,
     shorter_and_shorter,
     unlike,
 )
@@ -41,8 +41,8 @@ from acegraph.state.run.costs import CostMatrix
 
 _FOLDS: Final = 5
 _FOLDS_OF_MANY: Final = 3
-"""So many where a part has a thousand cases of either label: it tells enough."""
 _MANY: Final = 3_000
+"""From so many cases of either label on three parts tell enough: each has a thousand."""
 _DEPTHS: Final = (1, 3)
 _MIN_OF_EACH: Final = 15
 """So many cases of either label are needed."""
@@ -65,10 +65,10 @@ _STANDS: Final = 1.5
 _PAYS: Final = 0.5
 """By so much each rule must better the log-likelihood of held-out cases."""
 _HARDLY: Final = 1.0
-"""Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984); not
-where payments are ranked, and not from few cases, where a standard error is much of what there is
-to learn."""
+"""Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984), but
+not where payments are ranked."""
 _FEW: Final = 400
+"""From fewer cases the best set is taken: a standard error is much of what there is to learn."""
 _LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 _OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
@@ -155,7 +155,7 @@ class _Rows:
         if not len(self.pool) or not rules:
             return rules
         fired = np.array([np.logical_and.reduce(self.tests.masks[list(rule)]) for rule in rules])
-        same = shares_alike(fired, self.pool)
+        same = agreement(fired, self.pool)
         is_new = np.all((same <= _SAME) & (same >= 1 - _SAME), axis=1)
         return [rules[i] for i in np.flatnonzero(is_new)]
 
