@@ -129,11 +129,14 @@ class EngineColumns:
     def doubts(self) -> dict[str, Expression]:
         """By field that may be in doubt, whether it is."""
         doubts = {n: one.doubt for n, one in self.fields.items() if one.doubt is not None}
-        for known in self._ruleset.contract.fields.values():
-            if known.is_usual:
-                absent = ~self.known(known.name)
-                earlier = doubts.get(known.name)
-                doubts[known.name] = absent if earlier is None else earlier | absent
+        contract = self._ruleset.contract
+        known = (_if(self.known(name), 1) for name in contract.counted)
+        lacks_most = sum(known, ibis.literal(0, "int64")) < contract.enough
+        for known in contract.fields.values():
+            absent = ~self.known(known.name)
+            absent = absent if known.is_usual else absent & lacks_most
+            earlier = doubts.get(known.name)
+            doubts[known.name] = absent if earlier is None else earlier | absent
         return doubts
 
     def _read(self, column: str, name: str) -> dict[str, _Field]:

@@ -366,14 +366,18 @@ class TableReader:
         rows.doubts = {n: one.whys for n, one in rows.fields.items() if one.whys is not None}
         if not self._is_checked and len(rows):
             self._check_kinds(rows)
+        has = sum((rows.known(n) for n in self._contract.counted), np.zeros(len(rows), int))
+        lacks_most = has < self._contract.enough
         for known in self._contract.fields.values():
-            if known.is_usual:
-                self._doubt_absent(rows, known)
+            self._doubt_absent(rows, known, lacks_most)
         return rows
 
-    def _doubt_absent(self, rows: Rows, known: KnownField) -> None:
-        """Put a field in doubt where a row lacks it, though nearly every labelled case has it."""
+    def _doubt_absent(self, rows: Rows, known: KnownField, lacks_most: Mask) -> None:
+        """Put a field in doubt where a row should have it, and lacks it."""
+        if not known.is_usual and not lacks_most.any():
+            return
         absent = ~(rows.known(known.name) | rows.in_doubt(known.name))
+        absent &= known.is_usual | lacks_most
         if absent.any():
             date = date_of_part(known.name)
             has_date = rows.known(date) if date else np.zeros(len(rows), dtype=bool)

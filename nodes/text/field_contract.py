@@ -5,6 +5,7 @@ are usual. A field that is written in another way gets the known name and the kn
 cannot be folded is a doubt. nodes/agent/fail_closed.py says what follows from doubts.
 """
 
+import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
@@ -81,7 +82,9 @@ class KnownField:
 
     def why_absent(self, date: object) -> str:
         """Why a payment without it is in doubt; `date` is the field that it is a part of."""
-        return _ABSENT.format(self.share) if date is None else _NO_DATE
+        if date is not None:
+            return _NO_DATE
+        return _ABSENT.format(self.share) if self.is_usual else _AS_MOST
 
 
 @dataclass(frozen=True)
@@ -118,6 +121,9 @@ class FieldContract:
     """The known names by their folded form, where that is not ambiguous."""
     form: FileForm = field(default_factory=FileForm)
     """How the files wrote from which the playbook learned."""
+    enough: int = 0
+    """Half as many of the `counted` fields as nearly every labelled case has. A payment with fewer
+    may be written in other names: no absent field of it is known to be absent."""
 
     @classmethod
     def of(cls, table: CaseTable) -> "FieldContract":
@@ -129,6 +135,11 @@ class FieldContract:
         contract = replace(cls._made_from(table, size), form=table.form)
         table.shared["field_contract"] = contract
         return contract
+
+    @cached_property
+    def counted(self) -> tuple[str, ...]:
+        """The fields that a payment brings itself: neither derived nor a part of a date."""
+        return tuple(n for n in self.fields if not (is_derived(n) or date_of_part(n)))
 
     @cached_property
     def has_derived(self) -> bool:
@@ -146,9 +157,15 @@ class FieldContract:
             folded.setdefault(_folded_name(name), []).append(name)
             if not is_free_text(name):  # a new text is no doubt, but it has a known name
                 fields[name] = _known_field(name, column.first(size), table.weights[:size])
-        return cls(
-            size, fields, {fold: names[0] for fold, names in folded.items() if not names[1:]}
-        )
+        by_folded_name = {fold: names[0] for fold, names in folded.items() if not names[1:]}
+        contract = cls(size, fields, by_folded_name)
+        if not fields:
+            return contract
+        has = np.zeros(size, dtype=int)
+        for name in contract.counted:
+            if column := table.column(name):
+                has += column.first(size).known()
+        return replace(contract, enough=math.ceil(np.quantile(has, 1 - _USUAL) / 2))
 
     def understand(self, transaction: Transaction) -> Understood:
         """The transaction under the names and values that are known, and what is in doubt."""
@@ -186,9 +203,10 @@ class FieldContract:
         return iso
 
     def _absent(self, fields: Mapping[str, Scalar]) -> Iterator[Doubt]:
-        """The fields that nearly every labelled case has, and this transaction has not."""
+        """The fields that this transaction should have, and has not."""
+        lacks_most = sum(fields.get(name) is not None for name in self.counted) < self.enough
         for known in self.fields.values():
-            if not known.is_usual or fields.get(known.name) is not None:
+            if fields.get(known.name) is not None or not (known.is_usual or lacks_most):
                 continue
             yield Doubt(known.name, known.why_absent(fields.get(date_of_part(known.name))))
 
@@ -231,6 +249,7 @@ def date_of_part(name: str) -> str:
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
 _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
+_AS_MOST: Final = "missing, as most of the known fields are"
 
 
 def _size_to_look_at(cases: int) -> int:

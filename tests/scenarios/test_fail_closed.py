@@ -89,6 +89,25 @@ def test_a_missing_date_is_named_once_and_not_by_its_parts() -> None:
     assert any(reason.startswith("not understood: at missing") for reason in reasons)
 
 
+def test_a_payment_in_other_names_is_not_approved_where_a_field_is_often_missing() -> None:
+    playbook = BulletPlaybook()
+    usual = {"valor": 5.0, "hora": 4.0, "canal": "online", "loja": "A"}
+    past = [
+        Case(str(i), {n: v for n, v in usual.items() if n != "canal" or i % 20}, "APPROVE")
+        for i in range(100)
+    ]
+    playbook.remember(past, "fraud_detection")
+    rule = 'DECLINE when canal is "online" and hora >= 3'
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    other_names = {"channel": "online", "time": 4, "amount": 20.0}
+    without_channel = {"valor": 5.0, "hora": 4.0, "loja": "A"}
+    found = decisions(playbook, [usual, other_names, without_channel, {**usual, "hora": None}])
+    assert found == ["DECLINE", "UNDECIDED", "APPROVE", "UNDECIDED"]
+    graph = create_ace_graph(playbook=playbook).compile()
+    told = graph.invoke({"transaction": other_names}, context=FROZEN)["undecided"]
+    assert "canal missing, as most of the known fields are" in told
+
+
 @pytest.mark.parametrize("given", ["asdf", "cards.csv", {"foo": 12.5}, "[1, 2, 3]", "hello there"])
 def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
     result = create_ace_graph().compile().invoke({"transaction": given})

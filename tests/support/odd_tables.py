@@ -97,6 +97,20 @@ def few_words(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
     return book, rows
 
 
+def gaps(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
+    """Fields that a tenth of the labelled cases lack, and rows that lack most of them."""
+    names = ("a", "b", "c", "d", "e", "at")
+
+    def row(filled: float) -> dict[str, Any]:
+        values = (*map(float, rng.choices(range(10), k=5)), "2026-01-05 22:10")
+        pairs = zip(names, values, strict=True)
+        return {name: value if rng.random() < filled else None for name, value in pairs}
+
+    cases = [(row(0.9), "DECLINE" if i % 2 else "APPROVE") for i in range(100)]
+    rules = ("DECLINE when a >= 3 and b < 8", "DECLINE when at.hour >= 20 and c >= 5")
+    return playbook_of(cases, *rules), [row(0.4) for _ in range(250)]
+
+
 def _spoilt(row: Mapping[str, Any], rng: random.Random) -> dict[str, Any]:
     spoilt = {}
     for name, value in row.items():

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from command_line import run
-from odd_tables import codes, few_words, payments, playbook_of, table_of
+from odd_tables import codes, few_words, gaps, payments, playbook_of, table_of
 from postgres import Server
 from spark import spark_session
 
@@ -139,7 +139,7 @@ def test_a_condition_means_the_same_on_an_engine(engine: str, postgres: Server) 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("make", [payments, codes, few_words])
+@pytest.mark.parametrize("make", [payments, codes, few_words, gaps])
 def test_a_playbook_decides_the_same_on_an_engine(engine: str, make: Any, postgres: Server) -> None:
     if make is payments and engine != "duckdb" and not os.environ.get("ACE_SOAK"):
         pytest.skip("the largest expression takes long: make soak")

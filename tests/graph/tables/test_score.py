@@ -14,7 +14,7 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from command_line import run
-from odd_tables import NODE, Rows, codes, derived, few_words, payments, playbook_of, table_of
+from odd_tables import NODE, Rows, codes, derived, few_words, gaps, payments, playbook_of, table_of
 
 from acegraph.graph import Ruleset, create_ace_graph, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
@@ -22,7 +22,7 @@ from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, log_odds_over
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidSettings
 
-MAKERS = [payments, codes, few_words]
+MAKERS = [payments, codes, few_words, gaps]
 CONTEXTS = [
     AceContext(),
     AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5"),
