@@ -2,7 +2,8 @@
 
 `Follower` does what the prompt says. Where the prompt says nothing, it knows as much of fraud as
 the embedded scorecard; with `world` it knows the world too, and is right about a share of what the
-prompt leaves open. `BlindSpot` has a habit that no rule talks it out of.
+prompt leaves open, which is everything as long as the playbook has no opinion. `BlindSpot` has a
+habit that no rule talks it out of.
 """
 
 import json
@@ -59,10 +60,11 @@ class Follower(BaseChatModel):
 
     def decide(self, prompt: str, text: str) -> tuple[str, float]:
         """The verdict and the risk."""
-        if told := _OPINION.search(prompt):
-            if "; open" in told[3] and text in self.world:
-                reading = self._own_reading(text)
-                return reading, 0.9 if reading == "DECLINE" else 0.1
+        told = _OPINION.search(prompt)
+        if text in self.world and (told is None or "; open" in told[3]):
+            reading = self._own_reading(text)
+            return reading, 0.9 if reading == "DECLINE" else 0.1
+        if told:
             return told[1], float(told[2])
         said = [verdict for _, verdict in _RULE.findall(prompt)]
         if said and self.contradicted == "first":

@@ -16,6 +16,10 @@ from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 _RIDGE: Final = 1.0
 _NEWTON_STEPS: Final = 30
 _LONGEST: Final = 60
+LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
+"""How long a set may be."""
+_ON_THE_WAY: Final = (30, 35, 40, 45, 50, 55)
+"""At these lengths the weights are fitted too, so that the right rules are left out."""
 
 
 @dataclass(frozen=True)
@@ -35,7 +39,7 @@ class FittedRules:
 def shorter_and_shorter(
     fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, weights: Numbers, worth: Numbers
 ) -> list[FittedRules]:
-    """Sets of rules, each with one rule less than the one before it, down to a single rule.
+    """Sets of rules, the longest first, each without some rules of the one before it.
 
     `weights`, with a shift last, are those of all rules under an L1 penalty: most are zero. Of two
     rules that say the same the one of more `worth` is taken.
@@ -43,14 +47,19 @@ def shorter_and_shorter(
     ranked = [i for i in np.argsort(-worth).tolist() if worth[i] > 0]
     rules, found = unlike(ranked, fired, _LONGEST), []
     fitted = np.append(weights[rules], weights[-1])
+    spread = np.zeros((0, 0))
     while rules:
-        fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
-        found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
+        if not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
+            fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
+            found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
         least = int(np.argmin(missed(fitted, spread)[:-1]))
         # The others take over what they share with it (Hassibi and Stork 1993), so that little is
         # left to fit.
-        fitted = fitted - fitted[least] * spread[:, least] / spread[least, least]
+        taken_over = spread[:, least] / spread[least, least]
+        fitted = fitted - fitted[least] * taken_over
+        spread = spread - np.outer(taken_over, spread[least])
         rules, fitted = rules[:least] + rules[least + 1 :], np.delete(fitted, least)
+        spread = np.delete(np.delete(spread, least, axis=0), least, axis=1)
     return found
 
 

@@ -24,6 +24,7 @@ from acegraph.nodes.curator.refinement.rule_ensemble import (
     found_rules,
 )
 from acegraph.nodes.curator.refinement.shortening import (
+    LENGTHS,
     FittedRules,
     agreement,
     shorter_and_shorter,
@@ -69,7 +70,6 @@ _HARDLY: Final = 1.0
 not where payments are ranked."""
 _FEW: Final = 400
 """From fewer cases the best set is taken: a standard error is much of what there is to learn."""
-_LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 _OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
 
@@ -174,7 +174,7 @@ class _Rows:
         by_length = {len(fitted.rules): fitted for fitted in sets}
         nothing = FittedRules((), np.zeros(0), best_shift(self.fraud, self.start, self.shares))
         longest = by_length[max(by_length)] if by_length else nothing
-        return {_Shape(depth, n): by_length.get(n, longest) for n in _LENGTHS}
+        return {_Shape(depth, n): by_length.get(n, longest) for n in LENGTHS}
 
 
 def ranks_payments(table: CaseTable, costs: CostMatrix | None) -> bool:
