@@ -130,8 +130,8 @@ class EngineColumns:
         """By field that may be in doubt, whether it is."""
         doubts = {n: one.doubt for n, one in self.fields.items() if one.doubt is not None}
         contract = self._ruleset.contract
-        known = (_if(self.known(name), 1) for name in contract.counted)
-        lacks_most = sum(known, ibis.literal(0, "int64")) < contract.enough
+        has = sum((_if(self.known(n), 1) for n in contract.counted), ibis.literal(0, "int64"))
+        lacks_most = has < contract.enough
         for known in contract.fields.values():
             absent = ~self.known(known.name)
             absent = absent if known.is_usual else absent & lacks_most

@@ -5,7 +5,7 @@ sees the transaction and the bullets passed to it, never the playbook or the lab
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
@@ -25,9 +25,14 @@ from acegraph.state import (
     clean_text,
     parse_condition,
 )
+from acegraph.state.run.model_forms import DecisionOnFieldsForm
+from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
+
+_SPACES: Final = 4
+"""A value with so many spaces is a sentence."""
 
 
 class SimpleFraudAgent:
@@ -93,7 +98,8 @@ class SimpleFraudAgent:
         known = Known(fields, opinion if has_rules else None, scale.unshown)
         fence = model.fence("agent", decision_id or transaction.digest())
         messages = agent_messages(transaction.text, shown, fence, known, self._prompt)
-        form = await model.fill(DecisionForm, messages, wait)
+        asked = DecisionForm if _has_text(transaction) else DecisionOnFieldsForm
+        form = await model.fill(asked, messages, wait)
         ids = {b.id for b in shown}
         used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
         reasons = tuple(map(clean_text, form.reasons))
@@ -103,6 +109,14 @@ class SimpleFraudAgent:
         return Decision(
             form.decision, form.risk_score, reasons, used, model.name, version, departure, observed
         )
+
+
+def _has_text(transaction: Transaction) -> bool:
+    """Whether somebody wrote sentences, so that more may be read in them than the fields state."""
+    return not transaction.fields or any(
+        isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES)
+        for name, value in transaction.fields.items()
+    )
 
 
 def _opinion(fields: Fields, bullets: tuple[Bullet, ...], scale: RiskScale) -> Opinion:

@@ -45,9 +45,9 @@ def shorter_and_shorter(
     rules that say the same the one of more `worth` is taken.
     """
     ranked = [i for i in np.argsort(-worth).tolist() if worth[i] > 0]
-    rules, found = unlike(ranked, fired, _LONGEST), []
-    fitted = np.append(weights[rules], weights[-1])
-    spread = np.zeros((0, 0))
+    rules = unlike(ranked, fired, _LONGEST)
+    fitted, spread = np.append(weights[rules], weights[-1]), np.zeros((0, 0))
+    found: list[FittedRules] = []
     while rules:
         if not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
             fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)

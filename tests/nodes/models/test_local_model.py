@@ -105,7 +105,9 @@ def test_the_graph_runs_from_end_to_end() -> None:
 
 
 def test_a_training_of_twenty_transactions_completes() -> None:
-    report = TrainingPipeline(concurrency=2).train_online(generate_transactions(20, seed=1))
+    # Payments in fields: a model this small finds no end of what it reads in a text.
+    past = [{"query": e.fields, "answer": e.answer} for e in generate_transactions(20, seed=1)]
+    report = TrainingPipeline(concurrency=2).train_online(past)
     print(report, report.usage)  # noqa: T201
     assert report.cases == 20
     # The others had a decision of the form that was asked for. A grammar keeps the form and not the
