@@ -19,7 +19,9 @@ _LONGEST: Final = 60
 LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 """How long a set may be."""
 _ON_THE_WAY: Final = (30, 35, 40, 45, 50, 55)
-"""At these lengths the weights are fitted too, so that the right rules are left out."""
+_MANY: Final = 2_000
+"""From so many cases of either label on weights are fitted only at the lengths of sets, and at
+these; from fewer after each rule that is left out."""
 
 
 @dataclass(frozen=True)
@@ -48,8 +50,9 @@ def shorter_and_shorter(
     rules = unlike(ranked, fired, _LONGEST)
     fitted, spread = np.append(weights[rules], weights[-1]), np.zeros((0, 0))
     found: list[FittedRules] = []
+    fits_all = min(int(fraud.sum()), int((~fraud).sum())) < _MANY
     while rules:
-        if not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
+        if fits_all or not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
             fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
             found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
         least = int(np.argmin(missed(fitted, spread)[:-1]))
