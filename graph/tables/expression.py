@@ -129,15 +129,18 @@ class EngineColumns:
     def doubts(self) -> dict[str, Expression]:
         """By field that may be in doubt, whether it is."""
         doubts = {n: one.doubt for n, one in self.fields.items() if one.doubt is not None}
+        for known in self._ruleset.contract.fields.values():
+            if known.is_usual:
+                absent = ~self.known(known.name)
+                earlier = doubts.get(known.name)
+                doubts[known.name] = absent if earlier is None else earlier | absent
+        return doubts
+
+    def lacks_most(self) -> Expression:
+        """Whether most of the known fields are missing: then each that is missing is in doubt."""
         contract = self._ruleset.contract
         has = sum((_if(self.known(n), 1) for n in contract.counted), ibis.literal(0, "int64"))
-        lacks_most = has < contract.enough
-        for known in contract.fields.values():
-            absent = ~self.known(known.name)
-            absent = absent if known.is_usual else absent & lacks_most
-            earlier = doubts.get(known.name)
-            doubts[known.name] = absent if earlier is None else earlier | absent
-        return doubts
+        return has < contract.enough
 
     def _read(self, column: str, name: str) -> dict[str, _Field]:
         """The field of a column and, of a date, its parts."""
@@ -353,9 +356,14 @@ class _Stage:
         staged |= {f"_d{i}": one for i, one in enumerate(doubts.values())}
         empty = reduce(and_, (table[name].isnull() for name in table.columns))
         limit = _limit(columns, ruleset)
-        self.table = table.mutate(**staged, _limit=limit, _empty=empty)
-        self.doubts = {name: self.table[f"_d{i}"] for i, name in enumerate(doubts)}
+        few = columns.lacks_most()
+        self.table = table.mutate(**staged, _limit=limit, _empty=empty, _few=few)
         self._known = {name: self.table[f"_k{i}"] for i, name in enumerate(self._names)}
+        self.doubts = {name: self.table[f"_d{i}"] for i, name in enumerate(doubts)}
+        for known in ruleset.contract.fields.values():
+            if not known.is_usual:
+                absent = self.table["_few"] & ~self.known(known.name)
+                self.doubts[known.name] = absent | self.doubts.get(known.name, ibis.literal(False))
 
     def has(self, name: str) -> bool:
         """Whether there is such a field."""
