@@ -19,7 +19,7 @@ from acegraph.state.values.condition import MENTIONS
 
 _BAGS: Final = 4
 _IN_A_SAMPLE: Final = 1_000
-"""Of each label so many cases are in a sample, where both have twice as many."""
+"""Of each label so many cases are in a sample, where there are many."""
 _ROUNDS: Final = 40
 _RATE: Final = 0.5
 _BEAM: Final = 6
@@ -28,6 +28,9 @@ _LONGER: Final = 0.9
 _LEAST_GAIN: Final = 1.0
 _MOST_WEIGHT: Final = 6.0
 _PENALTY: Final = 1.0
+_FALLS: Final = 2.220446049250313e-09
+"""A fit ends when the loss falls by less than this share of itself."""
+_FALLS_OF_MANY: Final = 1e-5
 Conjunction = tuple[int, ...]
 """A rule as the sorted numbers of its comparisons."""
 
@@ -40,7 +43,7 @@ def found_rules(
     raises = np.array([test.op == MENTIONS for test in tests.comparisons])
     rng = np.random.default_rng(seed)
     rows = np.arange(len(fraud))
-    is_large = min(int(fraud.sum()), int((~fraud).sum())) >= 2 * _IN_A_SAMPLE
+    is_large = _has_many(fraud)
     for _ in range(_BAGS):
         chosen = np.zeros(len(fraud), bool)
         for label in (fraud, ~fraud):
@@ -50,6 +53,11 @@ def found_rules(
         some = tests.part(chosen)
         rules |= _boost(some, fraud[chosen], start[chosen], shares[chosen], depth, raises)
     return rules
+
+
+def _has_many(fraud: Mask) -> bool:
+    """Whether both labels have twice as many cases as a sample takes."""
+    return min(int(fraud.sum()), int((~fraud).sum())) >= 2 * _IN_A_SAMPLE
 
 
 def _boost(
@@ -143,7 +151,12 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
     split = np.append(np.zeros(2 * n), best_shift(fraud, start, shares))
     bounds = [(0.0, _MOST_WEIGHT)] * (2 * n) + [(None, None)]
     split = minimize(
-        loss, split, jac=True, method="L-BFGS-B", bounds=bounds, options={"maxiter": 400}
+        loss,
+        split,
+        jac=True,
+        method="L-BFGS-B",
+        bounds=bounds,
+        options={"maxiter": 400, "ftol": _FALLS_OF_MANY if _has_many(fraud) else _FALLS},
     ).x
     return np.append(split[:n] - split[n : 2 * n], split[-1])
 
