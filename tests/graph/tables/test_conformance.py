@@ -141,8 +141,6 @@ def test_a_condition_means_the_same_on_an_engine(engine: str, postgres: Server) 
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("make", [payments, codes, few_words, gaps])
 def test_a_playbook_decides_the_same_on_an_engine(engine: str, make: Any, postgres: Server) -> None:
-    if make is payments and engine != "duckdb" and not os.environ.get("ACE_SOAK"):
-        pytest.skip("the largest expression takes long: make soak")
     book, rows = make(random.Random(11))
     numbered = table_of(rows).append_column("row_number", pa.array(range(len(rows))))
     costs = "missed_fraud=1,false_decline=0.2,decline_fee=5"
@@ -241,6 +239,13 @@ def test_the_sql_of_a_playbook_can_be_parsed(dialect: str, many_columns: Ruleset
     text = playbook_sql(many_columns, dialect, "pay")
     assert sqlglot.parse_one(text, dialect=dialect).find(sqlglot.exp.Table) is not None
     assert '"crypto"' in text or "'crypto'" in text
+
+
+def test_the_sql_of_a_playbook_with_costs_is_not_many_times_as_long() -> None:
+    book, _ = few_words(random.Random(18))
+    costs = AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5")
+    plain, priced = (playbook_sql(Ruleset.of(book, c), "duckdb") for c in (AceContext(), costs))
+    assert len(plain) < len(priced) < 10 * len(plain)
 
 
 def test_the_sql_of_a_playbook_decides_as_the_playbook() -> None:
