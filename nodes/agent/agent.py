@@ -31,7 +31,7 @@ from acegraph.state.values.memos import is_free_text
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-_SPACES: Final = 4
+_SPACES_OF_A_SENTENCE: Final = 4
 """A value with so many spaces is a sentence."""
 
 
@@ -114,7 +114,7 @@ class SimpleFraudAgent:
 def _has_text(transaction: Transaction) -> bool:
     """Whether somebody wrote sentences, so that more may be read in them than the fields state."""
     return not transaction.fields or any(
-        isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES)
+        isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES_OF_A_SENTENCE)
         for name, value in transaction.fields.items()
     )
 

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Comparisons
+from acegraph.nodes.curator.refinement.shortening import has_many
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition
 from acegraph.state.values.condition import MENTIONS
@@ -43,7 +44,7 @@ def found_rules(
     raises = np.array([test.op == MENTIONS for test in tests.comparisons])
     rng = np.random.default_rng(seed)
     rows = np.arange(len(fraud))
-    is_large = _has_many(fraud)
+    is_large = has_many(fraud)
     for _ in range(_BAGS):
         chosen = np.zeros(len(fraud), bool)
         for label in (fraud, ~fraud):
@@ -53,11 +54,6 @@ def found_rules(
         some = tests.part(chosen)
         rules |= _boost(some, fraud[chosen], start[chosen], shares[chosen], depth, raises)
     return rules
-
-
-def _has_many(fraud: Mask) -> bool:
-    """Whether both labels have twice as many cases as a sample takes."""
-    return min(int(fraud.sum()), int((~fraud).sum())) >= 2 * _IN_A_SAMPLE
 
 
 def _boost(
@@ -156,7 +152,7 @@ def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> N
         jac=True,
         method="L-BFGS-B",
         bounds=bounds,
-        options={"maxiter": 400, "ftol": _FALLS_OF_MANY if _has_many(fraud) else _FALLS},
+        options={"maxiter": 400, "ftol": _FALLS_OF_MANY if has_many(fraud) else _FALLS},
     ).x
     return np.append(split[:n] - split[n : 2 * n], split[-1])
 

@@ -19,9 +19,9 @@ _LONGEST: Final = 60
 LENGTHS: Final = (1, 2, 3, 4, 5, 6, 7, 8, 10, 13, 16, 20, 25)
 """How long a set may be."""
 _ON_THE_WAY: Final = (30, 35, 40, 45, 50, 55)
+"""Of many cases weights are fitted only at the lengths of sets, and at these; of fewer after each
+rule that is left out."""
 _MANY: Final = 2_000
-"""From so many cases of either label on weights are fitted only at the lengths of sets, and at
-these; from fewer after each rule that is left out."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def shorter_and_shorter(
     rules = unlike(ranked, fired, _LONGEST)
     fitted, spread = np.append(weights[rules], weights[-1]), np.zeros((0, 0))
     found: list[FittedRules] = []
-    fits_all = min(int(fraud.sum()), int((~fraud).sum())) < _MANY
+    fits_all = not has_many(fraud)
     while rules:
         if fits_all or not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
             fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
@@ -64,6 +64,11 @@ def shorter_and_shorter(
         rules, fitted = rules[:least] + rules[least + 1 :], np.delete(fitted, least)
         spread = np.delete(np.delete(spread, least, axis=0), least, axis=1)
     return found
+
+
+def has_many(fraud: Mask) -> bool:
+    """Whether there are so many cases of both labels that less exact work tells as much."""
+    return min(int(fraud.sum()), int((~fraud).sum())) >= _MANY
 
 
 def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
