@@ -106,8 +106,9 @@ def in_base_currency(
         return transaction, {}
     if not transaction.fields:
         text = transaction.text
-        written = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
-        is_foreign = any(exchange.rate(read_money(words)[1]) != 1.0 for words in written)
+        found = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
+        read = [read_money(words) for words in found]
+        is_foreign = any(number is None or exchange.rate(word) != 1.0 for number, word in read)
         return transaction, {"amount": _IN_TEXT} if is_foreign else {}
     fields, doubts = exchange.converted(transaction.fields)
     if _is_usually_named(contract):

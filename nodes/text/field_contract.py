@@ -57,6 +57,13 @@ _CURRENCIES: Final = dict(
     pair.split("=")
     for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW dollars=USD euros=EUR pounds=GBP".split()
 )
+_LETTERS_AND_SIGN: Final = re.compile(r"\b([a-z]{1,2})\$", re.IGNORECASE)
+_DOLLARS: Final = dict(
+    pair.split("=")
+    for pair in "r=BRL us=USD a=AUD au=AUD c=CAD ca=CAD hk=HKD nz=NZD s=SGD sg=SGD mx=MXN nt=TWD"
+    " j=JMD rd=DOP".split()
+)
+"""The currencies that are written as letters before a dollar sign."""
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?e[+-]?\d{1,2}", re.IGNORECASE)
 
 
@@ -333,11 +340,14 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
 
     >>> [read_money(text) for text in ("9000.00 usd", "€9,50", "12")]
     [(9000.0, 'USD'), (9.5, 'EUR'), (12.0, None)]
+    >>> read_money("R$ 1.900,50"), read_money("X$ 12")
+    ((1900.5, 'BRL'), (None, None))
     """
     if isinstance(value, bool) or value is None:
         return None, None
     if not isinstance(value, str):
         return value, None
+    value = _LETTERS_AND_SIGN.sub(lambda match: _DOLLARS.get(match[1].lower(), match[0]), value)
     text = "".join(_plain_digits(value)).strip()
     if _SCIENTIFIC.fullmatch(text):
         return float(text), None

@@ -127,6 +127,18 @@ def test_a_live_payment_is_converted_as_the_file_was(
         assert decide(trained, payment)[0] == wanted
 
 
+@pytest.mark.parametrize("written", ["R$ 90,00", "X$ 90"])
+def test_letters_before_a_dollar_sign_are_another_currency(
+    trained: BulletPlaybook, written: str
+) -> None:
+    for payment in ({"amount": written, "hour": 12}, f"Purchase of {written} at 12:00"):
+        assert decide(trained, payment)[0] == "UNDECIDED"
+    assert decide(trained, "Purchase of US$ 90 at 12:00")[0] == "APPROVE"
+    reais = AceContext(learn=False, rates={**RATES, "BRL": 0.125})
+    payment = {"amount": "R$ 900,00", "currency": "BRL", "hour": 12}
+    assert decide(trained, payment, reais)[0] == "APPROVE"
+
+
 def test_a_live_currency_without_a_rate_is_a_doubt(trained: BulletPlaybook) -> None:
     payment = {"amount": 10_000, "currency": "JPY", "hour": 12}
     decision, why = decide(trained, payment)
