@@ -112,6 +112,8 @@ class Results:
         for world in self.worlds:
             cells = [self._mean(name, [world], self.sizes) for name in ranked]
             yield f"{world:15s}" + "".join(f"{x:10.3f}" for x in cells)
+        if OURS not in self.learners:
+            return
         yield ""
         yield "the playbook by world and training rows (the best other learner)"
         yield f"{'':15s}" + "".join(f"{n:>15,d}" for n in self.sizes)

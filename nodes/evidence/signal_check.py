@@ -1,13 +1,15 @@
 """The signal check: one test over all fields together of whether there is anything to learn.
 
 From fifty cases hardly any rule is better than what a search finds by chance. Few cases answer a
-simpler question: do the fields tell the labels apart at all? If so, cases with similar fields have
-similar residuals (what the playbook leaves unexplained). Simulated labels, drawn as if the playbook
-were the whole truth, show how similar chance makes them. Similarity counts single fields and pairs
-(the score test of a kernel machine: Liu, Lin and Ghosh 2007).
+simpler question: do the fields tell the labels apart at all? If many fields do so a little, cases
+with similar fields have similar residuals (what the playbook leaves unexplained); similarity counts
+single fields or pairs (the score test of a kernel machine: Liu, Lin and Ghosh 2007). If one field
+does so, one comparison stands out. Simulated labels, drawn as if the playbook were the whole truth,
+show how much of this is chance; the best of the three tests counts, for them too.
 """
 
 import math
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -37,6 +39,8 @@ _IN_A_STREAM: Final = 0.4
 """This part of the chance the first look at a stream has, because others come after it."""
 _NEWEST: Final = 250
 """How many of the newest cases are tested: with more, rules prove themselves."""
+_LEAST_SPREAD: Final = 4.0
+"""A comparison stands out by chance if it holds, or does not hold, for fewer than about four."""
 
 
 def has_signal(table: CaseTable, log_odds: Numbers, chance: float) -> bool:
@@ -79,15 +83,16 @@ def chance_of_no_signal(table: CaseTable, grid: Grid, log_odds: Numbers) -> floa
     rng = np.random.default_rng(len(table))  # the same cases always give the same answer
     drawn = simulated_residuals(table.fraud, log_odds, _DRAWS, rng, shares)
     rests = np.vstack([residuals(table.fraud, log_odds, shares).gradient, drawn]).astype(np.float32)
-    similarity = _similarity(table, grid)
-    chances = [_chances(_centred(kernel), rests) for kernel in (similarity, similarity**2)]
-    best = np.minimum(*chances)  # the better of two tests, for the simulated labels too
+    coded = _coded_fields(table, grid)
+    similarity = _similarity(coded)
+    found = [_agreement(_centred(kernel), rests) for kernel in (similarity, similarity**2)]
+    best = np.minimum.reduce([_chances(by_rest) for by_rest in (*found, _strongest(coded, rests))])
     return float(np.mean(best <= best[0]))
 
 
-def _similarity(table: CaseTable, grid: Grid) -> Singles:
-    """How similar each pair of cases is; every field counts the same."""
-    coded_fields = []
+def _coded_fields(table: CaseTable, grid: Grid) -> list[Singles]:
+    """For each field its comparisons, as numbers by case whose mean is 0."""
+    fields = []
     for name, marks in grid.items():
         column = table.column(name)
         assert column is not None
@@ -96,11 +101,19 @@ def _similarity(table: CaseTable, grid: Grid) -> Singles:
         else:
             masks = [marked(name, mark, column) for mark in marks]
         coded = np.array(masks, np.float32).reshape(len(masks), len(table))
-        coded -= coded.mean(axis=1, keepdims=True)
-        spread = float((coded**2).mean(axis=1).sum())
-        if spread > 0:
-            coded_fields.append(coded / np.float32(math.sqrt(spread * len(grid))))
-    together = np.vstack(coded_fields or [np.zeros((1, len(table)), np.float32)])
+        fields.append(coded - coded.mean(axis=1, keepdims=True))
+    return fields or [np.zeros((1, len(table)), np.float32)]
+
+
+def _similarity(fields: Sequence[Singles]) -> Singles:
+    """How similar each pair of cases is; every field counts the same."""
+    spreads = [float((coded**2).mean(axis=1).sum()) for coded in fields]
+    scaled = [
+        coded / np.float32(math.sqrt(spread * len(fields)))
+        for coded, spread in zip(fields, spreads, strict=True)
+        if spread > 0
+    ]
+    together = np.vstack(scaled or [np.zeros_like(fields[0])])
     return np.asarray(together.T @ together)
 
 
@@ -111,9 +124,21 @@ def _centred(kernel: Singles) -> Singles:
     return np.asarray(centred)
 
 
-def _chances(kernel: Singles, rests: Singles) -> Numbers:
-    """For each row of residuals the share of rows in which similar cases agree at least as much."""
-    agreement = np.einsum("ij,ij->i", rests @ kernel, rests)
-    ordered = np.sort(agreement)
-    as_much = len(ordered) - np.searchsorted(ordered, agreement)
-    return np.asarray(as_much / len(ordered))
+def _agreement(kernel: Singles, rests: Singles) -> Numbers:
+    """For each row of residuals how much similar cases agree."""
+    return np.asarray(np.einsum("ij,ij->i", rests @ kernel, rests))
+
+
+def _strongest(fields: Sequence[Singles], rests: Singles) -> Numbers:
+    """For each row of residuals how much the comparison stands out that tells them apart best."""
+    coded = np.vstack(fields)
+    spread = (coded**2).sum(axis=1)
+    is_told = spread >= _LEAST_SPREAD
+    units = coded[is_told] / np.sqrt(spread[is_told])[:, None]
+    return np.asarray(np.abs(rests @ units.T).max(axis=1, initial=0.0))
+
+
+def _chances(found: Numbers) -> Numbers:
+    """For each number the share of all that are at least as large."""
+    ordered = np.sort(found)
+    return np.asarray((len(ordered) - np.searchsorted(ordered, found)) / len(ordered))

@@ -28,6 +28,7 @@ from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
+from acegraph.nodes.evidence.signal_check import has_signal
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.evidence.weights import fired_over, weights_of
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
@@ -44,7 +45,7 @@ logger = logging.getLogger(__name__)
 _SURE: Final = 1.64
 """Standard errors by which held-out cases must be explained better than by what stands. With costs
 any gain counts: cases then weigh unequally, which makes the standard error larger. Any gain counts
-too where rules are only left out."""
+too where rules are only left out, and where none stand."""
 _FIRST_LOOK: Final = 100
 """From so many labelled cases on a stream is refined: at 100, 200, 400 and so on."""
 _MOST_IN_A_RUN: Final = 2_000
@@ -131,7 +132,14 @@ def refine(
         given = CostMatrix.parse(costs) if costs else None
         searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
         rule_set = best_rules(
-            table, standing, most, given, len(staying), searched, is_stream=lesson is not None
+            table,
+            standing,
+            most,
+            given,
+            len(staying),
+            searched,
+            is_stream=lesson is not None,
+            has_signal=has_signal(table, start_over(table), curator.gate.signal),
         )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
@@ -155,7 +163,8 @@ def refine(
 def _is_better(rule_set: RuleSet, standing: Sequence[Condition], costs: str | None) -> bool:
     """Whether the set should replace the rules that stand."""
     only_leaves_out = set(rule_set.conditions) < set(standing)
-    return rule_set.sureness_over_standing > (0.0 if costs or only_leaves_out else _SURE)
+    is_any_enough = costs or only_leaves_out or not standing
+    return rule_set.sureness_over_standing > (0.0 if is_any_enough else _SURE)
 
 
 def _origin(

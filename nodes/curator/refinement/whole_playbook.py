@@ -1,15 +1,18 @@
 """The best set of rules for all labelled cases together, if there is one that is proved.
 
 A set is judged on cases that had no part in finding it (cross-validation in blocks of time). It
-must beat the scorecard alone by more than chance, and the rules that stand. Each of its rules must
-pay for its place: from thirty frauds that leaves one or two, from two hundred it may leave
-twenty-five. Where fraud is rare or has a price, payments are ranked by their risk: then the set is
-found without the rules that stand, and its small corrections are kept as they were found.
+must beat the scorecard alone by more than chance, and the rules that stand. From few cases hardly
+any set is so sure: where a test over all fields shows that there is something to learn, the set
+that explains held-out cases best is taken; and sets that few cases cannot tell apart are put
+together. Each rule must pay for its place: from thirty frauds that leaves one or two, from two
+hundred it may leave twenty-five. Where fraud is rare or has a price, payments are ranked by their
+risk: then the set is found without the rules that stand, and its small corrections are kept as they
+were found.
 """
 
 import math
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -27,6 +30,7 @@ from acegraph.nodes.curator.refinement.shortening import (
     LENGTHS,
     FittedRules,
     agreement,
+    fitted_weights,
     shorter_and_shorter,
     unlike,
 )
@@ -56,6 +60,8 @@ _SURE: Final = 2.5
 """Standard errors by which held-out cases must be explained better than by the scorecard."""
 _SURE_IN_A_STREAM: Final = 3.0
 """The same where the question is asked again whenever the cases have doubled."""
+_SURE_GIVEN_SIGNAL: Final = 0.5
+"""The same where the fields as a whole tell the labels apart (nodes/evidence/signal_check.py)."""
 _MIN_WEIGHT: Final = 0.05
 _SAME: Final = 0.99
 _CHOSEN: Final = 2.0
@@ -69,7 +75,8 @@ _HARDLY: Final = 1.0
 """Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984), but
 not where payments are ranked."""
 _FEW: Final = 400
-"""From fewer cases the best set is taken: a standard error is much of what there is to learn."""
+"""From fewer cases a standard error is much of what there is to learn: the best set is taken, with
+the rules of those within it. A set of one rule stays one."""
 _OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
 
@@ -99,12 +106,15 @@ class RuleSet:
     held_out: dict[str, float]
     """Frauds among the held-out cases, how many were caught, and the share of honest payments that
     were declined, with the threshold that counts without costs; the highest risk borne out."""
+    has_signal: bool = False
+    """Whether the fields as a whole tell the labels apart."""
 
     @property
     def in_words(self) -> str:
         """Why these rules are taken."""
+        also = "the fields as a whole tell the labels apart, and " if self.has_signal else ""
         return (
-            "refined: held-out cases are explained better than by the scorecard alone, by "
+            f"refined: {also}held-out cases are explained better than by the scorecard alone, by "
             f"{self.sureness:.1f} standard errors"
         )
 
@@ -192,12 +202,14 @@ def best_rules(
     searched: int = MOST_SEARCHED,
     *,
     is_stream: bool = False,
+    has_signal: bool = False,
 ) -> RuleSet | None:
     """At most so many rules that explain these cases best; None if none are proved.
 
     With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
     stay, whatever is found. Of each label so many cases are `searched`. In a stream the set is
-    found without the rules that stand: each was found around a case that is held out here.
+    found without the rules that stand: each was found around a case that is held out here. If the
+    fields are known to have a signal, less is asked of held-out cases.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
@@ -208,17 +220,21 @@ def best_rules(
     if not rows.tests.comparisons:
         return None
     sure = _SURE_IN_A_STREAM if is_stream else _SURE
-    shape, log_odds, better, over_standing = _cross_validated(
+    if has_signal:
+        sure = _SURE_GIVEN_SIGNAL
+    shapes, log_odds, better, over_standing = _cross_validated(
         rows, standing, sure, is_ranked=is_ranked
     )
     sureness = _in_standard_errors(better)
     if sureness < sure:
         return None
-    rules = rows.new_rules(shape.depth, seed=0, is_ranked=is_ranked)
-    fitted = rows.fits(rules, shape.depth)[shape]
-    found = _conditions(rows, pool, rules, fitted)
+    found, *others = _sets(rows, pool, shapes, is_ranked=is_ranked)
     if not is_ranked:
-        found = polished(found, table, frozenset(standing[:staying]))
+        stays = frozenset(standing[:staying])
+        found = polished(found, table, stays)
+        if others and len(found) > 1:
+            as_good = [found, *(polished(other, table, stays) for other in others)]
+            found = polished(_together(as_good, table), table, stays)
     fired = np.array([rule.holds_over(table) for rule in found])
     highest = HighestRisk()
     if is_ranked:
@@ -231,7 +247,37 @@ def best_rules(
         _in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
         highest,
         _held_out(rows, log_odds, highest),
+        has_signal,
     )
+
+
+def _sets(
+    rows: _Rows, pool: Sequence[Condition], shapes: Sequence[_Shape], *, is_ranked: bool
+) -> list[list[Condition]]:
+    """For each shape the rules that fit all cases; each set once."""
+    sets: dict[tuple[Condition, ...], None] = {}
+    by_depth: dict[int, tuple[list[Conjunction], dict[_Shape, FittedRules]]] = {}
+    for shape in shapes:
+        if shape.depth not in by_depth:
+            rules = rows.new_rules(shape.depth, seed=0, is_ranked=is_ranked)
+            by_depth[shape.depth] = (rules, rows.fits(rules, shape.depth))
+        rules, fits = by_depth[shape.depth]
+        sets[tuple(_conditions(rows, pool, rules, fits[shape]))] = None
+    return [list(conditions) for conditions in sets]
+
+
+def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Condition]:
+    """The rules of all sets, first those that matter most in them; of near-twins one."""
+    worth: defaultdict[Condition, float] = defaultdict(float)
+    for rules in sets:
+        fired = np.array([rule.holds_over(table) for rule in rules]).reshape(-1, len(table))
+        begin, start, shares = np.zeros(len(rules) + 1), start_over(table), case_shares(table)
+        weights, _ = fitted_weights(fired, table.fraud, start, shares, begin)
+        for rule, weight, mask in zip(rules, weights[:-1], fired, strict=True):
+            worth[rule] += abs(float(weight)) * float(mask.std())
+    ranked = sorted(worth, key=worth.__getitem__, reverse=True)
+    fired = np.array([rule.holds_over(table) for rule in ranked])
+    return [ranked[i] for i in unlike(range(len(ranked)), fired, LENGTHS[-1])]
 
 
 def _conditions(
@@ -302,9 +348,10 @@ def _searched(
 
 def _cross_validated(
     rows: _Rows, standing: Sequence[Condition], sure: float, *, is_ranked: bool
-) -> tuple[_Shape, Numbers, Numbers, Numbers]:
-    """The shape to choose; by case the log-odds while it was held out, and the gain over the
-    scorecard and over the standing rules. `sure` are the standard errors that are wanted.
+) -> tuple[list[_Shape], Numbers, Numbers, Numbers]:
+    """The shape to choose, and after it those that few cases cannot tell from it; by case the
+    log-odds while it was held out, and the gain over the scorecard and over the standing rules.
+    `sure` are the standard errors that are wanted.
     """
     folds = _FOLDS_OF_MANY if min(rows.fraud.sum(), (~rows.fraud).sum()) >= _MANY else _FOLDS
     fold = np.zeros(len(rows.fraud), np.int64)
@@ -331,19 +378,14 @@ def _cross_validated(
     chosen = max(
         tried, key=lambda shape: float(tried[shape].sum()) - _PAYS / folds * lengths[shape]
     )
-    if not is_ranked and len(fold) >= _FEW:
-        chosen = _shortest(chosen, tried, lengths)
-    better = tried[chosen]
-    return chosen, log_odds[chosen], better - plain, better - stood
-
-
-def _shortest(
-    best: _Shape, likelihood: Mapping[_Shape, Numbers], lengths: Mapping[_Shape, int]
-) -> _Shape:
-    """The shape with the fewest rules among those that are hardly worse than the best."""
-    worse = {shape: likelihood[best] - found for shape, found in likelihood.items()}
+    worse = {shape: tried[chosen] - found for shape, found in tried.items()}
     alike = [shape for shape, by in worse.items() if _in_standard_errors(by) <= _HARDLY]
-    return min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
+    if not is_ranked and len(fold) >= _FEW:
+        chosen = min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
+    if is_ranked or len(fold) >= _FEW:
+        alike = []
+    better, shapes = tried[chosen], list(dict.fromkeys([chosen, *alike]))
+    return shapes, log_odds[chosen], better - plain, better - stood
 
 
 def _without_new_rules(

@@ -7,8 +7,8 @@ import pytest
 
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.proof_levels import gate_of
+from acegraph.nodes.evidence.signal_check import chance_of_no_signal, has_signal
 from acegraph.nodes.reflector.induction import Induced, induce
-from acegraph.nodes.reflector.signal_check import chance_of_no_signal, has_signal
 from acegraph.state import Case, CaseTable
 
 
@@ -43,6 +43,22 @@ def chance(table: CaseTable) -> float:
 @pytest.mark.parametrize("cause", ["amount", "either and not both", "a little of each"])
 def test_what_is_there_is_noticed_from_a_hundred_cases(cause: str) -> None:
     found = [chance(table_of(100, seed, cause=cause)) for seed in range(20)]
+    assert np.mean(np.array(found) <= 0.05) >= 0.7
+
+
+def test_one_cause_among_forty_fields_is_noticed() -> None:
+    found = []
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        numbers = rng.uniform(0, 100, (60, 40)).round(1)
+        fraud = (numbers[:, 0] > 60) ^ (rng.random(60) < 0.15)
+        rows = [{f"f{i}": float(x) for i, x in enumerate(row)} for row in numbers]
+        cases = zip(rows, fraud, strict=True)
+        table = CaseTable(
+            Case(str(i), row, "DECLINE" if is_fraud else "APPROVE")
+            for i, (row, is_fraud) in enumerate(cases)
+        )
+        found.append(chance(table))
     assert np.mean(np.array(found) <= 0.05) >= 0.7
 
 

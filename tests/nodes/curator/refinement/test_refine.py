@@ -48,6 +48,39 @@ def test_nothing_is_found_in_noise(share: float) -> None:
         assert best_rules(table) is None
 
 
+def three_weak_causes(n: int, seed: int) -> list[Case]:
+    """Payments of which each of three fields makes fraud somewhat more likely."""
+    rng = np.random.default_rng(seed)
+    cases = []
+    for i in range(n):
+        fields = {name: float(rng.integers(1, 100)) for name in ("size", "age", "hour", "noise")}
+        odds = 0.1 + 0.27 * sum(fields[name] >= 50 for name in ("size", "age", "hour"))
+        cases.append(Case(f"c{i}", fields, "DECLINE" if rng.random() < odds else "APPROVE"))
+    return cases
+
+
+def test_where_the_fields_have_a_signal_few_cases_are_enough_for_a_set() -> None:
+    cases = three_weak_causes(150, 1)
+    assert best_rules(CaseTable(cases)) is None
+    playbook = BulletPlaybook()
+    playbook.remember(cases, NODE)
+    done = refine(playbook, NODE, Curator())
+    assert done is not None
+    rules = [b.condition for b in playbook.get_bullets_for_node(NODE) if b.condition]
+    assert {name for rule in rules for name in rule.fields} == {"size", "age", "hour"}
+    assert "the fields as a whole tell the labels apart" in playbook.history()[-1]["reason"]
+    strict = BulletPlaybook()
+    strict.remember(cases, NODE)
+    assert refine(strict, NODE, Curator(gate="strict")) is None
+
+
+def test_sets_that_few_cases_cannot_tell_apart_are_put_together() -> None:
+    found = best_rules(CaseTable(three_weak_causes(150, 7)), has_signal=True)
+    assert found is not None
+    # The best set alone has two of the causes.
+    assert {name for rule in found.conditions for name in rule.fields} == {"size", "age", "hour"}
+
+
 def test_what_a_person_wrote_stays_and_a_rollback_undoes_the_rest() -> None:
     playbook = BulletPlaybook()
     playbook.remember(world(1200, 3), NODE)
