@@ -37,7 +37,7 @@ class Gate:
     proposed_gain: float
     """Standard errors by which a proposed rule must improve on the playbook."""
     signal: float = 0.0
-    """The chance allowed to the test for anything to learn (nodes/evidence/signal_check.py)."""
+    """The chance allowed to the test for anything to learn (columns/signal_check.py)."""
     given_signal: "Gate | None" = None
     """The demands if that test is passed: on the first rule, and with few cases on all rules."""
 

@@ -17,9 +17,9 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
 from acegraph.nodes.evidence.columns.cut_points import Grid, common_values, grid_of, roundest
 from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
-from acegraph.nodes.evidence.signal_check import has_signal
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS

@@ -23,12 +23,12 @@ from acegraph.nodes.curator.refinement.whole_playbook import (
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
-from acegraph.nodes.evidence.signal_check import has_signal
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.evidence.weights import fired_over, weights_of
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
@@ -116,7 +116,7 @@ def refine(
     if curator.gate is None or curator.entry != "active":
         return None
     version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
-    cases = playbook.cases(node)
+    cases, is_stream = playbook.cases(node), lesson is not None
     if lesson is None:
         playbook.keep_refined_from(node, len(cases))
     table = since_change(cases, bullets, drift=curator.drift)
@@ -131,16 +131,9 @@ def refine(
     if most > 0:
         given = CostMatrix.parse(costs) if costs else None
         searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
-        rule_set = best_rules(
-            table,
-            standing,
-            most,
-            given,
-            len(staying),
-            searched,
-            is_stream=lesson is not None,
-            has_signal=has_signal(table, start_over(table), curator.gate.signal),
-        )
+        told = has_signal(table, start_over(table), curator.gate.signal)
+        limits = (most, given, len(staying), searched)
+        rule_set = best_rules(table, standing, *limits, is_stream=is_stream, has_signal=told)
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
     counted, weights = None, dict[Condition, float]()

@@ -61,7 +61,7 @@ _SURE: Final = 2.5
 _SURE_IN_A_STREAM: Final = 3.0
 """The same where the question is asked again whenever the cases have doubled."""
 _SURE_GIVEN_SIGNAL: Final = 0.5
-"""The same where the fields as a whole tell the labels apart (nodes/evidence/signal_check.py)."""
+"""The same where the fields as a whole tell the labels apart (columns/signal_check.py)."""
 _MIN_WEIGHT: Final = 0.05
 _SAME: Final = 0.99
 _CHOSEN: Final = 2.0
@@ -219,9 +219,8 @@ def best_rules(
     rows = _searched(table, standing, pool, costs, searched)
     if not rows.tests.comparisons:
         return None
-    sure = _SURE_IN_A_STREAM if is_stream else _SURE
-    if has_signal:
-        sure = _SURE_GIVEN_SIGNAL
+    sure_without_signal = _SURE_IN_A_STREAM if is_stream else _SURE
+    sure = _SURE_GIVEN_SIGNAL if has_signal else sure_without_signal
     shapes, log_odds, better, over_standing = _cross_validated(
         rows, standing, sure, is_ranked=is_ranked
     )
@@ -229,11 +228,13 @@ def best_rules(
     if sureness < sure:
         return None
     found, *others = _sets(rows, pool, shapes, is_ranked=is_ranked)
+    if not found:
+        return None
     if not is_ranked:
         stays = frozenset(standing[:staying])
         found = polished(found, table, stays)
         if others and len(found) > 1:
-            as_good = [found, *(polished(other, table, stays) for other in others)]
+            as_good = [found, *(polished(other, table, stays) for other in others if other)]
             found = polished(_together(as_good, table), table, stays)
     fired = np.array([rule.holds_over(table) for rule in found])
     highest = HighestRisk()

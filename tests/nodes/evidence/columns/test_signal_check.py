@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from acegraph.nodes.evidence.columns.cut_points import grid_of
+from acegraph.nodes.evidence.columns.signal_check import chance_of_no_signal, has_signal
 from acegraph.nodes.evidence.proof_levels import gate_of
-from acegraph.nodes.evidence.signal_check import chance_of_no_signal, has_signal
 from acegraph.nodes.reflector.induction import Induced, induce
 from acegraph.state import Case, CaseTable
 
