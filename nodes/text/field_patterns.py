@@ -34,7 +34,7 @@ _UNIT = r"(minute|hour|day|week|month|year)s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
 _MONEY = (
-    rf"(?:(?:(?:\b[a-z]{{1,2}}(?=\$))?[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
+    rf"(?:(?:\b[a-z]{{1,2}}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
     rf"|{_MEASURE}\s?(k|m|thousand|million)?\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
     r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
