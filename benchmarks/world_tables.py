@@ -3,21 +3,27 @@
 import itertools
 import json
 import math
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.stats import ttest_1samp
 from world_kinds import WORLDS
 
 from acegraph.graph.metrics.paired import Difference, holm, paired_difference
+from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import APPROVE, DECLINE
 
 TEST: Final = 1000
 """Test rows of each world and seed."""
 OURS, UNREFINED, VANILLA = "playbook", "unrefined", "vanilla"
+SEEDS_TO_TELL: Final = 8
+"""From so many seeds on a difference must also be more than the luck of the training rows."""
 BLACK_BOXES: Final = ("gradient_boosting",)
 Key = tuple[str, int, int, str]
 """World, training rows, seed, learner."""
@@ -83,13 +89,24 @@ class Results:
         ]
 
     def difference(self, world: str, pairs: Sequence[tuple[Side, Side]]) -> Difference:
-        """The paired difference of the first from the second of each pair, over all pairs."""
-        ours, theirs = [], []
+        """The paired difference of the first from the second of each pair, over all pairs.
+
+        Its p-value is that of chance in the test rows. With enough seeds it is at least that of
+        chance in the training rows: a t-test of the differences, one for each seed.
+        """
+        ours, theirs, by_seed = [], [], defaultdict[int, list[float]](list)
         for one, two in pairs:
             for seed in self.seeds(world, one, two):
                 ours.append(self._run(world, one, seed))
                 theirs.append(self._run(world, two, seed))
-        return paired_difference(ours, theirs)
+                by_seed[seed].append(balanced_accuracy(ours[-1]) - balanced_accuracy(theirs[-1]))
+        told, drawn = (
+            paired_difference(ours, theirs),
+            [np.mean(gains) for gains in by_seed.values()],
+        )
+        if len(drawn) < SEEDS_TO_TELL or not np.ptp(drawn):
+            return told
+        return replace(told, p_value=max(told.p_value, float(ttest_1samp(drawn, 0.0).pvalue)))
 
     def _run(self, world: str, side: Side, seed: int) -> Run:
         record = self.records[world, side[0], seed, side[1]]

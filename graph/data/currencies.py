@@ -1,9 +1,10 @@
 """The amounts of a file in one currency, and what a person should know of their currencies."""
 
+import shlex
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
+from itertools import chain, islice
 from typing import Final
 
 from acegraph.nodes.text.currencies import Exchange
@@ -12,6 +13,8 @@ from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.errors import InvalidInput
 
 _NESTED: Final = frozenset((dict, list))
+_LOOKED_AT: Final = 200
+"""So many words of a column tell whether they are numbers with a unit."""
 
 
 @dataclass(frozen=True)
@@ -39,13 +42,16 @@ def convert_amounts(
     rates = {currency.upper(): rate for currency, rate in rates.items()}
     found = Exchange(rates, amount)
     payments = [_flat(row, hidden) for row in rows]
-    if not found.amount_names(tuple(dict.fromkeys(chain.from_iterable(payments)))):
-        return Conversion(rates, [{}] * len(rows))
+    columns = tuple(dict.fromkeys(chain.from_iterable(payments)))
+    amounts = found.amount_names(columns)
+    others = [name for name in columns if name not in amounts and name not in hidden]
+    notes = list(_numbers_with_units(payments, others, may_be_amount=not amounts))
+    if not amounts:
+        return Conversion(rates, [{}] * len(rows), notes)
     counts = Counter(one.currency for row in payments for one in found.amounts(row) if one.currency)
     unrated = sorted(currency for currency in counts if currency not in rates)
     if not (rates or counts):
-        return Conversion({}, [{}] * len(rows))
-    notes = []
+        return Conversion({}, [{}] * len(rows), notes)
     if not rates and len(counts) > 1:
         notes.append(
             f"amounts of {len(counts)} currencies ({_some(sorted(counts))}) are compared as "
@@ -73,6 +79,22 @@ def convert_amounts(
             "empty; --rates wants one for each, and 1 for the base"
         )
     return Conversion(rates, given, notes)
+
+
+def _numbers_with_units(
+    payments: Sequence[Fields], names: Sequence[str], *, may_be_amount: bool
+) -> Iterator[str]:
+    """What to say of columns that are read as words, although each word is a number and a unit."""
+    for name in names:
+        words = (word for row in payments if isinstance(word := row.get(name), str))
+        some = set(islice(words, _LOOKED_AT))
+        units = {read_money(word)[1] for word in some}
+        if some and None not in units and 2 * len(units) <= max(len(some), 2):  # else it is a code
+            advice = f"--amount {shlex.quote(name)} if it is the amount, else "
+            yield (
+                f"{name} is read as words, such as {min(some)!r}: "
+                f"{advice * may_be_amount}write the numbers without a unit"
+            )
 
 
 def _flat(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, Scalar]:

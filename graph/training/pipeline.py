@@ -11,6 +11,7 @@ from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mappin
 from contextlib import aclosing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Unpack
 
@@ -34,6 +35,7 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
+from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
@@ -400,7 +402,8 @@ class TrainingPipeline:
         acted = self.playbook.get_bullets_for_node(node)
         self._progress("refining", 0, 1)
         curator = self._curator(context)
-        done = refine(self.playbook, node, curator, costs=context.costs, count=count)
+        costs, learn = context.costs, partial(learn_case_by_case, gate=curator.gate)
+        done = refine(self.playbook, node, curator, costs=costs, count=count, learn=learn)
         self._progress("refining", 1, 1)
         if done is None:
             return None

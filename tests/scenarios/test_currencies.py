@@ -112,6 +112,24 @@ def test_the_amount_that_costs_are_counted_by_is_converted(tmp_path: Path) -> No
     assert [amount_of(item["query"], item["amount_field"]) for item in items] == [20.0, 10.0]
 
 
+def test_a_column_of_numbers_with_a_unit_is_told_of(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    rows = [f"A$ {n}.50,{n} min,{n}{chr(65 + n)}BC,{n % 2}" for n in range(1, 9)]
+    file.write_text("\n".join(["Paid (AUD),waited,code,fraud", *rows]))
+    told = [
+        f"{file}: Paid (AUD) is read as words, such as 'A$ 1.50': --amount 'Paid (AUD)' if it is "
+        "the amount, else write the numbers without a unit",
+        f"{file}: waited is read as words, such as '1 min': --amount waited if it is the amount, "
+        "else write the numbers without a unit",
+    ]
+    assert read(file).notes == told
+    dataset = read_dataset(file, FileLayout(query=None, answer="fraud", amount="Paid (AUD)"))
+    assert [i["query"]["Paid (AUD)"] for i in dataset.items][:2] == [1.5, 2.5]  # type: ignore[index]
+    assert dataset.notes == [
+        f"{file}: waited is read as words, such as '1 min': write the numbers without a unit"
+    ]
+
+
 @pytest.mark.parametrize("dollars", [100, 300])
 @pytest.mark.parametrize("currency", ["USD", "EUR", "GBP"])
 def test_a_live_payment_is_converted_as_the_file_was(

@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any
 
 from acegraph.graph.build import build_graph, gather_parts
@@ -21,6 +22,7 @@ from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
+from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream
@@ -220,7 +222,9 @@ class RelearnedCopy:
                     self.refined.add(origin[REFINEMENT])
                     curator = self.curator.with_drift(bool(origin.get("drift", True)))
                     costs, node = str(origin.get(COSTS) or ""), event.bullet.node
-                    refine(self.playbook, node, curator, event.bullet.source, costs)
+                    source = event.bullet.source
+                    learn = partial(learn_case_by_case, gate=curator.gate)
+                    refine(self.playbook, node, curator, source, costs, learn=learn)
             elif "decision" not in origin:
                 _add(self.playbook, event.bullet, event.reason)
         elif event.by not in BY_ITSELF:

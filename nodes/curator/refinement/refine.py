@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.by_case import Learn
 from acegraph.nodes.curator.refinement.whole_playbook import (
     MOST_SEARCHED,
     SEARCHED_OF_TABLE,
@@ -104,14 +105,15 @@ def refine(
     costs: str | None = None,
     count: Count | None = None,
     lesson: Lesson | None = None,
+    learn: Learn | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
     With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
     each rule must also prove itself beside the others on all rows of a table, and its weight is
     fitted there. In a stream a `lesson` led to it: then only bullets of this `source` are replaced,
-    so that what was trained can be frozen. None if no such set is proved, or if bullets of this
-    playbook wait for a person or for no proof.
+    so that what was trained can be frozen. What `learn` makes of few cases is on trial too. None if
+    no such set is proved, or if bullets of this playbook wait for a person or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
@@ -133,7 +135,9 @@ def refine(
         searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
         told = has_signal(table, start_over(table), curator.gate.signal)
         limits = (most, given, len(staying), searched)
-        rule_set = best_rules(table, standing, *limits, is_stream=is_stream, has_signal=told)
+        rule_set = best_rules(
+            table, standing, *limits, is_stream=is_stream, has_signal=told, learn=learn
+        )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
     counted, weights = None, dict[Condition, float]()

@@ -3,11 +3,12 @@
 A set is judged on cases that had no part in finding it (cross-validation in blocks of time). It
 must beat the scorecard alone by more than chance, and the rules that stand. From few cases hardly
 any set is so sure: where a test over all fields shows that there is something to learn, the set
-that explains held-out cases best is taken; and sets that few cases cannot tell apart are put
-together. Each rule must pay for its place: from thirty frauds that leaves one or two, from two
-hundred it may leave twenty-five. Where fraud is rare or has a price, payments are ranked by their
-risk: then the set is found without the rules that stand, and its small corrections are kept as they
-were found.
+that explains held-out cases best is taken; sets that few cases cannot tell apart are put together;
+and rules that are learned case by case are on trial too, because few rules around single cases may
+say what a sum of many does not. Each rule must pay for its place: from thirty frauds that leaves
+one or two, from two hundred it may leave twenty-five. Where fraud is rare or has a price, payments
+are ranked by their risk: then the set is found without the rules that stand, and its small
+corrections are kept as they were found.
 """
 
 import math
@@ -18,6 +19,7 @@ from typing import Final
 
 import numpy as np
 
+from acegraph.nodes.curator.refinement.by_case import ByCase, Learn
 from acegraph.nodes.curator.refinement.comparisons import Comparisons
 from acegraph.nodes.curator.refinement.polishing import polished
 from acegraph.nodes.curator.refinement.rule_ensemble import (
@@ -76,7 +78,7 @@ _HARDLY: Final = 1.0
 not where payments are ranked."""
 _FEW: Final = 400
 """From fewer cases a standard error is much of what there is to learn: the best set is taken, with
-the rules of those within it. A set of one rule stays one."""
+the rules of those within it. A set of one rule stays one, and one learned case by case as it is."""
 _OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
 
@@ -88,6 +90,10 @@ class _Shape:
     """How many comparisons a rule may have."""
     length: int
     """How many rules it has."""
+
+
+_BY_CASE: Final = _Shape(0, 0)
+"""Whatever rules are learned case by case."""
 
 
 @dataclass(frozen=True)
@@ -203,13 +209,15 @@ def best_rules(
     *,
     is_stream: bool = False,
     has_signal: bool = False,
+    learn: Learn | None = None,
 ) -> RuleSet | None:
     """At most so many rules that explain these cases best; None if none are proved.
 
     With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
     stay, whatever is found. Of each label so many cases are `searched`. In a stream the set is
     found without the rules that stand: each was found around a case that is held out here. If the
-    fields are known to have a signal, less is asked of held-out cases.
+    fields are known to have a signal, less is asked of held-out cases. What `learn` makes of few
+    cases is on trial too.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
@@ -221,21 +229,19 @@ def best_rules(
         return None
     sure_without_signal = _SURE_IN_A_STREAM if is_stream else _SURE
     sure = _SURE_GIVEN_SIGNAL if has_signal else sure_without_signal
+    has_few = len(table) < _FEW and not is_ranked and not is_stream
+    by_case = ByCase(learn, table) if learn and has_few else None
     shapes, log_odds, better, over_standing = _cross_validated(
-        rows, standing, sure, is_ranked=is_ranked
+        rows, standing, sure, by_case, is_ranked=is_ranked
     )
     sureness = _in_standard_errors(better)
     if sureness < sure:
         return None
-    found, *others = _sets(rows, pool, shapes, is_ranked=is_ranked)
+    found, *others = _sets(rows, pool, shapes, by_case, is_ranked=is_ranked)
     if not found:
         return None
     if not is_ranked:
-        stays = frozenset(standing[:staying])
-        found = polished(found, table, stays)
-        if others and len(found) > 1:
-            as_good = [found, *(polished(other, table, stays) for other in others if other)]
-            found = polished(_together(as_good, table), table, stays)
+        found = _as_one(found, others, table, frozenset(standing[:staying]))
     fired = np.array([rule.holds_over(table) for rule in found])
     highest = HighestRisk()
     if is_ranked:
@@ -253,18 +259,40 @@ def best_rules(
 
 
 def _sets(
-    rows: _Rows, pool: Sequence[Condition], shapes: Sequence[_Shape], *, is_ranked: bool
+    rows: _Rows,
+    pool: Sequence[Condition],
+    shapes: Sequence[_Shape],
+    by_case: ByCase | None,
+    *,
+    is_ranked: bool,
 ) -> list[list[Condition]]:
     """For each shape the rules that fit all cases; each set once."""
     sets: dict[tuple[Condition, ...], None] = {}
     by_depth: dict[int, tuple[list[Conjunction], dict[_Shape, FittedRules]]] = {}
     for shape in shapes:
+        if by_case and shape == _BY_CASE:
+            sets[tuple(by_case.rules())] = None
+            continue
         if shape.depth not in by_depth:
             rules = rows.new_rules(shape.depth, seed=0, is_ranked=is_ranked)
             by_depth[shape.depth] = (rules, rows.fits(rules, shape.depth))
         rules, fits = by_depth[shape.depth]
         sets[tuple(_conditions(rows, pool, rules, fits[shape]))] = None
     return [list(conditions) for conditions in sets]
+
+
+def _as_one(
+    best: Sequence[Condition],
+    others: Sequence[Sequence[Condition]],
+    table: CaseTable,
+    stays: frozenset[Condition],
+) -> list[Condition]:
+    """The best set, polished; with the rules of others that are as good, unless it is one rule."""
+    found = polished(best, table, stays)
+    if not others or len(found) == 1:
+        return found
+    as_good = [found, *(polished(other, table, stays) for other in others if other)]
+    return polished(_together(as_good, table), table, stays)
 
 
 def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Condition]:
@@ -348,7 +376,12 @@ def _searched(
 
 
 def _cross_validated(
-    rows: _Rows, standing: Sequence[Condition], sure: float, *, is_ranked: bool
+    rows: _Rows,
+    standing: Sequence[Condition],
+    sure: float,
+    by_case: ByCase | None,
+    *,
+    is_ranked: bool,
 ) -> tuple[list[_Shape], Numbers, Numbers, Numbers]:
     """The shape to choose, and after it those that few cases cannot tell from it; by case the
     log-odds while it was held out, and the gain over the scorecard and over the standing rules.
@@ -366,6 +399,10 @@ def _cross_validated(
         out = fold == number
         known, unseen = rows.part(~out), rows.part(out)
         plain[out], stood[out] = _without_new_rules(known, unseen, standing)
+        if by_case:
+            found = log_odds.setdefault(_BY_CASE, np.zeros(len(fold)))
+            found[out], length = by_case.log_odds(out)
+            lengths[_BY_CASE] += length
         for depth in _DEPTHS:
             rules = known.new_rules(depth, seed=number, is_ranked=is_ranked)
             fired = unseen.fired(rules)
@@ -383,7 +420,7 @@ def _cross_validated(
     alike = [shape for shape, by in worse.items() if _in_standard_errors(by) <= _HARDLY]
     if not is_ranked and len(fold) >= _FEW:
         chosen = min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
-    if is_ranked or len(fold) >= _FEW:
+    if is_ranked or len(fold) >= _FEW or chosen == _BY_CASE:
         alike = []
     better, shapes = tried[chosen], list(dict.fromkeys([chosen, *alike]))
     return shapes, log_odds[chosen], better - plain, better - stood

@@ -68,3 +68,22 @@ def test_losing_with_more_labels_is_told_and_noise_is_not(worlds: ModuleType) ->
     assert sum("50 to 100" in line for line in said) == 1
     run: Run = world_tables.run_of(fraud, world_tables.unpacked(world_tables.packed(~fraud)))
     assert not run.right.any()
+
+
+def test_the_luck_of_the_training_rows_is_no_loss(worlds: ModuleType) -> None:
+    import world_tables
+
+    rng, fraud = np.random.default_rng(0), np.arange(worlds.TEST) % 2 == 0
+    losses = {"xor": [0.3, *[0.0] * 9], "text": [0.02] * 10}
+    records = {}
+    for name, by_seed in losses.items():
+        for seed, loss in enumerate(by_seed):
+            wrong = rng.random(worlds.TEST)
+            for learner, share in (("playbook", 0.1 + loss), ("unrefined", 0.1)):
+                bits = {"fraud": fraud, "declined": fraud ^ (wrong < share)}
+                record = {key: world_tables.packed(values) for key, values in bits.items()}
+                records[name, 50, seed, learner] = {"balanced_accuracy": 1 - share, **record}
+    by_few = {key: record for key, record in records.items() if key[2] < 4}
+    for known, worse in ((records, ["text"]), (by_few, ["xor", "text"])):
+        said = "\n".join(world_tables.Results(known, (50,)).verdicts())
+        assert [name for name in ("xor", "text") if f"{name}: -" in said] == worse
