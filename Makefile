@@ -8,7 +8,7 @@ JOBS ?= 1
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
 
-.PHONY: help install demo prove worlds test test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -34,10 +34,13 @@ prove: $(STAMP)  ## the long proofs of learning on generated data: noise, drift,
 
 worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to 2,000 labels (hours; it can be interrupted)
 	@mkdir -p out
-	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 5 --out out/worlds.jsonl
+	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 10 --out out/worlds.jsonl
 
-test: $(STAMP)  ## run all tests
+test: $(STAMP)  ## run all tests but those of test-pages and test-desk
 	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+
+test-pages: $(STAMP)  ## run every page of the documentation and every notebook from top to bottom
+	ACE_PAGES=1 $(BIN)/python -m pytest -n 2 -q tests/project/test_documentation.py tests/project/test_notebooks.py
 
 test-desk: $(STAMP)  ## drive every page of the desk in a real browser (Debian: apt-get install chromium)
 	ACE_DESK=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q tests/graph/desk
@@ -102,7 +105,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test  ## everything that must pass
+check: lint test test-pages  ## everything that must pass
 
 release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
 	$(BIN)/python tests/support/release.py

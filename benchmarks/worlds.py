@@ -6,6 +6,9 @@ others, half of them fraud. A line of JSON goes to `--out` for each learner, wor
 what is there already is not run again, so that a long run can be interrupted and goes on where it
 was.
 
+A loss is called significant if neither the luck of the test rows nor, from eight seeds on, that of
+the training rows explains it.
+
     python benchmarks/worlds.py --seeds 5 --out worlds.jsonl
     python benchmarks/worlds.py --worlds xor,text --sizes 50,500 --baselines plain
     python benchmarks/worlds.py --out worlds.jsonl --tabulate

@@ -104,8 +104,8 @@ def _test(
         )
     elif tested.gain < gate.proposed_gain:
         refusal = "adds nothing to what the playbook already says"
-    elif rival := _same_cases(condition, table, active):
-        refusal = f"fires on the same cases as {rival.id}"
+    else:
+        refusal = _said_already(condition, table, active)
     return tested, refusal
 
 
@@ -117,16 +117,21 @@ def _never_right(condition: Condition, table: CaseTable) -> str:
     return f"right on none of {fires} labelled cases" if fires >= _MIN_FIRES and not right else ""
 
 
-def _same_cases(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> Bullet | None:
-    """An active bullet of the same verdict that fires on almost the same cases."""
+def _said_already(condition: Condition, table: CaseTable, active: Sequence[Bullet]) -> str:
+    """The reason to refuse a rule that fires where an active bullet of its verdict does, or where
+    one of the other verdict does not; empty if there is none.
+    """
     fired = condition.holds_over(table)
     for bullet in active:
-        if bullet.condition and bullet.verdict == condition.verdict:
-            other = bullet.condition.holds_over(table)
-            both, either = int((fired & other).sum()), int((fired | other).sum())
-            if either and both / either > ALIKE:
-                return bullet
-    return None
+        if bullet.condition is None:
+            continue
+        other = bullet.condition.holds_over(table)
+        if bullet.verdict != condition.verdict:
+            if (fired != other).mean() > ALIKE:
+                return f"fires where {bullet.id} does not, and says the same"
+        elif (fired & other).sum() > ALIKE * (fired | other).sum():
+            return f"fires on the same cases as {bullet.id}"
+    return ""
 
 
 def _without_largest(condition: Condition, table: CaseTable, fields: Fields) -> CaseTable | None:

@@ -1,6 +1,10 @@
-"""The notebooks run from a clean start, without a key, and show what is stored with them."""
+"""The notebooks run from a clean start, without a key, and show what is stored with them.
+
+`make test-pages` runs them.
+"""
 
 import ast
+import os
 import sys
 from pathlib import Path
 
@@ -33,6 +37,9 @@ def test_the_kernel_is_this_interpreter() -> None:
     assert [output.text.strip() for output in probe.cells[0].outputs] == [sys.prefix]
 
 
+@pytest.mark.skipif(
+    "ACE_PAGES" not in os.environ, reason="a longer test of the pages: make test-pages"
+)
 @every_notebook
 def test_a_notebook_runs_and_shows_what_is_stored_with_it(
     path: Path, monkeypatch: pytest.MonkeyPatch

@@ -216,8 +216,8 @@ def best_rules(
     With `costs` the cases where more is at stake weigh more. The first so many `standing` rules
     stay, whatever is found. Of each label so many cases are `searched`. In a stream the set is
     found without the rules that stand: each was found around a case that is held out here. If the
-    fields are known to have a signal, less is asked of held-out cases. What `learn` makes of few
-    cases is on trial too.
+    fields are known to have a signal, less is asked of held-out cases. Then what `learn`
+    makes of few cases is on trial too.
     """
     fraud = table.fraud
     if min(int(fraud.sum()), int((~fraud).sum())) < _MIN_OF_EACH:
@@ -229,7 +229,7 @@ def best_rules(
         return None
     sure_without_signal = _SURE_IN_A_STREAM if is_stream else _SURE
     sure = _SURE_GIVEN_SIGNAL if has_signal else sure_without_signal
-    has_few = len(table) < _FEW and not is_ranked and not is_stream
+    has_few = has_signal and len(table) < _FEW and not is_ranked and not is_stream
     by_case = ByCase(learn, table) if learn and has_few else None
     shapes, log_odds, better, over_standing = _cross_validated(
         rows, standing, sure, by_case, is_ranked=is_ranked

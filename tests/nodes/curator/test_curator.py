@@ -132,6 +132,20 @@ def test_a_rule_of_almost_the_same_cases_is_refused(cut: int, is_refused: bool) 
     assert (curation.reason == "fires on the same cases as b1") is is_refused
 
 
+@pytest.mark.parametrize(("cut", "is_refused"), [(93, True), (75, False)])
+def test_the_opposite_of_a_rule_is_refused(cut: int, is_refused: bool) -> None:
+    playbook, curator = BulletPlaybook(), Curator()
+    past = [
+        Case(str(i), {"amount": float(i % 200)}, "DECLINE" if i % 200 >= cut else "APPROVE")
+        for i in range(1000)
+    ]
+    playbook.remember(past, NODE)
+    assert curator.curate("DECLINE when amount >= 100", NODE, playbook).action == "added"
+    curation = curator.curate(f"APPROVE when amount < {cut}", NODE, playbook)
+    assert (curation.reason == "fires where b1 does not, and says the same") is is_refused
+    assert (curation.action == "added") is not is_refused
+
+
 def test_the_gate_can_be_switched_off() -> None:
     playbook = BulletPlaybook()
     labelled(playbook)

@@ -83,11 +83,18 @@ def test_rules_are_weighed_without_the_cases_that_they_are_tried_on() -> None:
 
 
 @pytest.mark.parametrize(
-    ("table", "is_stream"),
-    [(table_of(400, 4), False), (table_of(300, 4, rate=0.1), False), (table_of(100, 4), True)],
-    ids=["many cases", "rare fraud", "a stream"],
+    ("table", "is_stream", "has_signal"),
+    [
+        (table_of(400, 4), False, True),
+        (table_of(300, 4, rate=0.1), False, True),
+        (table_of(100, 4), True, True),
+        (table_of(100, 4), False, False),
+    ],
+    ids=["many cases", "rare fraud", "a stream", "no signal"],
 )
-def test_no_pass_is_tried_where_it_tells_little(table: CaseTable, is_stream: bool) -> None:
+def test_no_pass_is_tried_where_it_tells_little(
+    table: CaseTable, is_stream: bool, has_signal: bool
+) -> None:
     asked = Scripted(TRUE)
-    best_rules(table, has_signal=True, is_stream=is_stream, learn=asked)
+    best_rules(table, has_signal=has_signal, is_stream=is_stream, learn=asked)
     assert asked.asked == 0
