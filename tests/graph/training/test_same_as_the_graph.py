@@ -44,7 +44,7 @@ def test_a_pass_learns_like_the_graph(way: str) -> None:
     for given in ({}, {"agent": SimpleFraudAgent()}):
         with BulletPlaybook() as playbook:
             report = getattr(TrainingPipeline(playbook, **given), way)(
-                generate_transactions(130, seed=1)
+                generate_transactions(140, seed=8)
             )
             found.append([report.run.decisions, report.run.risks, learned(playbook)])
     assert found[0] == found[1]
@@ -54,7 +54,7 @@ def test_a_pass_learns_like_the_graph(way: str) -> None:
 def test_a_decider_learns_like_the_graph() -> None:
     payments: list[Any] = [
         {"transaction": dict(e.fields), "ground_truth": e.answer, "decision_id": f"d{i}"}
-        for i, e in enumerate(generate_transactions(130, seed=1))
+        for i, e in enumerate(generate_transactions(140, seed=8))
     ]
     with BulletPlaybook() as one, BulletPlaybook() as other:
         answers = Decider(one).decide_many(payments)
