@@ -100,10 +100,8 @@ class Results:
                 ours.append(self._run(world, one, seed))
                 theirs.append(self._run(world, two, seed))
                 by_seed[seed].append(balanced_accuracy(ours[-1]) - balanced_accuracy(theirs[-1]))
-        told, drawn = (
-            paired_difference(ours, theirs),
-            [np.mean(gains) for gains in by_seed.values()],
-        )
+        told = paired_difference(ours, theirs)
+        drawn = [np.mean(gains) for gains in by_seed.values()]
         if len(drawn) < SEEDS_TO_TELL or not np.ptp(drawn):
             return told
         return replace(told, p_value=max(told.p_value, float(ttest_1samp(drawn, 0.0).pvalue)))

@@ -90,11 +90,9 @@ def _numbers_with_units(
         some = set(islice(words, _LOOKED_AT))
         units = {read_money(word)[1] for word in some}
         if some and None not in units and 2 * len(units) <= max(len(some), 2):  # else it is a code
-            advice = f"--amount {shlex.quote(name)} if it is the amount, else "
-            yield (
-                f"{name} is read as words, such as {min(some)!r}: "
-                f"{advice * may_be_amount}write the numbers without a unit"
-            )
+            amount = f"--amount {shlex.quote(name)} if it is the amount, else "
+            advice = (amount if may_be_amount else "") + "write the numbers without a unit"
+            yield f"{name} is read as words, such as {min(some)!r}: {advice}"
 
 
 def _flat(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, Scalar]:

@@ -10,7 +10,7 @@ from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import best_shift
 from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.weights import fit_weights
-from acegraph.nodes.reflector.induction import induce
+from acegraph.nodes.reflector.induction import fields_of, induce
 from acegraph.state import DECLINE, CaseTable, Condition
 
 
@@ -23,7 +23,7 @@ def learn_case_by_case(table: CaseTable, gate: Gate | None) -> list[Condition]:
     for row, case in enumerate(table):
         if (log_odds[row] + shift > 0) == fraud[row]:
             continue
-        known = frozenset(name for rule in rules for name in rule.fields)
+        known = fields_of(rules)
         found = induce(case.fields, case.label, table, log_odds, known_fields=known, gate=gate)
         if found is None or found.condition in rules:
             continue

@@ -6,7 +6,7 @@ rather than a rule that chance explains. It knows tables and numbers, not playbo
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Final
@@ -88,6 +88,11 @@ def induce(
     if known_fields and len(table) > _SMALL:
         return None  # comparisons that only go along with a known field would pass too
     return search.best(gate.given_signal) if has_signal(table, log_odds, gate.signal) else None
+
+
+def fields_of(rules: Iterable[Condition]) -> frozenset[str]:
+    """The fields that some rules compare."""
+    return frozenset(name for rule in rules for name in rule.fields)
 
 
 @dataclass(frozen=True)

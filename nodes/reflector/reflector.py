@@ -19,7 +19,7 @@ from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, 
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
-from acegraph.nodes.reflector.induction import induce
+from acegraph.nodes.reflector.induction import fields_of, induce
 from acegraph.nodes.reflector.prompt import REFLECTOR, Mistake, prompt_version, reflector_messages
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
@@ -119,7 +119,7 @@ class Reflector:
             return None
         log_odds = _log_odds_with(rules, table)
         reflection = induce_bullet(
-            transaction, label, table, log_odds, _fields_of(rules), self._gate
+            transaction, label, table, log_odds, fields_of(rules), self._gate
         )
         if reflection:
             rules.append(Condition.from_json(reflection["condition"] or {}))
@@ -172,12 +172,8 @@ def _induce_with_playbook(judged: Judged, gate: Gate | None) -> Reflection | Non
     proven = [b.condition for b in judged.bullets if b.proof == "proven" and b.condition]
     log_odds = log_odds_over(judged.table, judged.bullets)
     return induce_bullet(
-        judged.transaction, judged.correct, judged.table, log_odds, _fields_of(proven), gate
+        judged.transaction, judged.correct, judged.table, log_odds, fields_of(proven), gate
     )
-
-
-def _fields_of(rules: Iterable[Condition]) -> frozenset[str]:
-    return frozenset(name for rule in rules for name in rule.fields)
 
 
 def induce_bullet(
