@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
     from acegraph.graph.tables.labelled import LabelledTable
     from acegraph.graph.training.pipeline import TrainingReport
-    from acegraph.state import AceContext, Bullet
+    from acegraph.state import AceContext, Bullet, BulletPlaybook
 
 
 _NO_AMOUNT: Final = (
@@ -204,6 +204,8 @@ def train(
                 say(f"interrupted; {kept}; run it again to go on")
                 raise
             bullets = book.get_bullets_for_node(context.node)
+            if why := _why_none_is_declined(book, context):
+                warn(why)
         _warn_of(file, report, had_sightings=had_sightings)
     labelled = sum(drawn.counts.values()) if drawn else len(dataset.items)
     ending = Ending(
@@ -230,6 +232,21 @@ def _warn_of(file: Path, report: "TrainingReport", *, had_sightings: bool) -> No
         warn(f"{file}: its derived fields do not see the files that were learned from before")
     if report.change:
         warn(f"{report.change} (--no-drift counts all)")
+
+
+def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:
+    """Why the playbook would decline none of its labelled cases; empty if it would."""
+    from acegraph.nodes.evidence.risk_scale import scale_of
+    from acegraph.state.run.modes import settle_settings
+
+    scale = scale_of(playbook, settle_settings(context))
+    if scale.can_decline or scale.riskiest is None:
+        return ""
+    risk, needed = scale.risk(scale.riskiest), scale.decline_from({})
+    return (
+        "this playbook approves every payment that it understands: it declines above a risk of "
+        f"{needed:.2g}, and no labelled case has one above {risk:.2g}"
+    )
 
 
 @dataclass(frozen=True)

@@ -274,8 +274,8 @@ def _items(
 
     `amounts` are those of each row as they came, where they were changed.
     """
-    query, answer, ids, hidden = layout.query, layout.answer, layout.ids, {*layout.drop}
-    hidden.add(answer)
+    query, answer, ids = layout.query, layout.answer, layout.ids
+    hidden = {*layout.drop, answer, ids}  # an id names a row, and says nothing about it
     items: list[Item] = []
     copies: Counter[str] = Counter()
     labels: dict[str, tuple[Verdict, int]] = {}

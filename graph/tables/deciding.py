@@ -5,7 +5,7 @@ nodes/agent/analyst.py and nodes/agent/fail_closed.py do the same for one paymen
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.tables.reading import Mask, Rows
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
+from acegraph.nodes.agent.fail_closed import telling_fields
 from acegraph.nodes.evidence.scorecard import (
     SCORECARD,
     SCORECARD_FIELDS,
@@ -120,18 +121,15 @@ class Decider:
 
     def _open(self, rows: Rows, approved: Mask, limits: NDArray[np.int64], unknown: Mask) -> Mask:
         """Which of the approved rows are left undecided: something in doubt could decline them."""
-        doubted = rows.any_doubt() & approved & ~unknown
-        if doubted.any():
-            most = self._most_points(rows)
-            lowest = limits.copy()
-            scale = self._ruleset.scale
+        doubted, scale = rows.any_doubt() & approved & ~unknown, self._ruleset.scale
+        if doubted.any() and not scale.can_decline:
+            doubted &= _any_in_doubt(telling_fields(rows.doubts, self._ruleset.active, scale), rows)
+        elif doubted.any():
+            lowest = limits
             if scale.costs:
-                at_least = min(scale.limit({"amount": amount}) for amount in (1.0, 1e9))
-                in_doubt = np.zeros(len(rows), dtype=bool)
-                for name in amount_fields(tuple(rows.doubts), scale.amount_name):
-                    in_doubt |= rows.in_doubt(name)
-                lowest = np.where(in_doubt, np.minimum(lowest, at_least), lowest)
-            doubted &= most > lowest
+                in_doubt = _any_in_doubt(amount_fields(tuple(rows.doubts), scale.amount_name), rows)
+                lowest = np.where(in_doubt, np.minimum(limits, scale.lowest_limit), limits)
+            doubted &= self._most_points(rows) > lowest
         return doubted | (approved & unknown)
 
     def _unknown(self, rows: Rows) -> Mask:
@@ -181,6 +179,14 @@ def _holds(bullet: Bullet, rows: Rows) -> Mask:
     for holds in others:
         first = first & holds
     return first
+
+
+def _any_in_doubt(names: Iterable[str], rows: Rows) -> Mask:
+    """Where one of the fields is in doubt."""
+    in_doubt = np.zeros(len(rows), dtype=bool)
+    for name in names:
+        in_doubt |= rows.in_doubt(name)
+    return in_doubt
 
 
 def _may_hold(bullet: Bullet, rows: Rows) -> Mask:

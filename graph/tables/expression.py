@@ -23,6 +23,7 @@ from acegraph.graph.tables.reading import (
     scorecard_tests,
 )
 from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.nodes.agent.fail_closed import telling_fields
 from acegraph.nodes.evidence.risk_scale import TIE
 from acegraph.nodes.evidence.scorecard import (
     SCORECARD,
@@ -390,7 +391,7 @@ def decided_by(columns: EngineColumns, ruleset: Ruleset, table: ibis.Table) -> i
         points=_sum(_points(stage, ruleset)),
         _most=_sum(_most(stage, ruleset)),
         _lowest=_lowest(ruleset, stage.doubts),
-        _doubted=reduce(or_, stage.doubts.values(), ibis.literal(False)),
+        _doubted=_doubted(stage.doubts, ruleset),
         _unknown=~reduce(or_, _anything_known(columns, stage, ruleset), ibis.literal(False)),
     )
     is_open = scored._unknown | (
@@ -484,15 +485,24 @@ def _between(value: Expression, least: float, most: float) -> Expression:
     return ibis.greatest(ibis.least(value, most), least)
 
 
+def _doubted(doubts: Mapping[str, Expression], ruleset: Ruleset) -> Expression:
+    """Whether a field is in doubt; where no row can be declined, a field that tells something."""
+    scale, names = ruleset.scale, set(doubts)
+    if not scale.can_decline:
+        names = telling_fields(names, ruleset.active, scale)
+    return reduce(or_, (doubts[name] for name in sorted(names)), ibis.literal(False))
+
+
 def _lowest(ruleset: Ruleset, doubts: Mapping[str, Expression]) -> Expression:
     """The fewest points above which a row could be declined, by amounts that are in doubt."""
     scale, most = ruleset.scale, ibis.literal(2**40, "int64")
+    if not scale.can_decline:
+        return -most
     names = amount_fields(tuple(doubts), scale.amount_name)
     if scale.costs is None or not names:
         return most
-    lowest = min(scale.limit({"amount": amount}) for amount in (1.0, 1e9))
     in_doubt = reduce(or_, (doubts[name] for name in names))
-    return ibis.ifelse(in_doubt, ibis.literal(lowest, "int64"), most)
+    return ibis.ifelse(in_doubt, ibis.literal(scale.lowest_limit, "int64"), most)
 
 
 def _anything_known(columns: EngineColumns, stage: _Stage, ruleset: Ruleset) -> list[Expression]:

@@ -4,13 +4,20 @@ A decision to approve stands only if nothing that is in doubt could have changed
 from nodes/text/field_contract.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, points_of, resolved, weight_of
+from acegraph.nodes.evidence.scorecard import (
+    SCORECARD,
+    SCORECARD_FIELDS,
+    START,
+    points_of,
+    resolved,
+    weight_of,
+)
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.reader import read_exposed_fields
@@ -60,18 +67,29 @@ def reason_not_to_approve(
         return describe(doubts, unasked) if unasked else ""
     if any(doubt["field"] == "transaction" for doubt in doubts):
         return describe(doubts, [])
-    is_safe = _most_points(fields, doubts, rules) <= _lowest_limit(fields, doubts, scale)
+    if scale.can_decline:
+        is_safe = _most_points(fields, doubts, rules) <= _lowest_limit(fields, doubts, scale)
+    else:  # that nothing could have declined it says nothing about this payment
+        is_safe = not telling_fields((doubt["field"] for doubt in doubts), rules, scale)
     return "" if is_safe else describe(doubts, unasked)
+
+
+def telling_fields(names: Iterable[str], rules: Sequence[Bullet], scale: RiskScale) -> set[str]:
+    """Those of the fields that could raise the risk of a payment, and those of its amount."""
+    names = tuple(names)
+    raising = [b.condition for b in rules if b.condition and weight_of(b) > 0]
+    tested = SCORECARD_FIELDS.union(*(condition.fields for condition in raising))
+    return {*tested.intersection(names), *amount_fields(names, scale.amount_name)}
 
 
 def _lowest_limit(
     fields: Mapping[str, Scalar], doubts: Sequence[DoubtData], scale: RiskScale
 ) -> int:
     """The fewest points above which the payment could be declined."""
-    limits = [scale.limit(fields)]
-    if scale.costs and amount_fields(tuple(doubt["field"] for doubt in doubts), scale.amount_name):
-        limits += [scale.limit({"amount": amount}) for amount in (1.0, 1e9)]
-    return min(limits)
+    in_doubt = tuple(doubt["field"] for doubt in doubts)
+    is_amount_in_doubt = scale.costs and amount_fields(in_doubt, scale.amount_name)
+    limit = scale.limit(fields)
+    return min(limit, scale.lowest_limit) if is_amount_in_doubt else limit
 
 
 def describe(doubts: Sequence[DoubtData], unasked: Sequence[Bullet]) -> str:

@@ -42,6 +42,8 @@ if TYPE_CHECKING:
 MOST_DECLINED_PER_FRAUD: Final = 10.0
 """Without costs a missed fraud counts as much as the honest payments that come to one fraud, but
 never as more than ten of them."""
+_AMOUNTS: Final = (1.0, 1e9)
+"""From the least amount to the largest."""
 TIE: Final = 1e-6
 """Of so little more than the limit of log-odds nothing follows: it is a tie."""
 HIGHEST_RISK: Final = "highest_risk"
@@ -149,6 +151,8 @@ class RiskScale:
     """Rules that hold on the transaction and for which there was no room among those shown."""
     has_rules: bool = False
     """Whether the playbook has rules, be it that none of them holds."""
+    riskiest: int | None = None
+    """The points of the labelled case that has most; None where too few are known."""
     knows_rate: bool = True
     """Whether somebody said, or labelled cases tell, how frequent fraud is."""
 
@@ -176,7 +180,7 @@ class RiskScale:
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
-            shift, share, highest = cached[1:]
+            shift, share, highest, riskiest = cached[1:]
         else:
             newest = table.first(size).newest()
             shares = case_shares(newest) * newest.weights
@@ -187,12 +191,15 @@ class RiskScale:
                 highest = HighestRisk.seen(newest.fraud, opinions, shares)
             highest = highest or HighestRisk()
             shift = best_shift(newest.fraud, opinions, shares, highest.at(share))
-            table.shared[_CACHED] = (key, shift, share, highest)
+            riskiest = round(float(opinions.max()) * UNIT)
+            table.shared[_CACHED] = (key, shift, share, highest, riskiest)
         if base_rate:
             shift += _log_odds(base_rate) - _log_odds(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
             share = base_rate
-        return cls(shift, highest.at(share), share, costs, amount, has_rules=has_rules)
+        return cls(
+            shift, highest.at(share), share, costs, amount, has_rules=has_rules, riskiest=riskiest
+        )
 
     def risk(self, points: int) -> float:
         """The probability of fraud that belongs to points of scorecard and bullets."""
@@ -228,6 +235,16 @@ class RiskScale:
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
         share = self.decline_from(fields) / self.highest
         return math.floor((_log_odds(share) - self.shift + TIE) * UNIT)
+
+    @property
+    def can_decline(self) -> bool:
+        """Whether the riskiest labelled case would be declined; true where too few are known."""
+        return self.riskiest is None or self.riskiest > self.lowest_limit
+
+    @property
+    def lowest_limit(self) -> int:
+        """The points above which a payment of some amount is declined."""
+        return min(self.limit({"amount": amount}) for amount in _AMOUNTS)
 
     def declines(
         self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]

@@ -2,10 +2,13 @@
 
 import json
 
+import pyarrow as pa
 import pytest
 from rewordings import decisions, reworded_decisions, trained_playbook
 
 from acegraph.graph import create_ace_graph, feedback, generate_transactions
+from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.score import score
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     AceContext,
@@ -75,6 +78,18 @@ def test_an_approval_says_what_was_not_understood() -> None:
         result = graph.invoke({"transaction": {"amount": 5.0, "kind": kind}}, context=FROZEN)
         assert result["decision"] == "APPROVE"
         assert any(reason.startswith(told) for reason in result["reasons"]) is is_told
+
+
+def test_a_playbook_that_declines_nothing_approves_no_amount_that_it_cannot_read() -> None:
+    playbook = BulletPlaybook()
+    answers = ("DECLINE", *("APPROVE" for _ in range(39)))
+    past = [Case(str(i), {"amount": 5.0 + i % 7}, answers[i % 40]) for i in range(600)]
+    playbook.remember(past, "fraud_detection")
+    assert Ruleset.of(playbook).scale.can_decline is False
+    rows = [{"amount": "twelve"}, {"amount": 12.0}, {"amount": 12.0, "memo": "?"}]
+    assert decisions(playbook, rows) == ["UNDECIDED", "APPROVE", "APPROVE"]
+    scored = score(playbook, pa.Table.from_pylist([{"amount": str(r["amount"])} for r in rows]))
+    assert scored["decision"].to_pylist() == ["UNDECIDED", "APPROVE", "APPROVE"]
 
 
 def test_a_missing_date_is_named_once_and_not_by_its_parts() -> None:

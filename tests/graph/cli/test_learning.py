@@ -92,3 +92,19 @@ def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]
     print_experiment(experiment)
     wanted = "Seed 1, training: a change was seen at row 171; 50 of 220 labelled cases still count"
     assert wanted in capsys.readouterr().out
+
+
+def test_train_warns_that_a_playbook_approves_every_payment() -> None:
+    lines = [f"r{i},{5 + i % 7},{int(i % 40 == 0)}" for i in range(600)]
+    Path("rare.csv").write_text("\n".join(["ref,amount,fraud", *lines]))
+    train = ("train", "rare.csv", "--label", "fraud", "--id", "ref", "--playbook", "r.db", "--json")
+    (warning,) = json.loads(run(*train).stdout)["warnings"]
+    assert warning == (
+        "this playbook approves every payment that it understands: it declines above a risk of "
+        "0.091, and no labelled case has one above 0.025"
+    )
+    schema = json.loads(run("schema", "--playbook", "r.db", "--json").stdout)
+    assert "ref" not in json.dumps(schema)
+    decided = json.loads(run("decide", '{"amount": 7}', "--playbook", "r.db", "--json").stdout)
+    assert decided["decision"] == "APPROVE"
+    assert not any("not understood" in reason for reason in decided["reasons"])
