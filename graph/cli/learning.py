@@ -176,8 +176,7 @@ def train(
     from acegraph.state import AceContext
 
     announce_models(risk.agent_model)
-    redact = learning.redact or []
-    context = AceContext(redact=redact, drift=learning.drift, **vars(risk))
+    context = AceContext(redact=learning.redact or [], drift=learning.drift, **vars(risk))
     with gathered_warnings() as warnings:
         learning.check_picture()
         table = learning.whole_table(file, columns, context)
@@ -185,7 +184,7 @@ def train(
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
             warn(f"{file}: {_NO_AMOUNT}")
-        warn_of_misspelt(redact, dataset.items)
+        warn_of_misspelt(learning.redact or [], dataset.items)
         items = dataset.items if drawn else learning.old_enough(dataset.items, columns.time)
         with lasting(playbook) as book, progress_bar() as progress:
             pipeline = TrainingPipeline(
@@ -204,9 +203,8 @@ def train(
                 say(f"interrupted; {kept}; run it again to go on")
                 raise
             bullets = book.get_bullets_for_node(context.node)
-            if why := _why_none_is_declined(book, context):
-                warn(why)
-        _warn_of(file, report, had_sightings=had_sightings)
+            why_not = _why_none_is_declined(book, context)
+        _warn_of(file, report, had_sightings=had_sightings, why_none_is_declined=why_not)
     labelled = sum(drawn.counts.values()) if drawn else len(dataset.items)
     ending = Ending(
         rows=labelled + dataset.unlabelled,
@@ -224,14 +222,18 @@ def train(
         raise typer.Exit(1)
 
 
-def _warn_of(file: Path, report: "TrainingReport", *, had_sightings: bool) -> None:
-    """Warn of what a person should know of what was learned from."""
+def _warn_of(
+    file: Path, report: "TrainingReport", *, had_sightings: bool, why_none_is_declined: str
+) -> None:
+    """Warn of what a person should know of what was learned, and of what it was learned from."""
     if report.columns:
         warn(f"{file}: {report.columns}")
     if had_sightings and report.repeated < report.cases:
         warn(f"{file}: its derived fields do not see the files that were learned from before")
     if report.change:
         warn(f"{report.change} (--no-drift counts all)")
+    if why_none_is_declined:
+        warn(why_none_is_declined)
 
 
 def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:

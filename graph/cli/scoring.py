@@ -1,7 +1,7 @@
 """`acegraph score` and `backtest`: decide whole tables, and try rules on them."""
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,6 +18,9 @@ from acegraph.graph.cli.console import (
     takes_groups,
 )
 from acegraph.state import AceContext, InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.graph.tables.backtest import BacktestReport
 
 TableName = Annotated[
     str,
@@ -76,7 +79,7 @@ def score(
 
     context = AceContext().with_changes(**vars(risk))
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
-        if "://" in table:
+        if _is_address(table):
             if ids is not None or record:
                 raise InvalidSettings("on an engine nothing is recorded: leave --id and --record")
             from acegraph.graph.tables.engines import score_address
@@ -105,6 +108,7 @@ def score(
         say(f"written to {out}")
 
 
+@takes_groups
 def backtest(
     what: Annotated[
         str,
@@ -114,6 +118,7 @@ def backtest(
         ),
     ],
     table: TableName,
+    risk: RiskOptions,
     label: Annotated[
         str | None, typer.Option(help="The column of the right answer; else only fires count.")
     ] = None,
@@ -134,12 +139,12 @@ def backtest(
     Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv --label is_fraud
     """
     need_tables()
-    from acegraph.graph.cli.tables import backtest_table
     from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
-        subjects, labels = subjects_of(book, what), Labels(label, positive, amount)
-        if "://" in table:
+        subjects = subjects_of(book, what, AceContext().with_changes(**vars(risk)))
+        labels = Labels(label, positive, amount)
+        if _is_address(table):
             if rows is not None:
                 raise InvalidSettings("from an engine only counts come back: leave --rows")
             from acegraph.graph.tables.engines import backtest_address
@@ -150,6 +155,14 @@ def backtest(
     if as_json:
         print_json(report.to_json())
         return
+    _say_backtest(report)
+    if rows is not None:
+        say(f"the rows are in {rows}")
+
+
+def _say_backtest(report: "BacktestReport") -> None:
+    from acegraph.graph.cli.tables import backtest_table
+
     first = report.backtests[0]
     print_table(backtest_table(report))
     say(f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments")
@@ -162,5 +175,8 @@ def backtest(
                 f"only the {which} declines {counts.fires:,} rows: {counts.frauds:,} frauds, "
                 f"{counts.honest:,} good payments ({money})"
             )
-    if rows is not None:
-        say(f"the rows are in {rows}")
+
+
+def _is_address(table: str) -> bool:
+    """Whether a text names a table on an engine, and no file."""
+    return "://" in table

@@ -7,12 +7,11 @@ from dataclasses import dataclass, field
 from itertools import chain, islice
 from typing import Final
 
+from acegraph.graph.data.file_rows import flat_payment
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
-from acegraph.state import Fields, Scalar, Transaction
-from acegraph.state.errors import InvalidInput
+from acegraph.state import Fields, Scalar
 
-_NESTED: Final = frozenset((dict, list))
 _LOOKED_AT: Final = 200
 """So many words of a column tell whether they are numbers with a unit."""
 
@@ -41,7 +40,7 @@ def convert_amounts(
     """
     rates = {currency.upper(): rate for currency, rate in rates.items()}
     found = Exchange(rates, amount)
-    payments = [_flat(row, hidden) for row in rows]
+    payments = [flat_payment(row, hidden) for row in rows]
     columns = tuple(dict.fromkeys(chain.from_iterable(payments)))
     amounts = found.amount_names(columns)
     others = [name for name in columns if name not in amounts and name not in hidden]
@@ -93,16 +92,6 @@ def _numbers_with_units(
             amount = f"--amount {shlex.quote(name)} if it is the amount, else "
             advice = (amount if may_be_amount else "") + "write the numbers without a unit"
             yield f"{name} is read as words, such as {min(some)!r}: {advice}"
-
-
-def _flat(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, Scalar]:
-    """The fields of the payment in a row; JSON may have some inside of others."""
-    if _NESTED.isdisjoint(map(type, row.values())):
-        return row
-    try:
-        return Transaction.of({n: value for n, value in row.items() if n not in hidden}).fields
-    except InvalidInput:
-        return {}  # whoever reads the row says what is wrong
 
 
 def _as_numbers(payment: Fields, exchange: Exchange) -> Fields:

@@ -2,10 +2,11 @@
 
 from collections.abc import Mapping, Sequence
 
+from acegraph.graph.data.file_rows import flat_payment
 from acegraph.nodes.evidence.columns.entities import names_somebody
 from acegraph.nodes.evidence.sightings.columns import find_columns, says_who, sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
-from acegraph.state import APPROVE, Case, CaseTable, Scalar, Transaction
+from acegraph.state import APPROVE, Case, CaseTable, Scalar
 from acegraph.state.errors import InvalidDataset
 from acegraph.state.values.decision import KINDS, Sighting
 
@@ -32,8 +33,8 @@ class EarlierRows:
 
         Gives whether any could be derived.
         """
-        payments = [_flat(row, hidden) for row in rows]
-        self.columns = self.columns or _columns_of(payments, time, amount)
+        payments = [flat_payment(row, hidden) for row in rows]
+        self.columns = self.columns or _columns_of(payments, hidden, time, amount)
         sightings = [sighting_of(payment, self.columns) for payment in payments]
         derived = derive_all([*self._seen, *sightings])[len(self._seen) :]
         self._seen += sightings
@@ -42,20 +43,16 @@ class EarlierRows:
         return any(derived)
 
 
-def _flat(row: Mapping[str, Scalar], hidden: set[str]) -> Mapping[str, Scalar]:
-    """The fields of a row; JSON may have some inside of others."""
-    fields = {name: value for name, value in row.items() if name not in hidden}
-    is_nested = any(isinstance(value, dict) for value in fields.values())
-    return Transaction.of(fields).fields if is_nested else fields
-
-
 def _columns_of(
-    payments: Sequence[Mapping[str, Scalar]], time: str | None, amount: str | None
+    payments: Sequence[Mapping[str, Scalar]],
+    hidden: set[str],
+    time: str | None,
+    amount: str | None,
 ) -> dict[str, str]:
     """The columns of a file; those of ids must name single customers, cards or merchants."""
     some = payments[:_ROWS_TRIED]
     table = CaseTable(Case("", row, APPROVE) for row in some)
-    names = tuple(dict.fromkeys(name for row in some for name in row))
+    names = tuple(dict.fromkeys(name for row in some for name in row if name not in hidden))
     usable = tuple(n for n in names if not says_who(n) or names_somebody(n, table))
     columns = find_columns(usable, time, amount)
     if time and not columns.keys().isdisjoint(KINDS):

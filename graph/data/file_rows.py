@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Final, TypeVar, cast
@@ -12,11 +12,12 @@ from typing import Final, TypeVar, cast
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
-from acegraph.state import Scalar
-from acegraph.state.errors import InvalidDataset
+from acegraph.state import Scalar, Transaction
+from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.notation import is_nothing, written_number
 
 _ROWS_A_TICK: Final = 2_000
+_NESTED: Final = frozenset((dict, list))
 _ENCODINGS: Final = {
     "cp1252": "Windows-1252; save it as UTF-8 if letters look wrong",
     "cp1250": "Windows-1250 (Central European); save it as UTF-8 if letters look wrong",
@@ -34,6 +35,18 @@ def ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None)
         yield row
     if progress:
         progress(what, total, total)
+
+
+def flat_payment(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, Scalar]:
+    """The row, or without the `hidden` fields the payment in it, if JSON has fields inside of
+    others; empty if it cannot be a payment: whoever reads the row says why.
+    """
+    if _NESTED.isdisjoint(map(type, row.values())):
+        return row
+    try:
+        return Transaction.of({n: value for n, value in row.items() if n not in hidden}).fields
+    except InvalidInput:
+        return {}
 
 
 def read_rows(

@@ -41,11 +41,6 @@ SAMPLE: Final = 2_000
 _MOST_LABELS: Final = 1_000
 
 
-def is_address(text: str) -> bool:
-    """Whether a text names a table on an engine, and no file."""
-    return "://" in text
-
-
 @dataclass(frozen=True)
 class EngineTable:
     """A table on an engine."""

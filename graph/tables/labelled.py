@@ -72,11 +72,6 @@ class DrawnRows:
     """How many rows of the table have each label."""
     unlabelled: int
 
-    @property
-    def rows(self) -> int:
-        """How many rows the table has."""
-        return sum(self.counts.values()) + self.unlabelled
-
 
 @dataclass
 class _Kept:
@@ -133,8 +128,6 @@ class CountedRows:
     """One case for each group; it counts as much as all of its rows."""
     rows: NDArray[np.int64]
     """By case how many rows it stands for; 0 for a case that is not of the table."""
-    rules: frozenset[Condition]
-    """What is told apart."""
     young: int
     """How many honest rows were too young to count."""
 
@@ -352,7 +345,7 @@ class _Counting:
         table.form = cases.form
         set_case_shares(table, np.array([share for _, share in counted]))
         rows = np.bincount(groups, minlength=len(counted))
-        return CountedRows(table, rows, frozenset(self._rules), young)
+        return CountedRows(table, rows, young)
 
 
 class _Entities:

@@ -15,7 +15,7 @@ import numpy as np
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.agent.challenger import version_of
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
-from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of, scale_of
+from acegraph.nodes.evidence.risk_scale import RiskScale, scale_for, scale_of
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, points_of, resolved
 from acegraph.nodes.selector.derived import NOT_DERIVED, doubts_of_derived
 from acegraph.nodes.selector.node import NOTHING_KNOWN, understand_given, unless_unknown
@@ -23,6 +23,7 @@ from acegraph.nodes.selector.stages import Pool
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
 from acegraph.state import APPROVE, AceContext, Bullet, InvalidTransaction, Transaction
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.bullet import of_source
 from acegraph.state.values.transaction import is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -88,7 +89,7 @@ class Ruleset:
         active = playbook.get_bullets_for_node(node) if selects else []
         return cls(
             rules=view.bullets(np.flatnonzero(acts)),
-            active=tuple(b for b in active if b.condition),
+            active=tuple(b for b in of_source(active, settings["source"]) if b.condition),
             scale=scale_of(playbook, settings),
             contract=FieldContract.of(cases),
             rates=settings.get("rates"),
@@ -107,7 +108,7 @@ class Ruleset:
         node = settings["node"]
         with version_of(playbook, version, node) as copy:
             then, bullets = cls.of(copy, context), copy.get_bullets_for_node(node)
-        scale = RiskScale.of(playbook.cases(node), bullets, *costs_of(settings))
+        scale = scale_for(bullets, playbook.cases(node), settings)
         return replace(today, rules=then.rules, active=then.active, scale=scale, version=version)
 
     def to_json(self) -> dict[str, object]:

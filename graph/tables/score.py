@@ -1,4 +1,4 @@
-"""Score a whole table: a decision, its risk, the bullets that fired and the reasons for every row.
+"""Score a whole table: for every row a decision, its risk, and the bullets that fired.
 
 The graph decides the same (docs/tables.md). Nothing is recorded here: see recording.py.
 """
@@ -65,8 +65,8 @@ def score(
     """The decision on every row of a table, as a table of the same kind.
 
     A table is one of Arrow, pandas or polars, or anything that gives its columns as Arrow does. The
-    result has a row for each row: `decision`, `risk`, `bullets` (the ids of those that fired),
-    `reasons`, `undecided` (why there is no decision), and the column `ids`, or `row`, from 1 on.
+    result has a row for each row: the column `ids`, or `row`, from 1 on; `decision`, `risk`; what
+    was added up, `bullets` and `scorecard`; and `undecided` (why there is no decision).
     Nothing is recorded.
     """
     given = as_arrow(table)

@@ -11,7 +11,7 @@ import numpy as np
 
 from acegraph.state import Bullet, CaseTable, Verdict
 
-Change = Literal["added", "retired", "reworded", "reweighed", "kept"]
+Change = Literal["added", "retired", "revised", "reweighed", "kept"]
 _ALIKE: Final = 0.5
 """Two bullets are named together if so much of the cases of either are cases of both."""
 _SAME_WEIGHT: Final = 0.05
@@ -28,7 +28,7 @@ class RefinedBullet:
     content: str
     """Its text now, or its last one."""
     was: str
-    """Its text before, where that was another."""
+    """Of a revision: the id and the text of the bullet that it revises."""
     weight_before: float | None
     """None if it did not act before."""
     weight_after: float | None
@@ -56,13 +56,15 @@ def refined_bullets(
     cases: CaseTable,
     reasons: Mapping[str, str],
 ) -> list[RefinedBullet]:
-    """All bullets that acted before or act after: first those that stay, then new, then gone."""
-    old, new = {b.id: b for b in before}, {b.id: b for b in after}
-    gone, come = [b for b in before if b.id not in new], [b for b in after if b.id not in old]
-    stay = [b for b in after if b.id in old]
-    found = [_of(old[b.id], b, (), cases, reasons) for b in stay]
-    found += [_of(None, b, before, cases, reasons) for b in come]
-    return found + [_of(b, None, after, cases, reasons) for b in gone]
+    """All bullets that acted before or act after: first those that stay, be it as a revision,
+    then new ones, then those that are gone.
+    """
+    old = {b.id: b for b in before}
+    former = {b.id: old.get(b.id) or old.get(str(b.origin.get("revises"))) for b in after}
+    found = [_of(former[b.id], b, (), cases, reasons) for b in after if former[b.id]]
+    found += [_of(None, b, before, cases, reasons) for b in after if not former[b.id]]
+    stayed = {b.id for b in former.values() if b}
+    return found + [_of(b, None, after, cases, reasons) for b in before if b.id not in stayed]
 
 
 def _of(
@@ -77,8 +79,8 @@ def _of(
     change: Change = "kept"
     if old is None or new is None:
         change = "added" if old is None else "retired"
-    elif old.content != new.content:
-        change = "reworded"
+    elif old.id != new.id:
+        change = "revised"
     elif abs((old.weight or 0.0) - (new.weight or 0.0)) > _SAME_WEIGHT:
         change = "reweighed"
     like, in_common = _most_alike(bullet, others, cases)
@@ -87,7 +89,7 @@ def _of(
         change=change,
         verdict=bullet.verdict,
         content=bullet.content,
-        was=old.content if old and change == "reworded" else "",
+        was=f"{old.id} {old.content}" if old and change == "revised" else "",
         weight_before=(old.weight or 0.0) if old else None,
         weight_after=(new.weight or 0.0) if new else None,
         like=like,

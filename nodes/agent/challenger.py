@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.evidence.backtest import can_prove
-from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of
+from acegraph.nodes.evidence.risk_scale import RiskScale, scale_for
 from acegraph.nodes.evidence.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.field_contract import FieldContract
@@ -82,8 +82,8 @@ class Challenger:
 
     def _scale(self, version: BulletPlaybook, settings: RunSettings) -> RiskScale:
         """The scale on which the bullets of the version fit the cases of today."""
-        rules = version.get_bullets_for_node(settings["node"])
-        return RiskScale.of(self.playbook.cases(settings["node"]), rules, *costs_of(settings))
+        node = settings["node"]
+        return scale_for(version.get_bullets_for_node(node), self.playbook.cases(node), settings)
 
 
 def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlaybook:

@@ -21,7 +21,8 @@ from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
-from acegraph.state.run.schema import HeldBackRule, Update
+from acegraph.state.run.schema import HeldBackRule, RunSettings, Update
+from acegraph.state.values.bullet import of_source
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -101,10 +102,14 @@ class AgentNode:
             return decision, []
         if settings["redact"]:
             return replace(decision, observed={}), []
-        node, source = settings["node"], settings["source"]
-        active = self.playbook.get_bullets_for_node(node) if settings["selects"] else []
-        rules = rules_over_observations(b for b in active if source in (None, b.source))
+        rules = rules_over_observations(self._active(settings))
         return with_observed_rules(decision, rules, state["case"]["fields"], scale)
+
+    def _active(self, settings: RunSettings) -> list[Bullet]:
+        """The bullets that may act in this run."""
+        if not settings["selects"]:
+            return []
+        return of_source(self.playbook.get_bullets_for_node(settings["node"]), settings["source"])
 
     def _knowledge(self, state: AceState) -> tuple[list[Bullet], RiskScale]:
         """The bullets that were shown, and the scale of risk for the embedded analyst."""
@@ -115,11 +120,10 @@ class AgentNode:
         return bullets[: len(shown)], replace(scale, unshown=tuple(bullets[len(shown) :]))
 
     def _reason_not_to_approve(self, state: AceState, decision: Decision, scale: RiskScale) -> str:
-        rules = self.playbook.get_bullets_for_node(state["settings"]["node"])
         return reason_not_to_approve(
             state["case"],
             state["doubts"],
-            rules if state["settings"]["selects"] else (),
+            self._active(state["settings"]),
             scale,
             is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
         )

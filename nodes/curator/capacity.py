@@ -69,8 +69,9 @@ def expired(
     """
     waiting = [b for b in candidates if b.proof == "unproven" or WAITS_FOR in b.evidence]
     while len(waiting) > room:
-        (author, share), *_ = Counter(map(author_of, waiting)).most_common(1)
-        of_author = [b for b in waiting if author_of(b) == author and b.id != keep]
+        may_leave = [b for b in waiting if b.id != keep]
+        (author, share), *_ = Counter(map(author_of, may_leave)).most_common(1)
+        of_author = [b for b in may_leave if author_of(b) == author]
         oldest = min(of_author, key=lambda b: (b.proof == "proven", bool(b.condition), b.number))
         waiting.remove(oldest)
         yield oldest, f"expired: nothing bore it out, and {share} of its author were waiting"

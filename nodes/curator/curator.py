@@ -251,7 +251,8 @@ class Curator:
     ) -> bool:
         """Let a candidate act that a backtest or a trial has borne out; False if it waits not.
 
-        This is the only way on which a candidate becomes active without a person.
+        Without a person a candidate becomes active by this, or by a proposal of the same rule that
+        is proved (`curate`).
         """
         with playbook.writing():
             is_waiting = playbook.get_bullet(bullet_id).status == "candidate"

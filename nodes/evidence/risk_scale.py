@@ -14,7 +14,7 @@ seen to have.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -33,7 +33,7 @@ from acegraph.nodes.evidence.scorecard import (
 from acegraph.state import Bullet, CaseTable, Scalar
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
-from acegraph.state.values.bullet import newest_set
+from acegraph.state.values.bullet import newest_set, of_source
 from acegraph.state.values.cases import stepped
 
 if TYPE_CHECKING:
@@ -286,9 +286,13 @@ def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:
     """The scale of a run; a run without bullets knows nothing of the labelled cases."""
     if not settings["selects"]:
         return RiskScale()
-    node, source = settings["node"], settings["source"]
-    rules = [b for b in playbook.get_bullets_for_node(node) if source in (None, b.source)]
-    return RiskScale.of(playbook.cases(node), rules, *costs_of(settings))
+    node = settings["node"]
+    return scale_for(playbook.get_bullets_for_node(node), playbook.cases(node), settings)
+
+
+def scale_for(bullets: Iterable[Bullet], cases: CaseTable, settings: RunSettings) -> RiskScale:
+    """The scale of a run with some other bullets."""
+    return RiskScale.of(cases, of_source(bullets, settings["source"]), *costs_of(settings))
 
 
 def costs_of(settings: RunSettings) -> tuple[CostMatrix | None, float | None]:

@@ -19,6 +19,7 @@ from acegraph.state import DECLINE, AceState, Bullet, CaseTable, ModelError
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
+from acegraph.state.values.bullet import of_source
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -55,7 +56,7 @@ async def reflect_on(
         return None
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
     redaction = Redaction.of(read_fields(lesson.transaction), lesson.settings.get("redact") or ())
-    active = [b for b in bullets if b.status == "active" and source in (None, b.source)]
+    active = [b for b in of_source(bullets, source) if b.status == "active"]
     if row is not None and lesson.settings.get("decided_by"):
         scale = RiskScale.of(table, active, *costs_of(lesson.settings))
         if await wait.work(_is_settled, lesson, table, row, active, scale):

@@ -267,12 +267,6 @@ class BulletPlaybook(PlaybookCache):
         return self._vectors.bound_model()
 
     @retried
-    def rebind_vectors(self, model: str) -> None:
-        """Use the vectors of another model for the bullets from now on."""
-        with self.writing():
-            self._vectors.bind(model)
-
-    @retried
     def replace_vectors(self, model: str, vectors: Mapping[str, Vector]) -> int:
         """Store these vectors of texts instead of all that a model gave before, and use the model
         from now on; returns how many were replaced.

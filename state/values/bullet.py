@@ -28,6 +28,11 @@ def newest_set(bullets: Iterable["Bullet"]) -> list["Bullet"]:
     return [b for b in refined if b.origin[REFINEMENT] == newest]
 
 
+def of_source(bullets: Iterable["Bullet"], source: Source | None) -> list["Bullet"]:
+    """Those that act in a run with this source; None: all."""
+    return [b for b in bullets if source in (None, b.source)]
+
+
 def number_of(bullet_id: str) -> int:
     """The number in the id of a stored bullet.
 

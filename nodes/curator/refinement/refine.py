@@ -35,7 +35,7 @@ from acegraph.nodes.evidence.weights import fired_over, weights_of
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson
-from acegraph.state.values.bullet import REFINEMENT
+from acegraph.state.values.bullet import REFINEMENT, of_source
 from acegraph.state.values.label_sources import BY_ITSELF
 
 if TYPE_CHECKING:
@@ -126,7 +126,7 @@ def refine(
     own = [b for b in _replaceable(active, playbook) if not lesson or b.source == source]
     most = curator.capacity - len(active) + len(own)
     if lesson:
-        active = [b for b in active if lesson.settings["source"] in (None, b.source)]
+        active = of_source(active, lesson.settings["source"])
     staying = [b.condition for b in active if b.condition and b not in own]
     standing = [*staying, *(b.condition for b in own if b.condition)]
     rule_set = None

@@ -48,7 +48,7 @@ from acegraph.state.run.costs import CostMatrix
 
 _FOLDS: Final = 5
 _FOLDS_OF_MANY: Final = 3
-_MANY: Final = 3_000
+_FOR_FEWER_FOLDS: Final = 3_000
 """From so many cases of either label on three parts tell enough: each has a thousand."""
 _DEPTHS: Final = (1, 3)
 _MIN_OF_EACH: Final = 15
@@ -387,7 +387,9 @@ def _cross_validated(
     log-odds while it was held out, and the gain over the scorecard and over the standing rules.
     `sure` are the standard errors that are wanted.
     """
-    folds = _FOLDS_OF_MANY if min(rows.fraud.sum(), (~rows.fraud).sum()) >= _MANY else _FOLDS
+    folds = (
+        _FOLDS_OF_MANY if min(rows.fraud.sum(), (~rows.fraud).sum()) >= _FOR_FEWER_FOLDS else _FOLDS
+    )
     fold = np.zeros(len(rows.fraud), np.int64)
     for label in (rows.fraud, ~rows.fraud):  # blocks of time, each with its part of the frauds
         n = int(label.sum())

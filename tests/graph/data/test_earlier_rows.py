@@ -1,6 +1,7 @@
 """Derived fields of files: in the order of time, without labels, the same where rows are known."""
 
 import csv
+import json
 import random
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -94,6 +95,16 @@ def test_it_says_what_it_lacks(tmp_path: Path) -> None:
     nobody = written(tmp_path / "b.csv", kinds)
     with pytest.raises(InvalidDataset, match="an id of a customer, card, device or merchant"):
         load_dataset(nobody, query=None, answer="is_fraud", drop=["card_number"], derive=True)
+
+
+def test_a_row_that_is_no_payment_is_named_with_its_number(tmp_path: Path) -> None:
+    rows = [{**row, "paid_at": str(row["paid_at"])} for row in card_testing(30)]
+    rows[7]["amount"] = {"value": 5.0, " value ": 6.0}
+    file = tmp_path / "p.jsonl"
+    file.write_text("\n".join(map(json.dumps, rows)))
+    with pytest.raises(InvalidDataset, match="row 8") as refused:
+        load_dataset(file, query=None, answer="is_fraud", derive=True)
+    assert "p.jsonl" in str(refused.value)
 
 
 def test_a_column_of_kinds_gives_way_to_one_of_ids(tmp_path: Path) -> None:

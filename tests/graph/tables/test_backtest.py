@@ -12,7 +12,7 @@ from odd_tables import NODE, payments, playbook_of, table_of
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.state import BulletPlaybook, Condition, InvalidDataset, InvalidSettings
+from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset, InvalidSettings
 
 RULE = "DECLINE when amount >= 100 and hour < 12"
 
@@ -72,6 +72,28 @@ def test_versions_are_compared_by_the_rows_that_only_one_declines(table: Path) -
     assert report.changed_back is not None
     assert report.changed.fires == second.fired.fires - first.fired.fires > 0
     assert report.changed_back.fires == 0
+
+
+def test_costs_decide_what_the_playbook_declines(table: Path) -> None:
+    book, _ = payments(random.Random(7))
+    dear = AceContext(costs="missed_fraud=1,false_decline=20")
+    (plain,), (careful,) = (
+        backtest_files(subjects_of(book, "playbook", context), table).backtests
+        for context in (None, dear)
+    )
+    assert careful.fired.fires < plain.fired.fires
+
+
+def test_a_version_is_on_the_scale_of_its_source() -> None:
+    book, _ = payments(random.Random(7))
+    rule = "DECLINE when amount >= 50"
+    online = book.add_bullet(rule, NODE, "online", condition=Condition.parse(rule))
+    book.set_weights({online: 2.5})
+    frozen = AceContext(source="offline")
+    now, then = Ruleset.of(book, frozen), Ruleset.of_version(book, book.version, frozen)
+    assert now.scale.shift == pytest.approx(then.scale.shift)
+    assert now.scale.shift != pytest.approx(Ruleset.of(book).scale.shift)
+    assert online not in [b.id for b in (*now.active, *then.active)]
 
 
 def test_a_rule_may_be_tried_on_a_table_that_lacks_what_the_playbook_tests(tmp_path: Path) -> None:

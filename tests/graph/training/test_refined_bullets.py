@@ -13,9 +13,9 @@ from acegraph.state import Bullet, Case, CaseTable, Condition
 TRAIN = ("train", "g.csv", "--label", "is_fraud")
 
 
-def bullet(name: str, text: str, weight: float) -> Bullet:
-    condition = Condition.parse(text)
-    return Bullet(name, text, "n", "offline", condition=condition, weight=weight)
+def bullet(name: str, text: str, weight: float, revises: str = "") -> Bullet:
+    condition, origin = Condition.parse(text), {"revises": revises} if revises else {}
+    return Bullet(name, text, "n", "offline", condition=condition, weight=weight, origin=origin)
 
 
 @pytest.fixture
@@ -33,28 +33,28 @@ def test_each_bullet_is_told_with_its_weights_and_the_one_that_says_the_same(
         bullet("b4", "APPROVE when x < 10", -1.0),
     ]
     after = [
-        bullet("b2", "DECLINE when x < 12", 1.0),
+        bullet("b6", "DECLINE when x < 12", 1.0, revises="b2"),
         bullet("b3", "DECLINE when x >= 80", 2.0),
         bullet("b4", "APPROVE when x < 10", -1.01),
         bullet("b5", "DECLINE when x >= 60", 1.5),
     ]
-    found = refined_bullets(before, after, cases, {"b1": "replaced", "b2": "the cut moved"})
+    found = refined_bullets(before, after, cases, {"b1": "replaced", "b6": "the cut moved"})
     told = [(b.bullet, b.change, b.weight_before, b.weight_after, b.like) for b in found]
     assert told == [
-        ("b2", "reworded", 1.0, 1.0, ""),
+        ("b6", "revised", 1.0, 1.0, ""),
         ("b3", "reweighed", 1.0, 2.0, ""),
         ("b4", "kept", -1.0, -1.01, ""),
         ("b5", "added", None, 1.5, "b1"),
         ("b1", "retired", 1.0, None, "b5"),
     ]
     assert (found[0].was, found[0].why, found[4].why) == (
-        before[1].content,
+        "b2 DECLINE when x < 10",
         *("the cut moved", "replaced"),
     )
     assert str(found[4]) == "- b1 [+1.00] DECLINE when x >= 50; 80% of its cases in common with b5"
     figure = draw_refinement(found)
     texts = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert (len(texts), texts[0]) == (5, "DECLINE when x < 12; was: DECLINE when x < 10  [b2]")
+    assert (len(texts), texts[0]) == (5, "DECLINE when x < 12; was: b2 DECLINE when x < 10  [b6]")
 
 
 def test_train_says_and_draws_what_refinement_did(tmp_path: Path) -> None:
@@ -66,7 +66,8 @@ def test_train_says_and_draws_what_refinement_did(tmp_path: Path) -> None:
     assert "standard errors)" in lines[start]
     assert lines[start + 1].startswith(("  + b", "  - b"))
     told = json.loads(run(tmp_path, *TRAIN, "--playbook", "other.db", "--json").stdout)
-    assert sum(b["change"] == "added" for b in told["refinement"]) == told["refined"]
+    new = [b for b in told["refinement"] if b["change"] in ("added", "revised")]
+    assert len(new) == told["refined"]
     acting = [b for b in told["refinement"] if b["weight_after"] is not None]
     assert len(acting) == told["bullets_active"]
     refused = run(tmp_path, *TRAIN, "--online", "--picture", "p.png", code=2)

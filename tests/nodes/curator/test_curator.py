@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from acegraph.nodes import Curator
+from acegraph.nodes.curator.capacity import expired
 from acegraph.nodes.text.difference import difference
-from acegraph.state import BulletPlaybook, Case, Condition
+from acegraph.state import Bullet, BulletPlaybook, Case, Condition
 
 NODE = "fraud_detection"
 
@@ -238,3 +239,11 @@ def test_text_that_is_cleaned_is_recognised_when_it_comes_again() -> None:
         for _ in range(2)
     )
     assert first.bullet_id == again.bullet_id == "b1"
+
+
+def test_the_newest_candidate_stays_where_every_author_has_one() -> None:
+    waiting = [
+        Bullet(f"b{i}", f"rule {i}", NODE, origin={"author": f"author {i}"}) for i in (1, 2, 3)
+    ]
+    gone = [bullet.id for bullet, _ in expired(waiting, room=1, keep="b1")]
+    assert gone == ["b2", "b3"]

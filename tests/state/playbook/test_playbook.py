@@ -177,7 +177,7 @@ def test_vectors_of_two_models_are_kept_apart(playbook: BulletPlaybook) -> None:
     assert playbook.vectors("large", [bullet_id]) == {}
     playbook.store_text_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
     assert playbook.vectors("small", [bullet_id])[bullet_id].tolist() == [1, 2]
-    playbook.rebind_vectors("large")
+    playbook.replace_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
     assert playbook.vectors("large", [bullet_id])[bullet_id].tolist() == [3, 4, 5]
 
 
