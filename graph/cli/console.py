@@ -24,10 +24,10 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
+    from acegraph.graph.data.file_rows import Progress
     from acegraph.graph.data.files import Dataset, FileLayout, Item
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
-    from acegraph.graph.training.pipeline import Progress
     from acegraph.nodes.curator.curator import Curation
     from acegraph.state import BulletPlaybook
 

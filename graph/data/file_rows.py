@@ -24,7 +24,7 @@ _ENCODINGS: Final = {
 }
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
-"""Called with what is under way, how many rows are done, and how many there are."""
+"""Called with what is under way, how much of it is done, and how much there is."""
 
 
 def ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None) -> Iterator[T]:

@@ -12,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.graph.build import Collaborators
+from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.data.files import as_items
 from acegraph.graph.metrics.intervals import Estimate
 from acegraph.graph.metrics.paired import PairedTest, mcnemar
 from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.pipeline import Dataset, Progress, TrainingPipeline
+from acegraph.graph.training.pipeline import LabelledCases, TrainingPipeline
 from acegraph.nodes.agent.challenger import version_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
@@ -128,7 +129,7 @@ class Duel:
 def duel(
     playbook: BulletPlaybook,
     version: int,
-    dataset: Dataset,
+    dataset: LabelledCases,
     *,
     costs: CostMatrix | None = None,
     amount: str | None = None,

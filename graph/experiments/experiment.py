@@ -11,6 +11,7 @@ from typing import Final
 import numpy as np
 
 from acegraph.graph.build import Collaborators
+from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.splits import Split, moments_of
 from acegraph.graph.data.synthetic import generate_transactions
@@ -26,7 +27,7 @@ from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers, sh
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.pipeline import Progress, TrainingPipeline, TrainingReport
+from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel

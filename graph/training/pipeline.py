@@ -19,6 +19,7 @@ from langchain_core.embeddings import Embeddings
 
 from acegraph.graph.build import Collaborators, Parts, gather_parts
 from acegraph.graph.data.currencies import convert_amounts
+from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
@@ -57,9 +58,7 @@ _SAME_FAILURES: Final = 5
 _FAILURES: Final = 10
 """So many failures in a row end a pass: of one kind, and of any kind."""
 _STORED_AT_ONCE: Final = 5_000
-Dataset = Iterable[Mapping[str, object] | Example]
-Progress = Callable[[str, int, int], None]
-"""Called with what is under way, how many cases are done, and how many there are."""
+LabelledCases = Iterable[Mapping[str, object] | Example]
 
 
 @dataclass(frozen=True)
@@ -178,7 +177,7 @@ class TrainingPipeline:
         self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)
 
-    def train_offline(self, dataset: Dataset, form: FileForm | None = None) -> TrainingReport:
+    def train_offline(self, dataset: LabelledCases, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
         All labels are history, known from the start. First a set of rules is sought for all cases
@@ -256,7 +255,7 @@ class TrainingPipeline:
             return "amounts are converted"
         return ""
 
-    def train_online(self, stream: Dataset, form: FileForm | None = None) -> TrainingReport:
+    def train_online(self, stream: LabelledCases, form: FileForm | None = None) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
         A case has one decision id however often it comes: it counts once, also if it was history.
@@ -271,7 +270,7 @@ class TrainingPipeline:
 
     def evaluate(
         self,
-        dataset: Dataset,
+        dataset: LabelledCases,
         mode: Mode = "offline_online",
         *,
         learn: bool | None = None,
@@ -297,7 +296,7 @@ class TrainingPipeline:
         logger.info("%s ended: %d of %d cases right", what or mode, run.right.sum(), len(cases))
         return run
 
-    def compare(self, test: Dataset) -> dict[str, Run]:
+    def compare(self, test: LabelledCases) -> dict[str, Run]:
         """The four ways of deciding on the same stream; `online` starts with an empty playbook.
 
         vanilla learns and shows nothing; offline shows what was trained and is frozen;
@@ -322,7 +321,7 @@ class TrainingPipeline:
         """How the files write from which the playbook learned."""
         return FieldContract.of(self.playbook.cases(self.context.node)).form
 
-    def _prepared(self, dataset: Dataset, form: FileForm | None) -> tuple[list[Item], str]:
+    def _prepared(self, dataset: LabelledCases, form: FileForm | None) -> tuple[list[Item], str]:
         """The items to learn from, under known names, and how their columns differ from what the
         playbook knows; the form of their file is kept.
         """

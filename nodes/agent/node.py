@@ -44,7 +44,7 @@ class AgentNode:
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
-        case, settings = state["case"], state["settings"]
+        case, settings = state["case"], state["settings"].copy()
         bullets, scale = await wait.work(self._knowledge, state)
         transaction = Transaction(case["text"], case["given_fields"])
         try:
@@ -63,21 +63,22 @@ class AgentNode:
             if state["doubts"]:
                 reasons.append(f"{describe(state['doubts'], ())}; the decision stands without it")
         if decision.decision == DECLINE and is_explored(case, settings):
-            settings = {**settings, "let_through": True}
+            settings["let_through"] = True
             share = 100 * settings["explore"]
             reasons.append(f"let through for review, as {share:g} % of declines are")
         if scale.costs and scale.costs.has_review and decision.risk_score is not None:
-            pays = scale.costs.wants_review(decision.risk_score, scale.amount(case["fields"]))
-            settings = {**settings, "review_pays": pays}
+            amount = scale.amount(case["fields"])
+            settings["review_pays"] = scale.costs.wants_review(decision.risk_score, amount)
         if decision.model:
-            settings = {**settings, "decided_by": decision.model, "prompt": decision.prompt}
+            settings["decided_by"], settings["prompt"] = decision.model, decision.prompt
         if decision.departure:
-            settings = {**settings, "departure": decision.departure}
+            settings["departure"] = decision.departure
         if settings["selects"] and settings["challenger"] is not None:
-            settings = {**settings, "shadow": await self.challenger.decide(case, settings, wait)}
+            settings["shadow"] = await self.challenger.decide(case, settings, wait)
         if settings["selects"] and settings.get("trial"):
             tried = await self.trial.decide(state, bullets, decision, scale, wait)
-            settings = {**settings, "tried": tried} if tried else settings
+            if tried:
+                settings["tried"] = tried
         return {
             "decision": decision.decision,
             "risk_score": decision.risk_score,

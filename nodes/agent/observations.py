@@ -5,13 +5,13 @@ it counts only under a gate, it is marked by its name (`observed.urgency`), and 
 be proven on other cases. Even then it can only raise risk, never turn a decline into an approval.
 """
 
-import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.evidence.residuals import log_odds_of
 from acegraph.nodes.evidence.risk_scale import RiskScale, stated_risk
 from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
@@ -66,9 +66,8 @@ def with_observed_rules(
     ]
     if not fired or decision.risk_score is None:
         return decision, []
-    said = min(max(decision.risk_score, 1e-6), 1 - 1e-6)
-    points = math.log(said / (1 - said)) + sum(max(weight_of(b), 0.0) for b in fired)
-    risk = stated_risk(points)
+    raised = sum(max(weight_of(b), 0.0) for b in fired)
+    risk = stated_risk(log_odds_of(decision.risk_score) + raised)
     declines = decision.decision == DECLINE or risk > scale.decline_from(fields)
     reasons = (*decision.reasons, *(f"{b.id}: {b.content} [{weight_of(b):+.2f}]" for b in fired))
     verdict = DECLINE if declines else decision.decision

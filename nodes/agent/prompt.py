@@ -13,11 +13,13 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
+from acegraph.nodes.evidence.residuals import log_odds_of
 from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import Bullet, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.notation import rounded_risk, written_risk
+from acegraph.state.values.verdict import sign_of
 
 AGENT: Final = """\
 You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule holds was checked: trust \
@@ -55,17 +57,17 @@ class Opinion:
         That no rule holds does not leave it open: most rules decline, and on honest payments none
         of them holds.
         """
-        return abs(_log_odds(self.risk) - _log_odds(self.limit)) < _OPEN
+        return abs(log_odds_of(self.risk) - log_odds_of(self.limit)) < _OPEN
 
     def departure(self, decision: Verdict, risk: float) -> float:
         """By how much a decision departs from the opinion as it is told, in log-odds; a risk that
         contradicts its decision counts as one near the limit.
         """
-        limit, said = _log_odds(self.limit), _log_odds(risk)
-        side = 1.0 if decision == "DECLINE" else -1.0
+        limit, said = log_odds_of(self.limit), log_odds_of(risk)
+        side = sign_of(decision)
         if (said - limit) * side <= 0 and decision != self.verdict:
             said = limit + side
-        departure = said - _log_odds(rounded_risk(self.risk))
+        departure = said - log_odds_of(rounded_risk(self.risk))
         return round(min(max(departure, -_FARTHEST), _FARTHEST), 2)
 
 
@@ -172,8 +174,3 @@ def _with_value(test: Comparison, fields: Mapping[str, Scalar], text: str) -> st
     number = f"{value:.6g}"
     stated = number in text.replace(",", "")
     return phrase if stated else phrase.replace(f" {test.op} ", f" {number} {test.op} ", 1)
-
-
-def _log_odds(share: float) -> float:
-    share = min(max(share, 1e-6), 1 - 1e-6)
-    return math.log(share / (1 - share))

@@ -93,7 +93,6 @@ def _test(
     """One backtest, if one is possible, without the `case` that the rule was drawn from."""
     if not can_prove(table):
         return None, ""
-    refusal = ""
     tested = backtest(condition, table, log_odds_over(table, active), table.row_of(case))
     if tested.fires < _MIN_FIRES:
         refusal = f"fires on {tested.fires} of {tested.cases} labelled cases; too few to tell"

@@ -21,7 +21,7 @@ from acegraph.nodes.curator import identity
 from acegraph.nodes.evidence.columns.entities import is_entity, spread
 from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL
 from acegraph.nodes.evidence.columns.phrases import is_name
-from acegraph.nodes.text import trade_words as vocabulary
+from acegraph.nodes.text import trade_words
 from acegraph.nodes.text.category_words import is_category, is_field_name, is_terse
 from acegraph.nodes.text.lookalikes import personal_data, skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
@@ -113,7 +113,7 @@ class Proposal:
         """Whether it argues for APPROVE; where the text is unclear, its label decides."""
         if self.condition:
             return self.condition.verdict == APPROVE
-        direction = vocabulary.direction(self.text)
+        direction = trade_words.direction(self.text)
         return direction == "lowers" or (direction == "unclear" and self.label == APPROVE)
 
 
@@ -220,9 +220,9 @@ def _form(proposal: Proposal) -> Objection | None:
             return Objection(f"it contains {what}")
     if any(_mixes_alphabets(word) for word in re.findall(r"[^\W\d_]+", clean_text(content))):
         return Objection("a word mixes letters of several alphabets")
-    if vocabulary.ORDERS.search(text):
+    if trade_words.ORDERS.search(text):
         return Objection("it speaks to whoever reads it instead of about transactions")
-    if vocabulary.trade_share(text) < _TRADE_SHARE or not vocabulary.features_of(text):
+    if trade_words.trade_share(text) < _TRADE_SHARE or not trade_words.features_of(text):
         return _held("too little of it is about kinds of transactions, as far as can be read")
     return None
 
@@ -233,8 +233,8 @@ def _agreement(proposal: Proposal, condition: Condition) -> Objection | None:
 
     if contradicts(proposal.content, condition):
         return _held("its text and its condition say different things")
-    wanted: vocabulary.Direction = "raises" if condition.verdict == DECLINE else "lowers"
-    if not vocabulary.argues_only_for(wanted, proposal.text):
+    wanted: trade_words.Direction = "raises" if condition.verdict == DECLINE else "lowers"
+    if not trade_words.argues_only_for(wanted, proposal.text):
         return _held("its text does not plainly say what its condition says")
     return None
 
@@ -335,16 +335,16 @@ def _direction(proposal: Proposal) -> Objection | None:
         if proposal.label and proposal.condition.verdict != proposal.label:
             return Objection("it argues against the label of the decision it came from")
         return None
-    direction = vocabulary.direction(proposal.text)
+    direction = trade_words.direction(proposal.text)
     if proposal.label and direction == ("raises" if proposal.label == APPROVE else "lowers"):
         return _held("it argues against the label of the decision it came from")
-    if direction == "unclear" and vocabulary.IMPERATIVE.match(proposal.text):
+    if direction == "unclear" and trade_words.IMPERATIVE.match(proposal.text):
         return _held("it tells what to do and not which transactions are fraud")
     if not proposal.lowers:
         return None
-    if len(vocabulary.features_of(proposal.text)) < 2:
+    if len(trade_words.features_of(proposal.text)) < 2:
         return _held("prose that lowers risk names at least two things that limit it")
-    if vocabulary.calls_risk_safe(proposal.text):
+    if trade_words.calls_risk_safe(proposal.text):
         return _held("prose that calls safe what is usually risky, and does not say why")
     if _has_name(proposal.content):
         return _held("prose that lowers risk may name nobody")
@@ -352,7 +352,7 @@ def _direction(proposal: Proposal) -> Objection | None:
 
 
 def _wording(proposal: Proposal) -> Objection | None:
-    if parse_condition(proposal.content) is None and vocabulary.SUSPICIOUS.search(proposal.text):
+    if parse_condition(proposal.content) is None and trade_words.SUSPICIOUS.search(proposal.text):
         return _held("its wording wants a person's eye")
     return None
 
@@ -360,7 +360,7 @@ def _wording(proposal: Proposal) -> Objection | None:
 def _has_name(content: str) -> bool:
     """Whether words look like a name: with capitals or in quotes, and not of the trade."""
     names = re.findall(r"(?<=[\w,;] )[A-Z][\w'&.-]+|[\"“'‘](?=\w)[^\"”'’]+[\"”'’]", content)
-    return not all(vocabulary.is_plain(w) for name in names for w in words_of(skeleton(name)))
+    return not all(trade_words.is_plain(w) for name in names for w in words_of(skeleton(name)))
 
 
 def _is_constant(name: str, entities: set[str], table: CaseTable) -> bool:

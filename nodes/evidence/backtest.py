@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, marginal_gain, sigmoid
 from acegraph.state import DECLINE, CaseTable, Condition
+from acegraph.state.values.verdict import sign_of
 
 ALIKE: Final = 0.9
-"""Two rules of one verdict with a larger share of common cases say the same."""
+"""Two rules of one verdict with a larger share of common cases say the same, and so do two of which
+exactly one holds for a larger share of all cases: opposites."""
 _MIN_CASES: Final = 12
 
 
@@ -73,7 +75,7 @@ def backtest(
     precision = float((shares * weights) @ (fired & agreeing)) / stood_for if stood_for else 0.0
     low, high = wilson_interval(precision * fires, fires)
     others = cases - total
-    sign = 1.0 if condition.verdict == DECLINE else -1.0
+    sign = sign_of(condition.verdict)
     by_chance = chance(right, fires, total, cases)
     if departed[fired].any():
         risks = sigmoid(sign * (log_odds + best_shift(fraud, log_odds, shares)))

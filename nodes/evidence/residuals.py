@@ -126,6 +126,12 @@ def best_shift(
     return min(max(shift, -_FARTHEST), _FARTHEST)
 
 
+def log_odds_of(risk: float) -> float:
+    """The log-odds of a probability; certainty is one in a billion short of it."""
+    risk = min(max(risk, 1e-9), 1 - 1e-9)
+    return math.log(risk / (1 - risk))
+
+
 def sigmoid(log_odds: Numbers) -> Numbers:
     """The probabilities that belong to log-odds."""
     bounded = np.minimum(np.maximum(log_odds, -30), 30)  # np.clip takes longer than the rest

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import can_prove, wilson_interval
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
+from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, log_odds_of, sigmoid
 from acegraph.nodes.evidence.scorecard import (
     NO_LANGUAGE_MODEL,
     UNIT,
@@ -81,7 +81,7 @@ class HighestRisk:
         """
         if self.risk >= 1:
             return 1.0
-        log_odds = _log_odds(self.risk) + _log_odds(rate) - _log_odds(self.rate)
+        log_odds = log_odds_of(self.risk) + log_odds_of(rate) - log_odds_of(self.rate)
         return round(1 / (1 + math.exp(-log_odds)), 12)
 
     @classmethod
@@ -175,7 +175,7 @@ class RiskScale:
         if not can_prove(table.first(size)):
             if base_rate is None:  # then no risk can be weighed against its costs
                 return cls(amount_name=amount, has_rules=has_rules, knows_rate=False)
-            shift = _log_odds(base_rate)
+            shift = log_odds_of(base_rate)
             return cls(shift, 1.0, base_rate, costs, amount, has_rules=has_rules)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
@@ -194,7 +194,7 @@ class RiskScale:
             riskiest = round(float(opinions.max()) * UNIT)
             table.shared[_CACHED] = (key, shift, share, highest, riskiest)
         if base_rate:
-            shift += _log_odds(base_rate) - _log_odds(share)
+            shift += log_odds_of(base_rate) - log_odds_of(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
             share = base_rate
         return cls(
@@ -234,7 +234,7 @@ class RiskScale:
         """The points of scorecard and bullets above which a payment is declined."""
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
         share = self.decline_from(fields) / self.highest
-        return math.floor((_log_odds(share) - self.shift + TIE) * UNIT)
+        return math.floor((log_odds_of(share) - self.shift + TIE) * UNIT)
 
     @property
     def can_decline(self) -> bool:
@@ -275,11 +275,6 @@ def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: fl
     risks = highest * sigmoid(log_odds + best_shift(fraud, log_odds, shares, highest))
     risks = np.minimum(risks, _SUREST)
     return float(shares @ np.where(fraud, np.log(risks), np.log1p(-risks)))
-
-
-def _log_odds(share: float) -> float:
-    share = min(max(share, 1e-9), 1 - 1e-9)
-    return math.log(share / (1 - share))
 
 
 def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:

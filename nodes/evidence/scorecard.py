@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.text.currencies import AMOUNT_NAMES, amount_fields
 from acegraph.nodes.text.field_contract import read_flag, read_number
-from acegraph.state import DECLINE, Bullet, CaseTable, Comparison, Scalar
+from acegraph.state import Bullet, CaseTable, Comparison, Scalar
+from acegraph.state.values.verdict import sign_of
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
 UNFITTED_WEIGHT: Final = 2.0
@@ -130,7 +131,7 @@ def weight_of(bullet: Bullet) -> float:
     """
     if bullet.weight is not None:
         return bullet.weight
-    sign = 1.0 if bullet.verdict == DECLINE else -1.0
+    sign = sign_of(bullet.verdict)
     helpful, harmful = bullet.helpful_count, bullet.harmful_count
     prior = math.exp(UNFITTED_WEIGHT)  # as if it had been helpful e^w times and harmful once
     strength = math.log((helpful + prior) / (harmful + 1.0))

@@ -17,6 +17,7 @@ from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Bullet, CaseTable
+from acegraph.state.values.verdict import sign_of
 
 _RIDGE: Final = 1.0
 _BITS: Final = 20
@@ -110,7 +111,7 @@ def weights_of(
     for bullet, its_fires, is_fitted in zip(bullets, fired, enough, strict=True):
         if not is_fitted:
             start = start + weight_of(replace(bullet, weight=None)) * its_fires
-    signs = np.array([1.0 if b.verdict == DECLINE else -1.0 for b in fitted])
+    signs = np.array([sign_of(b.verdict) for b in fitted])
     guess = np.array([b.weight or 0.0 for b in fitted])
     if costs:
         shares = shares * stakes_over(table, costs)
@@ -137,7 +138,7 @@ def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Nu
     if is_no_better or is_hardly_better:
         # An exception may be right no more often than chance and still correct other bullets.
         gain = marginal_gain(fired, table.fraud, log_odds - weight * fired, shares)
-        if gain * (1 if bullet.verdict == DECLINE else -1) < 1:
+        if gain * sign_of(bullet.verdict) < 1:
             how = "no" if is_no_better else "hardly"
             return f"{record}: {how} better than chance, and the others do without it"
     return ""

@@ -11,7 +11,8 @@ from acegraph.nodes.evidence.residuals import best_shift
 from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.reflector.induction import fields_of, induce
-from acegraph.state import DECLINE, CaseTable, Condition
+from acegraph.state import CaseTable, Condition
+from acegraph.state.values.verdict import sign_of
 
 
 def learn_case_by_case(table: CaseTable, gate: Gate | None) -> list[Condition]:
@@ -29,7 +30,7 @@ def learn_case_by_case(table: CaseTable, gate: Gate | None) -> list[Condition]:
             continue
         rules.append(found.condition)
         fired = np.vstack([fired, found.condition.holds_over(table)])
-        signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in rules])
+        signs = np.array([sign_of(rule.verdict) for rule in rules])
         weights = fit_weights(fired, signs, fraud, start, shares=shares)
         log_odds = start + weights @ fired
         shift = best_shift(fraud, log_odds, shares)

@@ -25,7 +25,6 @@ from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
-    DECLINE,
     Bullet,
     Case,
     CaseTable,
@@ -39,6 +38,7 @@ from acegraph.state import (
 )
 from acegraph.state.run.schema import Reflection
 from acegraph.state.values.condition import ConditionData
+from acegraph.state.values.verdict import sign_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
@@ -215,7 +215,7 @@ def _log_odds_with(rules: Sequence[Condition], table: CaseTable) -> Numbers:
     if not rules:
         return start
     fired = np.array([rule.holds_over(table) for rule in rules])
-    signs = np.array([1.0 if rule.verdict == DECLINE else -1.0 for rule in rules])
+    signs = np.array([sign_of(rule.verdict) for rule in rules])
     weights = fit_weights(fired, signs, table.fraud, start, shares=case_shares(table))
     return np.asarray(start + weights @ fired)
 

@@ -38,6 +38,11 @@ def parse_verdict(word: object) -> Verdict:
     )
 
 
+def sign_of(verdict: Verdict | None) -> float:
+    """The direction in which a verdict moves the log-odds of fraud."""
+    return 1.0 if verdict == DECLINE else -1.0
+
+
 def other(verdict: Verdict) -> Verdict:
     """The verdict that is not this one."""
     return APPROVE if verdict == DECLINE else DECLINE

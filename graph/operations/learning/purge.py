@@ -6,7 +6,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 
-from acegraph.graph.operations.learning.relearn import CannotRelearn, Progress, adopt, relearn
+from acegraph.graph.data.file_rows import Progress
+from acegraph.graph.operations.learning.relearn import CannotRelearn, adopt, relearn
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import BulletPlaybook, clean_text
 from acegraph.state.ledger.events import PRUNED_PART, broken_by, stream

@@ -9,12 +9,13 @@ it is no copy. The playbook itself is only read; purge.py decides when to adopt 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from acegraph.graph.build import build_graph, gather_parts
+from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
@@ -32,8 +33,6 @@ from acegraph.state.values.decision import PURGED, add_deltas
 from acegraph.state.values.label_sources import BY_ITSELF
 
 logger = logging.getLogger(__name__)
-
-Progress = Callable[[str, int, int], None]
 
 
 class CannotRelearn(PlaybookError):

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.shortening import fitted_weights
+from acegraph.nodes.curator.refinement.shortening import ridge_weights
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers
 from acegraph.nodes.evidence.scorecard import start_over
@@ -41,5 +41,5 @@ class ByCase:
         ]
         start, begin = start_over(self.table), np.zeros(len(rules) + 1)
         shares = case_shares(self.table)[~held_out]
-        weights, _ = fitted_weights(masks[0], known.fraud, start[~held_out], shares, begin)
+        weights, _ = ridge_weights(masks[0], known.fraud, start[~held_out], shares, begin)
         return start[held_out] + weights[:-1] @ masks[1] + weights[-1], len(rules)

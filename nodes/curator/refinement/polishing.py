@@ -10,7 +10,7 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.shortening import fitted_weights, missed
+from acegraph.nodes.curator.refinement.shortening import missed, ridge_weights
 from acegraph.nodes.evidence.columns.cut_points import roundest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
@@ -39,7 +39,7 @@ def polished(
 
     def fitted() -> tuple[Numbers, Numbers]:
         begin = np.zeros(len(done) + 1)
-        weights, spread = fitted_weights(fired, table.fraud, start, shares, begin)
+        weights, spread = ridge_weights(fired, table.fraud, start, shares, begin)
         worth = missed(weights, spread)[:-1]
         return weights, np.where([rule in staying for rule in done], np.inf, worth)
 

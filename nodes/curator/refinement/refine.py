@@ -32,11 +32,12 @@ from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.evidence.weights import fired_over, weights_of
-from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Source
+from acegraph.state import Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, of_source
 from acegraph.state.values.label_sources import BY_ITSELF
+from acegraph.state.values.verdict import sign_of
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -118,7 +119,7 @@ def refine(
     if curator.gate is None or curator.entry != "active":
         return None
     version, bullets = playbook.version, playbook.get_bullets_for_node(node, status=None)
-    cases, is_stream = playbook.cases(node), lesson is not None
+    cases = playbook.cases(node)
     if lesson is None:
         playbook.keep_refined_from(node, len(cases))
     table = since_change(cases, bullets, drift=curator.drift)
@@ -129,15 +130,19 @@ def refine(
         active = of_source(active, lesson.settings["source"])
     staying = [b.condition for b in active if b.condition and b not in own]
     standing = [*staying, *(b.condition for b in own if b.condition)]
-    rule_set = None
-    if most > 0:
-        given = CostMatrix.parse(costs) if costs else None
-        searched = MOST_SEARCHED if count is None else SEARCHED_OF_TABLE
-        told = has_signal(table, start_over(table), curator.gate.signal)
-        limits = (most, given, len(staying), searched)
-        rule_set = best_rules(
-            table, standing, *limits, is_stream=is_stream, has_signal=told, learn=learn
-        )
+    if most <= 0:
+        return None
+    rule_set = best_rules(
+        table,
+        standing,
+        most=most,
+        costs=CostMatrix.parse(costs) if costs else None,
+        staying=len(staying),
+        searched=MOST_SEARCHED if count is None else SEARCHED_OF_TABLE,
+        is_stream=lesson is not None,
+        has_signal=has_signal(table, start_over(table), curator.gate.signal),
+        learn=learn,
+    )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
     counted, weights = None, dict[Condition, float]()
@@ -152,9 +157,7 @@ def refine(
             return None
         origin = _origin(version, curator, costs, lesson, rule_set.highest)
         adoption = _Adoption(playbook, curator, node, source, table, counted, weights, origin)
-        done = adoption.adopt(rule_set, own)
-    logger.info("refined: %d bullets added, %d retired", len(done.added), len(done.retired))
-    return done
+        return adoption.adopt(rule_set, own)
 
 
 def _is_better(rule_set: RuleSet, standing: Sequence[Condition], costs: str | None) -> bool:
@@ -229,6 +232,7 @@ class _Adoption:
             gone.update(useless)
         active = tuple(b.id for b in self.playbook.get_bullets_for_node(self.node))
         kept = tuple(b for b in added if b not in gone)
+        logger.info("refined: %d bullets added, %d retired", len(kept), len(gone))
         return Refinement(kept, tuple(sorted(gone)), active, rule_set)
 
     def _add(
@@ -274,7 +278,7 @@ def _borne_out(
             np.inf
             if bullet.condition in staying
             else marginal_gain(its_fires, counted.fraud, log_odds - (w or 0.0) * its_fires, shares)
-            * (1 if bullet.verdict == DECLINE else -1)
+            * sign_of(bullet.verdict)
             for bullet, w, its_fires in zip(bullets, weights, fired, strict=True)
         ]
         if min(gains, default=np.inf) >= gate.min_gain:

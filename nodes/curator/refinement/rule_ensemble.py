@@ -3,7 +3,7 @@
 Rules are found by boosting on samples of the cases (Friedman and Popescu 2008, RuleFit): each is
 the conjunction that explains most of what the ones before it leave unexplained. All rules of all
 samples are then fitted together with an L1 penalty, which leaves the weights of most at zero.
-shortening.py leaves fewer, and whole_playbook.py decides how many.
+shortening.py leaves fewer, and held_out.py tells how many.
 """
 
 from collections.abc import Callable, Iterable, Sequence

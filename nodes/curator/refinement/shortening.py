@@ -53,7 +53,7 @@ def shorter_and_shorter(
     fits_all = not has_many(fraud)
     while rules:
         if fits_all or not found or len(rules) in (*LENGTHS, *_ON_THE_WAY):
-            fitted, spread = fitted_weights(fired[rules], fraud, start, shares, fitted)
+            fitted, spread = ridge_weights(fired[rules], fraud, start, shares, fitted)
             found.append(FittedRules(tuple(rules), fitted[:-1], float(fitted[-1])))
         least = int(np.argmin(missed(fitted, spread)[:-1]))
         # The others take over what they share with it (Hassibi and Stork 1993), so that little is
@@ -81,8 +81,7 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
     fires = np.diag(both)
     either = fires[:, None] + fires - both
     common = both / np.maximum(either, 1)
-    same = 1 - (either - both) / fired.shape[1]
-    is_alike = (common > ALIKE) | (same < 1 - ALIKE)
+    is_alike = (common > ALIKE) | (agreement(fired, fired) < 1 - ALIKE)
     for i in ranked:
         if len(chosen) < most and not is_alike[i, chosen].any():
             chosen.append(i)
@@ -91,8 +90,8 @@ def unlike(ranked: Sequence[int], fired: Mask, most: int) -> list[int]:
 
 def agreement(fired: Mask, others: Mask) -> Numbers:
     """By rule and other rule, the share of cases on which both fire or neither does."""
-    either = fired.sum(axis=1)[:, None] + others.sum(axis=1) - 2 * _common(fired, others)
-    return np.asarray(1 - either / fired.shape[1])
+    only_one = fired.sum(axis=1)[:, None] + others.sum(axis=1) - 2 * _common(fired, others)
+    return np.asarray(1 - only_one / fired.shape[1])
 
 
 def _common(fired: Mask, others: Mask) -> Numbers:
@@ -101,7 +100,7 @@ def _common(fired: Mask, others: Mask) -> Numbers:
     return np.asarray(both.astype(np.float64))  # exact up to 16 million cases
 
 
-def fitted_weights(
+def ridge_weights(
     fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, begin: Numbers
 ) -> tuple[Numbers, Numbers]:
     """Weights and shift by ridge logistic regression, and how far they spread: their covariance."""
