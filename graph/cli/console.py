@@ -22,6 +22,7 @@ from acegraph.nodes.text.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
+from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress
@@ -357,7 +358,9 @@ def parse_transaction(text: str) -> "str | dict[str, object]":
     if not text.lstrip().startswith("{"):
         return text
     try:
-        fields_given: dict[str, object] = json.loads(text)
+        fields_given: dict[str, object] = json.loads(text, object_pairs_hook=each_name_once)
+    except InvalidInput:
+        raise
     except (ValueError, RecursionError) as error:
         raise InvalidInput(f"the transaction begins with {{ and is not JSON: {error}") from None
     return fields_given

@@ -1,5 +1,6 @@
 """The amounts of a file in one currency, and what a person should know of their currencies."""
 
+import re
 import shlex
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -12,6 +13,9 @@ from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
 from acegraph.state import Fields, Scalar
 
+_WITH_UNIT: Final = re.compile(r"(\D{0,8}?)[+-]?\d[\d.,'\s]*(\D{0,8})")
+_UNITS: Final = 3
+"""A column of more units than these is one of codes."""
 _LOOKED_AT: Final = 200
 """So many words of a column tell whether they are numbers with a unit."""
 
@@ -87,11 +91,20 @@ def _numbers_with_units(
     for name in names:
         words = (word for row in payments if isinstance(word := row.get(name), str))
         some = set(islice(words, _LOOKED_AT))
-        units = {read_money(word)[1] for word in some}
-        if some and None not in units and 2 * len(units) <= max(len(some), 2):  # else it is a code
+        units = set(map(_unit, some))
+        is_code = 2 * len(units) > max(len(some), 2) or len(units) > _UNITS
+        if some and None not in units and not is_code:
             amount = f"--amount {shlex.quote(name)} if it is the amount, else "
             advice = (amount if may_be_amount else "") + "write the numbers without a unit"
             yield f"{name} is read as words, such as {min(some)!r}: {advice}"
+
+
+def _unit(word: str) -> str | None:
+    """The unit behind or before a number; None for any other word, such as U0012 or 12A."""
+    match = _WITH_UNIT.fullmatch(word)
+    if match is None or match[1][-1:].isalpha() or (len(match[2]) == 1 and match[2].isalpha()):
+        return None
+    return (match[1] or match[2]).strip() or None
 
 
 def _as_numbers(payment: Fields, exchange: Exchange) -> Fields:

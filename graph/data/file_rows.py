@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from dataclasses import dataclass, field, replace
+from functools import lru_cache, partial
 from pathlib import Path
 from typing import Final, TypeVar, cast
 
@@ -14,7 +15,13 @@ from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import read_money
 from acegraph.state import Scalar, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
-from acegraph.state.values.notation import is_nothing, written_number
+from acegraph.state.values.notation import (
+    decimal_marks,
+    is_nothing,
+    with_point,
+    written_number,
+)
+from acegraph.state.values.transaction import each_name_once
 
 _ROWS_A_TICK: Final = 2_000
 _NESTED: Final = frozenset((dict, list))
@@ -49,10 +56,20 @@ def flat_payment(row: dict[str, Scalar], hidden: Collection[str]) -> dict[str, S
         return {}
 
 
-def read_rows(
-    file: Path, answer: str, amount: str | None, progress: Progress | None
-) -> tuple[list[dict[str, Scalar]], list[str], bool]:
-    """The rows, notes on the reading, and whether the file looks like one of Europe's continent.
+@dataclass(frozen=True)
+class ReadRows:
+    """The rows of a file, and how it writes."""
+
+    rows: list[dict[str, Scalar]]
+    notes: list[str] = field(default_factory=list)
+    is_continental: bool = False
+    """Whether it looks like one of Europe's continent."""
+    decimal_marks: Mapping[str, str] = field(default_factory=dict)
+    """By column of a CSV the mark before the decimals, where it is known."""
+
+
+def read_rows(file: Path, answer: str, amount: str | None, progress: Progress | None) -> ReadRows:
+    """The rows of a file.
 
     `answer` is the column of labels, `amount` that of the amount, where it is not a usual name.
     """
@@ -62,24 +79,47 @@ def read_rows(
     if name.suffix.lower() in (".csv", ".tsv"):
         columns, lines = read_sheet(file, text)
         cells = (row for _, row in ticking(lines, "reading", text.count("\n"), progress))
-        return read_cells(cells, columns, answer, amount), notes, find_delimiter(text) == ";"
+        is_continental = find_delimiter(text) == ";"
+        read = read_cells(cells, columns, answer, amount, is_continental=is_continental)
+        return replace(read, notes=notes)
     entries = _json_entries(file, text)
     for number, entry in enumerate(entries, start=1):
         if not isinstance(entry, dict):
             raise InvalidDataset(f"{file}: row {number} is not an object")
-    return cast("list[dict[str, Scalar]]", entries), notes, False
+    return ReadRows(cast("list[dict[str, Scalar]]", entries), notes)
 
 
 def read_cells(
-    rows: Iterable[Mapping[str, str]], columns: Sequence[str], answer: str, amount: str | None
-) -> list[dict[str, Scalar]]:
+    rows: Iterable[Mapping[str, str]],
+    columns: Sequence[str],
+    answer: str,
+    amount: str | None,
+    *,
+    is_continental: bool,
+) -> ReadRows:
     """The values of the cells of a CSV, row by row."""
+    rows = list(rows)
+    marks = _decimal_marks(rows, [n for n in columns if n != answer], is_continental)
     read_as: dict[str, Callable[[str], Scalar]] = {answer: label_cell}
     for column in Exchange(amount=amount).amount_names(columns):
         read_as.setdefault(column, _money_cell)
+    for column in (name for name, mark in marks.items() if mark == ","):
+        read_as[column] = partial(_cell_with_comma, read=read_as.get(column, read_cell))
     typed = [{k: read_as.get(k, read_cell)(v) for k, v in row.items()} for row in rows]
     _blank_na(typed)
-    return typed
+    return ReadRows(typed, is_continental=is_continental, decimal_marks=marks)
+
+
+def _decimal_marks(
+    rows: Sequence[Mapping[str, str]], columns: Sequence[str], is_continental: bool
+) -> dict[str, str]:
+    texts = {name: {row.get(name, "").strip() for row in rows} for name in columns}
+    given = {name: {t for t in some if not is_nothing(t)} for name, some in texts.items()}
+    return decimal_marks(given, is_continental=is_continental)
+
+
+def _cell_with_comma(text: str, read: Callable[[str], Scalar]) -> Scalar:
+    return read(with_point(text.strip()))
 
 
 def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
@@ -98,7 +138,7 @@ def _json_entries(file: Path, text: str) -> list[object]:
     for number, part in enumerate([text] if is_list else text.split("\n"), start=1):
         try:
             if part.strip():
-                entries.append(json.loads(part))
+                entries.append(json.loads(part, object_pairs_hook=each_name_once))
         except json.JSONDecodeError as error:
             line = error.lineno if is_list else number
             raise InvalidDataset(

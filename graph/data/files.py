@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, Unpack
 from acegraph.graph.data.currencies import convert_amounts
 from acegraph.graph.data.dates import Dates, find_dates
 from acegraph.graph.data.earlier_rows import EarlierRows
-from acegraph.graph.data.file_rows import Progress, read_cell, read_rows, ticking
+from acegraph.graph.data.file_rows import Progress, ReadRows, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
@@ -195,24 +195,19 @@ def read_dataset(
     earlier: EarlierRows | None = None,
 ) -> Dataset:
     """Read a labelled set, and say how it was read; fields are derived from `earlier` rows."""
-    rows, notes, is_continental = read_rows(Path(path), layout.answer, layout.amount, progress)
-    return understand_rows(
-        Path(path), rows, layout, notes, progress, earlier, is_continental=is_continental
-    )
+    read = read_rows(Path(path), layout.answer, layout.amount, progress)
+    return understand_rows(Path(path), read, layout, progress, earlier)
 
 
 def understand_rows(
     file: Path,
-    rows: list[dict[str, Scalar]],
+    read: ReadRows,
     layout: FileLayout,
-    notes: list[str],
     progress: Progress | None = None,
     earlier: EarlierRows | None = None,
-    *,
-    is_continental: bool = False,
 ) -> Dataset:
-    """The rows of a file as a labelled set; `notes` are those on the reading so far."""
-    answer = layout.answer
+    """The rows of a file as a labelled set."""
+    answer, rows, notes = layout.answer, read.rows, [*read.notes]
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
@@ -224,7 +219,7 @@ def understand_rows(
         if name not in (answer, query, *layout.drop)
     }
     forms, settled = dict[str, str](), dict[str, str]()
-    for name, dates in _dates(file, columns, layout, is_continental).items():
+    for name, dates in _dates(file, columns, layout, read.is_continental).items():
         forms[name] = dates.form
         if dates.doubt:
             notes.append(f"{name}: dates {dates.doubt}")
@@ -254,7 +249,7 @@ def understand_rows(
         unlabelled=len(rows) - len(items),
         labels=labels,
         forms=forms,
-        form=FileForm(settled, conversion.rates, layout.amount),
+        form=FileForm(settled, conversion.rates, layout.amount, read.decimal_marks),
         notes=notes,
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),

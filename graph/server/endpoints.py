@@ -25,6 +25,7 @@ from acegraph.state.errors import (
     UnknownDecision,
 )
 from acegraph.state.maintenance.people.users import Role, User
+from acegraph.state.values.transaction import each_name_once
 
 MOST_BYTES: Final = 16_000_000
 """The largest body of a request."""
@@ -91,7 +92,9 @@ async def read_items(request: Request) -> tuple[list[Any], bool]:
     is_lines = "ndjson" in request.headers.get("content-type", "")
     parts = [line for line in body.splitlines() if line.strip()] if is_lines else [bytes(body)]
     try:
-        found = [json.loads(part, object_pairs_hook=_once, parse_constant=_no) for part in parts]
+        found = [
+            json.loads(part, object_pairs_hook=each_name_once, parse_constant=_no) for part in parts
+        ]
     except (ValueError, RecursionError) as error:
         reason = str(error) if isinstance(error, InvalidInput) else "the body is no JSON"
         raise InvalidInput(f"{reason}; wanted one object, a list, or JSON lines") from None
@@ -99,13 +102,6 @@ async def read_items(request: Request) -> tuple[list[Any], bool]:
     if not all(isinstance(item, dict) for item in items):
         raise InvalidInput("each item is an object in braces")
     return items, not is_lines and isinstance(found[0], dict)
-
-
-def _once(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    mapping = dict(pairs)
-    if len(mapping) < len(pairs):
-        raise InvalidInput("a name occurs twice in one object")
-    return mapping
 
 
 def _no(word: str) -> object:

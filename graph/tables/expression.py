@@ -173,8 +173,9 @@ class EngineColumns:
         whole, is_flag = number, number.isin([0.0, 1.0]).fill_null(False)
         wants_flag = any(isinstance(t.value, bool) for t in self._scorecard.get(name, ()))
         doubt = None
-        if known is not None and known.kind == "number" and (known.lowest or 0.0) >= 0:
-            doubt = (number < 0).fill_null(False)
+        if known is not None and known.kind == "number":
+            least = 0.0 if (known.lowest or 0.0) >= 0 else -known.most
+            doubt = ((number < least) | (number > known.most)).fill_null(False)
         if (known is not None and known.kind == "flag") or (
             wants_flag and not self._ruleset.contract.fields
         ):

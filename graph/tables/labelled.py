@@ -19,7 +19,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.data.file_rows import read_cell, read_cells
+from acegraph.graph.data.file_rows import ReadRows, read_cell, read_cells
 from acegraph.graph.data.files import (
     Dataset,
     FileLayout,
@@ -196,12 +196,14 @@ class LabelledTable:
         rows = table.to_pylist()
         if self.files.is_cells:
             cells = ({name: cell or "" for name, cell in row.items()} for row in rows)
-            typed = read_cells(cells, names, layout.answer, layout.amount)
+            is_continental = self.files.is_continental
+            read = read_cells(
+                cells, names, layout.answer, layout.amount, is_continental=is_continental
+            )
         else:
             typed = [{n: plain_value(n, value) for n, value in row.items()} for row in rows]
-        dataset = understand_rows(
-            self.file, typed, layout, [], is_continental=self.files.is_continental
-        )
+            read = ReadRows(typed)
+        dataset = understand_rows(self.file, read, layout)
         for item, place in zip(dataset.items, places.tolist(), strict=True):
             if item.pop("copy", None):  # without an id a row is known by its place
                 item["id"] = f"row-{place + 1}"

@@ -29,7 +29,7 @@ from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
 from acegraph.state.values.cases import Column
-from acegraph.state.values.notation import NOTHING
+from acegraph.state.values.notation import NOTHING, with_point
 from acegraph.state.values.transaction import plain_value
 
 Codes = NDArray[np.int32]
@@ -146,11 +146,14 @@ class FieldReader:
         known = self._contract.fields.get(name)
         is_plain = known is None or known.kind in ("number", "mixed")
         has_form = name in self._contract.form.dates
-        self._takes_numbers = is_plain and not (name in FLAGS or is_code(name) or has_form)
+        self._has_commas = is_cells and contract.form.decimal_marks.get(name) == ","
+        is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
+        self._takes_numbers = is_plain and not is_other
         self._is_number = known is not None and known.kind == "number"
         # As in a file that is learned from; among words NA may mean Namibia.
         self._na_is_nothing = known is not None and known.kind in ("number", "flag")
         self._least = 0.0 if known and self._is_number and (known.lowest or 0.0) >= 0 else -np.inf
+        self._most = known.most if known else np.inf
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
         self._takes_dates = is_word and not (has_form or name in compared)
@@ -170,7 +173,7 @@ class FieldReader:
     def read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
-            value = read_cell(value)
+            value = read_cell(with_point(value.strip()) if self._has_commas else value)
             if value == "NA" and self._na_is_nothing:
                 value = None
         plain = plain_value(self.name, value)
@@ -209,10 +212,11 @@ class FieldReader:
         if not finite.all():
             numbers = np.where(finite, numbers, np.nan)
         whys = None
-        if (is_negative := numbers < self._least).any():
-            lowest = float(numbers[is_negative][0])
-            _, why = self._contract.understand_value(self.name, lowest)
-            whys = is_negative * np.int32(self._reasons.number(why))
+        for is_odd in (numbers < self._least, np.abs(numbers) > self._most):
+            if is_odd.any():
+                _, why = self._contract.understand_value(self.name, float(numbers[is_odd][0]))
+                whys = np.zeros(len(numbers), np.int32) if whys is None else whys
+                whys[is_odd & (whys == 0)] = self._reasons.number(why)
         no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
         return {self.name: FieldRows(Column(numbers, no_words, ()), whys)}
 
@@ -419,8 +423,9 @@ def fields_of_columns(
     tested = {name for condition in conditions for name in condition.fields}
     wanted = {*tested, *filter(None, map(date_of_part, tested)), *contract.fields}
     wanted |= {*SCORECARD_FIELDS, *filter(None, map(date_of_part, SCORECARD_FIELDS))}
-    for column in names:
-        name = field_of_column(ruleset, column)
+    named = [(column, field_of_column(ruleset, column)) for column in names]
+    # A date is read after a column that says its hour: nobody says another hour than the date does.
+    for column, name in sorted(named, key=lambda pair: not date_of_part(pair[1])):
         if name in wanted or amount_fields((name,), ruleset.scale.amount_name):
             yield column, name
 

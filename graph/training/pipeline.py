@@ -28,6 +28,7 @@ from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, as_input, turns
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
+from acegraph.graph.training.spellings import in_one_spelling
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
@@ -336,6 +337,8 @@ class TrainingPipeline:
             items, rates = _converted(items, rates, form.amount or kept.amount)
             form = replace(form, rates=rates)
         items, renamed, difference = under_known_names(items, self.playbook, node)
+        items, respelt = in_one_spelling(items, FieldContract.of(self.playbook.cases(node)))
+        difference = "; ".join(filter(None, (difference, *respelt)))
         if form != FileForm():
             self.playbook.keep_file_form(node, form.renamed(renamed))
         if columns := next(filter(None, (item.get("sighting_columns") for item in items)), None):

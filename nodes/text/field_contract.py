@@ -7,6 +7,7 @@ cannot be folded is a doubt. nodes/agent/fail_closed.py says what follows from d
 
 import math
 import re
+import sys
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -22,7 +23,12 @@ from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transa
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.notation import is_nothing, written_number
+from acegraph.state.values.notation import (
+    is_nothing,
+    may_be_thousands,
+    with_point,
+    written_number,
+)
 from acegraph.state.values.times import MIDNIGHT, read_date
 from acegraph.state.values.transaction import is_derived, is_observed
 
@@ -31,6 +37,7 @@ _MIN_CASES: Final = 20
 """Fewer labelled cases do not tell what is usual."""
 _USUAL: Final = 0.98
 """The share of the labelled cases from which on a field, or a kind of value, is usual."""
+_FAR: Final = 1_000
 _NEW_WORD: Final = 0.02
 """Where a new word is expected less often than this, the list of words is closed."""
 _YES: Final = frozenset(
@@ -46,6 +53,11 @@ _AFFIXES: Final = frozenset(
     "fields field event record input details info flag value val indicator ind bool yn".split()
 )
 """Words round a name that do not change which field is meant."""
+_CONTAINERS: Final = _AFFIXES | frozenset(
+    "account card cardholder client content context customer device features message meta metadata "
+    "msg object person properties purchase request root session user".split()
+)
+"""Objects round a field that do not change which one is meant: `fee.amount` is not the amount."""
 DATE_PARTS: Final = ("hour", "weekday", "month")
 _SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
 _MONEY: Final = re.compile(
@@ -55,8 +67,20 @@ _MONEY: Final = re.compile(
 )
 _CURRENCIES: Final = dict(
     pair.split("=")
-    for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW dollars=USD euros=EUR pounds=GBP".split()
+    for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW ₺=TRY ₽=RUB ₴=UAH ₫=VND ₦=NGN ฿=THB ₪=ILS "
+    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP".split()
 )
+CODES: Final = frozenset(
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP "
+    "BYN BZD CAD CDF CHF CLF CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR "
+    "FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD "
+    "JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD MDL MGA MKD MMK "
+    "MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG "
+    "QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL THB "
+    "TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER "
+    "ZAR ZMW ZWL".split()
+)
+"""The currencies of the world (ISO 4217), and RMB."""
 _LETTERS_AND_SIGN: Final = re.compile(r"\b([a-z]{1,2})\$", re.IGNORECASE)
 _DOLLARS: Final = dict(
     pair.split("=")
@@ -64,6 +88,8 @@ _DOLLARS: Final = dict(
     " j=JMD rd=DOP".split()
 )
 """The currencies that are written as letters before a dollar sign."""
+_SEPARATOR: Final = re.compile(r"(?<=[^\W_])[\s_./-]+(?=[^\W_])")
+_IN_THOUSANDS: Final = re.compile(r"\D*\d{1,3}(?:['’]\d{3})+(?:[.,]\d+)?\D*")
 _SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?e[+-]?\d{1,2}", re.IGNORECASE)
 
 
@@ -79,13 +105,23 @@ class KnownField:
     highest: float | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     """The known words by their folded form."""
+    spellings: frozenset[str] = frozenset()
+    """The known words as they are written."""
     is_closed: bool = False
     """Whether a word that is not among them is unusual."""
+    has_cents: bool = False
+    """Whether no number has more than two decimal places."""
 
     @property
     def is_usual(self) -> bool:
         """Whether nearly every payment has it."""
         return self.share >= _USUAL
+
+    @property
+    def most(self) -> float:
+        """A number that is larger cannot be meant: no labelled one is a thousandth of it."""
+        largest = max(abs(self.lowest or 0.0), abs(self.highest or 0.0))
+        return _FAR * largest if self.kind == "number" and largest else sys.float_info.max
 
     def why_absent(self, date: object) -> str:
         """Why a payment without it is in doubt; `date` is the field that it is a part of."""
@@ -182,8 +218,10 @@ class FieldContract:
             return Understood(transaction, read, tuple(self._absent(read)))
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
-        for name, value in self._known_names(given).items():
+        named, twice = self._known_names(given)
+        for name, value in named.items():
             fields[name], why = self.understand_value(name, value)
+            why = _TWO_VALUES if name in twice else why
             if why:
                 doubts[name] = Doubt(name, why)
         if fields != given:
@@ -198,6 +236,9 @@ class FieldContract:
         if name in self.form.dates:
             value = self._date_in_iso(name, value)
         known = self.fields.get(name)
+        if known and isinstance(value, str) and self.form.decimal_marks.get(name) == ",":
+            plain = with_point(value.strip())
+            value = plain if (number := read_number(plain)) is None else number
         return (value, "") if known is None else _understood_value(known, value)
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
@@ -217,16 +258,23 @@ class FieldContract:
                 continue
             yield Doubt(known.name, known.why_absent(fields.get(date_of_part(known.name))))
 
+    def spellings(self, name: str) -> frozenset[str]:
+        """The words of a field, as they are written."""
+        return self.fields[name].spellings if name in self.fields else frozenset()
+
     def known_name(self, name: str) -> str | None:
         """The known field that a name means, however it is written; None for a new field."""
         if name in self.fields:
             return name
         return next(filter(None, map(self.by_folded_name.get, folded_names(name))), None)
 
-    def _known_names(self, given: Mapping[str, Scalar]) -> Fields:
-        """The fields under their known names; two that mean one field are refused."""
+    def _known_names(self, given: Mapping[str, Scalar]) -> tuple[Fields, set[str]]:
+        """The fields under their known names, and those that have another value elsewhere; two
+        keys that differ in their spelling alone are refused.
+        """
+        twice = set[str]()
         if given.keys() <= self.fields.keys():
-            return dict(given)
+            return dict(given), twice
         named: Fields = {name: value for name, value in given.items() if name in self.fields}
         for name, value in given.items():
             if name in self.fields:
@@ -236,11 +284,13 @@ class FieldContract:
                 named[name] = value
             elif named.get(meant) is None:
                 named[meant] = value
-            elif _folded_name(name) == _folded_name(meant) and value not in (None, named[meant]):
-                raise InvalidTransaction(
-                    f"{name!r} and {meant!r} are one field with two values; send one of them"
-                )
-        return named
+            elif value not in (None, named[meant]):
+                if _folded_name(name) == _folded_name(meant):
+                    raise InvalidTransaction(
+                        f"{name!r} and {meant!r} are one field with two values; send one of them"
+                    )
+                twice.add(meant)
+        return named, twice
 
 
 def date_of_part(name: str) -> str:
@@ -253,6 +303,7 @@ def date_of_part(name: str) -> str:
     return date if part in DATE_PARTS else ""
 
 
+_TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
 _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
@@ -283,8 +334,12 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
         share=float(weights @ column.known()) / max(float(weights.sum()), 1.0),
         lowest=float(numbers.min()) if kind == "number" and len(numbers) else None,
         highest=float(numbers.max()) if kind == "number" and len(numbers) else None,
-        words={_folded_word(word): word for word in words} if kind == "word" else {},
+        words={_folded_word(word): word for word in sorted(words, key=words.__getitem__)}
+        if kind == "word"
+        else {},
+        spellings=frozenset(words) if kind == "word" else frozenset(),
         is_closed=kind == "word" and seen_once < _NEW_WORD * max(kinds["word"], 1),
+        has_cents=kind == "number" and bool((np.round(numbers, 2) == numbers).all()),
     )
 
 
@@ -303,15 +358,26 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
             number = read_flag(value)
         if number is None:
             return value, "is not a number"
-        if number < 0 <= (known.lowest or 0.0):
-            return number, "is negative, and no labelled payment is"
-        return number, ""
+        return number, _why_not_meant(known, number, value)
     if known.kind == "word":
-        word = known.words.get(_folded_word(str(value)))
+        spelled = str(value)
+        is_known = spelled in known.spellings
+        word = spelled if is_known else known.words.get(_folded_word(spelled))
         if word is None and known.is_closed:
             return value, NEW_WORD
         return (value if word is None else word), ""
     return value, ""
+
+
+def _why_not_meant(known: KnownField, number: float, given: Scalar) -> str:
+    """Why a number that was read may not be the one that is meant; empty where it is."""
+    if number < 0 <= (known.lowest or 0.0):
+        return "is negative, and no labelled payment is"
+    if abs(number) > known.most:
+        return "is a thousand times larger than in any labelled payment"
+    if known.has_cents and isinstance(given, str) and may_be_thousands(given):
+        return "has a point that may stand before decimals or between thousands"
+    return ""
 
 
 def read_flag(value: Scalar) -> bool | None:
@@ -351,14 +417,29 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
     text = "".join(_plain_digits(value)).strip()
     if _SCIENTIFIC.fullmatch(text):
         return float(text), None
-    match = _MONEY.fullmatch(text[:60])
+    match = None if _is_odd(value) else _MONEY.fullmatch(text[:60])
     number = written_number(re.sub(r"['’]", "", match[2].strip())) if match else None
     if match is None or number is None:
         return None, None
     sign = next((c for c in value if unicodedata.category(c) == "Sc"), "")
     word = (match[1] or match[4] or sign).lower()
     currency = _CURRENCIES.get(word, word.upper()) or None
+    if currency and currency not in CODES:
+        return None, None  # some other unit, or a number in words such as 2 Mio
     return number * _SCALES.get(match[3].lower(), 1.0), currency
+
+
+def _is_odd(text: str) -> bool:
+    """Whether a text hides what number it shows: digits that are raised, marks that turn the
+    direction round, a sign of a currency among digits, apostrophes that part no thousands.
+    """
+    kinds = [unicodedata.category(c) for c in text]
+    if "No" in kinds or "Cf" in kinds:
+        return True
+    if re.search(r"['’]", text) and not _IN_THOUSANDS.fullmatch(text):
+        return True
+    digits = [i for i, kind in enumerate(kinds) if kind == "Nd"]
+    return bool(digits) and "Sc" in kinds[digits[0] : digits[-1]]
 
 
 def _plain_digits(text: str) -> Iterator[str]:
@@ -378,8 +459,9 @@ def folded_names(name: str) -> Iterator[str]:
     if kept and kept != words:
         yield "".join(kept)
     for start in range(1, len(words)):
-        if "." in name:
-            yield "".join(words[start:])
+        outer, inner = words[:start], words[start:]
+        if "." in name and all(word in _CONTAINERS or word in inner for word in outer):
+            yield "".join(inner)
 
 
 def _folded_name(name: str) -> str:
@@ -399,4 +481,10 @@ def _words_of(name: str) -> tuple[str, ...]:
 
 @lru_cache(maxsize=4096)
 def _folded_word(word: str) -> str:
-    return "".join(re.findall(r"[^\W_]+", skeleton(word))) or word
+    """A word without case, width, accents and what separates its parts; signs before and behind it
+    stay: A+ is not A-.
+
+    >>> {_folded_word(word) for word in ("gift_cards", "Gift cards", "GIFT-CARDS ")}
+    {'giftcards'}
+    """
+    return _SEPARATOR.sub("", skeleton(word).strip()) or word

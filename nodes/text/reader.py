@@ -177,12 +177,14 @@ def _pair_value(name: str, value: str) -> Scalar:
 def _with_dates(fields: Mapping[str, Scalar]) -> Fields:
     """The fields with typed values, and the weekday, month and hour of each date."""
     typed: Fields = {}
+    of_dates: Fields = {}
     for name, value in fields.items():
         if isinstance(value, str):
-            typed |= read_value(name, value)
+            typed |= (read := read_value(name, value))
+            of_dates |= read if len(read) > 1 else {}
         else:
             typed[name] = value if _has_plain_numbers(name) else _typed(name, value)
-    return typed
+    return typed | of_dates  # nobody says another hour than the date does
 
 
 @lru_cache(maxsize=4096)

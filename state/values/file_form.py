@@ -24,6 +24,8 @@ class FileForm:
     """What one unit of each currency was worth in the base currency, which has the rate 1."""
     amount: str | None = None
     """The column of the amount, where it was named."""
+    decimal_marks: Mapping[str, str] = field(default_factory=dict)
+    """By column of numbers in texts the mark before the decimals, where it is known."""
 
     def rates_instead(self, rates: Mapping[str, float] | None) -> dict[str, float]:
         """The rates to convert by: given ones, with the base that is kept, or else all that are
@@ -45,11 +47,15 @@ class FileForm:
 
     def renamed(self, names: Mapping[str, str]) -> "FileForm":
         """The form under other names of columns."""
-        dates = {names.get(name, name): form for name, form in self.dates.items()}
-        return replace(self, dates=dates, amount=names.get(self.amount or "", self.amount))
+        dates, marks = (
+            {names.get(name, name): form for name, form in forms.items()}
+            for forms in (self.dates, self.decimal_marks)
+        )
+        amount = names.get(self.amount or "", self.amount)
+        return replace(self, dates=dates, amount=amount, decimal_marks=marks)
 
     def joined(self, other: "FileForm") -> "FileForm":
-        """The form of both; a column of dates that two files write differently has none.
+        """The form of both; a column that two files write differently has none.
 
         The rates are the newest ones, with the base that is kept.
         """
@@ -57,4 +63,8 @@ class FileForm:
         for name, form in other.dates.items():
             if form != ISO_8601:
                 dates[name] = form if dates.get(name, form) == form else _UNSETTLED
-        return FileForm(dates, self.rates_instead(other.rates or None), other.amount or self.amount)
+        marks = {**self.decimal_marks}
+        for name, mark in other.decimal_marks.items():
+            marks[name] = mark if marks.get(name, mark) == mark else _UNSETTLED
+        rates = self.rates_instead(other.rates or None)
+        return FileForm(dates, rates, other.amount or self.amount, marks)

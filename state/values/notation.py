@@ -1,7 +1,7 @@
 """How people write numbers and absent values, and how values are written in sentences."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Final
 
 _ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
@@ -9,6 +9,20 @@ _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
+_COMMA: Final = re.compile(
+    r"((?:[A-Za-z]{3}\s*)?[^\w.,]*)(\d{1,3}(?:\.\d{3})+|\d+)(?:,(\d+))?([^\w.,]*(?:[A-Za-z]{3}\s*)?)"
+)
+_ONLY_COMMA: Final = re.compile(
+    r"(?:[A-Za-z]{3}\s*)?[^\w.,]*"
+    r"(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,\d{1,2}|0,\d+|\d{4,},\d+|\d{1,3}(?:\.\d{3}){2,})"
+    r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+)
+_ONLY_POINT: Final = re.compile(
+    r"(?:[A-Za-z]{3}\s*)?[^\w.,]*"
+    r"(?:\d{1,3}(?:,\d{3})+\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|0\.\d+|\d{4,}\.\d+|\d{1,3}(?:,\d{3}){2,})"
+    r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+)
+_THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}\.\d{3}\D*")
 _SMALLEST_RISK: Final = 0.0001
 # "na" is not in the list: in capitals it is the code of Namibia.
 NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
@@ -28,6 +42,50 @@ def written_number(text: str) -> float | None:
     if _CONTINENTAL.fullmatch(plain):
         return float(plain.replace(".", "").replace(",", "."))
     return None
+
+
+def decimal_marks(
+    columns: Mapping[str, Collection[str]], *, is_continental: bool
+) -> dict[str, str]:
+    """By column of texts the mark before the decimals, as far as the texts tell.
+
+    A text such as 1.728 can be read in two ways: then the other texts of its column tell, or else
+    those of the other columns, or that the whole file looks like one of Europe's continent.
+
+    >>> decimal_marks({"a": ["1.728,50", "1.728"], "b": ["2.500"]}, is_continental=False)
+    {'a': ',', 'b': ','}
+    >>> decimal_marks({"a": ["1.728", "2.5"], "b": ["2.500"]}, is_continental=False)
+    {'a': '.'}
+    """
+    marks: dict[str, str] = {}
+    for name, texts in columns.items():
+        has_comma = any(map(_ONLY_COMMA.fullmatch, texts))
+        has_point = any(map(_ONLY_POINT.fullmatch, texts))
+        if has_comma != has_point:
+            marks[name] = "," if has_comma else "."
+    others = set(marks.values())
+    if "." not in others and ("," in others or is_continental):
+        numbers = (n for n, texts in columns.items() if texts and all(map(_COMMA.fullmatch, texts)))
+        marks |= dict.fromkeys((n for n in numbers if n not in marks), ",")
+    return marks
+
+
+def with_point(text: str) -> str:
+    """A number with a decimal comma as one with a decimal point; any other text as it is.
+
+    >>> with_point("1.728,50 €"), with_point("1.728"), with_point("0,125"), with_point("2.5")
+    ('1728.50 €', '1728', '0.125', '2.5')
+    """
+    match = _COMMA.fullmatch(text)
+    if match is None:
+        return text
+    before, whole, decimals, behind = match.groups()
+    return before + whole.replace(".", "") + (f".{decimals}" if decimals else "") + behind
+
+
+def may_be_thousands(text: str) -> bool:
+    """Whether the point of a number may be one between thousands, as in 1.728."""
+    return _THREE_PLACES.fullmatch(text) is not None
 
 
 def rounded_risk(risk: float) -> float:

@@ -16,7 +16,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from acegraph.state.errors import InvalidTransaction
+from acegraph.state.errors import InvalidInput, InvalidTransaction
 
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
@@ -258,3 +258,11 @@ def plain_value(name: str, value: object) -> Scalar:
 def is_observed(name: str) -> bool:
     """Whether a language model read this field from the text."""
     return name.startswith(OBSERVED)
+
+
+def each_name_once(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    """An object of JSON; two values under one name are refused, and none of them silently lost."""
+    mapping = dict(pairs)
+    if len(mapping) < len(pairs):
+        raise InvalidInput("a name occurs twice in one object")
+    return mapping

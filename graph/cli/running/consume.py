@@ -17,6 +17,7 @@ import typer
 
 from acegraph.graph.cli.console import DEFAULT_URL, Learn, PlaybookUrl, lasting, warn
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
+from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
     from acegraph.graph.operations.decide import Decider
@@ -89,7 +90,7 @@ def _parsed(line: str) -> Line:
     from acegraph.graph.operations.feedback import check_names
 
     try:
-        item = json.loads(line)
+        item = json.loads(line, object_pairs_hook=each_name_once)
         if not isinstance(item, dict):
             return InvalidInput("a line is one JSON object")
         if "label" not in item:

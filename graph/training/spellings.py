@@ -1,0 +1,76 @@
+"""The words of rows to learn from, each in one spelling.
+
+In one column "ja" and "Ja" mean the same. Live payments are read in the spelling that the playbook
+knows, so a rule about another spelling would never hold.
+"""
+
+import unicodedata
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+from acegraph.graph.data.files import Item
+from acegraph.nodes.text.field_contract import FieldContract
+from acegraph.state.values.memos import is_free_text
+
+_MOST_WORDS: Final = 1_000
+"""A column of more different words, or of words that rarely repeat, is one of names or texts."""
+_NAMED: Final = 8
+
+
+def in_one_spelling(items: Sequence[Item], contract: FieldContract) -> tuple[list[Item], list[str]]:
+    """The rows with one spelling for each word of a column, and what was changed, in words.
+
+    A spelling that the playbook knows is taken, else the most frequent one.
+    """
+    counts: dict[str, Counter[str]] = {}
+    for item in items:
+        if isinstance(given := item["query"], Mapping):
+            for name, value in given.items():
+                if isinstance(value, str) and not is_free_text(name):
+                    counts.setdefault(name, Counter())[value] += 1
+    changes = {
+        name: changed
+        for name, words in counts.items()
+        if len(words) <= min(_MOST_WORDS, words.total() / 2)
+        and (changed := _changes(words, contract.spellings(name)))
+    }
+    if not changes:
+        return list(items), []
+    said = [
+        f"{n}: {was} is read as {now}" for n, some in changes.items() for was, now in some.items()
+    ]
+    if len(said) > _NAMED:
+        said = [*said[:_NAMED], f"and {len(said) - _NAMED} more spellings"]
+    return [_respelt(item, changes) for item in items], said
+
+
+def _changes(words: Counter[str], known: frozenset[str]) -> dict[str, str]:
+    """By word that is spelt otherwise, the spelling to take."""
+    alike: dict[str, list[str]] = {}
+    for word, _ in words.most_common():
+        alike.setdefault(_folded(word), []).append(word)
+    by_folded = {_folded(word): word for word in sorted(known)}
+    changes: dict[str, str] = {}
+    for folded, spellings in alike.items():
+        taken = by_folded.get(folded) or spellings[0]
+        changes |= {word: taken for word in spellings if word != taken and word not in known}
+    return changes
+
+
+def _folded(word: str) -> str:
+    """A word without case, width and spare blanks."""
+    return " ".join(unicodedata.normalize("NFKC", word).casefold().split())
+
+
+def _respelt(item: Item, changes: Mapping[str, Mapping[str, str]]) -> Item:
+    given = item["query"]
+    if not isinstance(given, Mapping):
+        return item
+    fields = {
+        name: changes[name].get(value, value)
+        if name in changes and isinstance(value, str)
+        else value
+        for name, value in given.items()
+    }
+    return cast(Item, {**item, "query": fields})

@@ -1,0 +1,157 @@
+"""A payment that is declined stays so, or is undecided, however its values are written."""
+
+import random
+from pathlib import Path
+
+import pyarrow as pa
+import pytest
+from command_line import run
+from rewordings import decisions
+
+from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
+from acegraph.graph.data.files import FileLayout, read_dataset
+from acegraph.graph.tables.score import score
+from acegraph.state import BulletPlaybook, Case, Condition, InvalidTransaction
+
+NODE = "fraud_detection"
+RISKY = {"amount": 977.48, "age": 12, "grade": "A-", "paid_at": "2026-01-15 03:30"}
+RULES = (
+    "DECLINE when amount >= 500",
+    "DECLINE when age < 30 and amount >= 500",
+    'DECLINE when grade is "A-" and amount >= 500',
+    "DECLINE when paid_at.hour < 5 and amount >= 500",
+    "APPROVE when amount < 400",
+    "APPROVE when age >= 2000",
+    'APPROVE when grade is "A+"',
+    "APPROVE when paid_at.hour >= 5",
+)
+
+
+@pytest.fixture(scope="module")
+def book() -> BulletPlaybook:
+    """A playbook that declines the risky payment, and approves it with any other of its values."""
+    playbook, past = BulletPlaybook(), []
+    for i in range(400):
+        is_fraud = i % 2 == 0
+        fields = {
+            "amount": (600 if is_fraud else 20) + (i % 99) + 0.25,
+            "age": 10 + i % 15 if is_fraud else 1_000 + i,
+            "grade": "A-" if is_fraud else "A+",
+            "paid_at": f"2026-01-{1 + i % 28:02d} {3 if is_fraud else 12:02d}:30",
+        }
+        past.append(Case(str(i), fields, "DECLINE" if is_fraud else "APPROVE"))
+    playbook.remember(past, NODE)
+    for rule in RULES:
+        bullet = playbook.add_bullet(rule, NODE, condition=Condition.parse(rule))
+        playbook.set_weights({bullet: 0.9 if rule[0] == "D" else -15.0})
+    assert decisions(playbook, [RISKY]) == ["DECLINE"]
+    for other in (
+        {"amount": 5},
+        {"age": 3_000},
+        {"grade": "A+"},
+        {"paid_at": "2026-01-16 12:30"},
+    ):
+        assert decisions(playbook, [{**RISKY, **other}]) == ["APPROVE"]
+    return playbook
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *({"amount": text} for text in ("2 Tsd", "2 Mio", "3 lac", "0xfa", "10³", "2 BTC", "₿2")),
+        *({"amount": text} for text in ("1.728", "$2.778", "1€99", "97'74")),
+        *({"age": given} for given in ("2100 hrs", "5443200 sec", "21'00", "21€00", 1e300)),
+        *({"grade": text} for text in ("A+?", "!A+", "+A", "A +-")),
+        {"paid_at.hour": 14},
+        {"tx_amount": 5},
+        {"amount": 5, "payment": {"amount": 977.48}},
+        {"amount": None, "fee": {"amount": 5}},
+        {"age": None, "merchant": {"age": 3_000}},
+    ],
+)
+def test_no_other_way_of_writing_gets_it_approved(
+    book: BulletPlaybook, change: dict[str, object]
+) -> None:
+    payment = {name: value for name, value in {**RISKY, **change}.items() if value is not None}
+    assert decisions(book, [payment])[0] in ("DECLINE", "UNDECIDED")
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"amount": "977.48 EUR"},
+        {"amount": "$977.48"},
+        {"amount": "₺977.48"},
+        {"grade": "a-"},
+        {"amount": None, "payment": {"amount": 977.48}},
+        {"age": None, "customer": {"age": 12}},
+    ],
+)
+def test_what_is_understood_is_declined(book: BulletPlaybook, change: dict[str, object]) -> None:
+    payment = {name: value for name, value in {**RISKY, **change}.items() if value is not None}
+    assert decisions(book, [payment]) == ["DECLINE"]
+
+
+def test_a_table_is_read_alike(book: BulletPlaybook) -> None:
+    rows = [
+        {**RISKY, "paid_at.hour": 14},
+        {**RISKY, "age": 1e300, "paid_at.hour": 3},
+        {**RISKY, "age": 2_100.0, "paid_at.hour": 3},
+    ]
+    table = pa.Table.from_pylist([{**row, "age": float(row["age"])} for row in rows])
+    wanted = ["DECLINE", "UNDECIDED", "APPROVE"]
+    assert decisions(book, rows) == wanted
+    assert score(book, table)["decision"].to_pylist() == wanted
+
+
+def test_a_name_that_occurs_twice_is_refused(tmp_path: Path) -> None:
+    said = run(tmp_path, "decide", '{"amount": 977.48, "amount": 5}', code=2)
+    assert "a name occurs twice" in said.stderr
+    (tmp_path / "f.jsonl").write_text('{"amount": 1, "amount": 2, "fraud": 1}\n')
+    refused = run(tmp_path, "train", "f.jsonl", "--label", "fraud", code=2)
+    assert "line 1: a name occurs twice" in refused.stderr
+
+
+def test_two_spellings_at_one_level_are_refused(book: BulletPlaybook) -> None:
+    graph = create_ace_graph(playbook=book).compile()
+    with pytest.raises(InvalidTransaction, match="one field with two values"):
+        graph.invoke({"transaction": {**RISKY, "Amount": 5}})
+
+
+def written_by_germans(rows: int) -> str:
+    rng, lines = random.Random(3), ["Betrag;Tage;VPN;fraud"]
+    for i in range(rows):
+        is_fraud = i % 2
+        amount = rng.uniform(1_000, 9_000) if is_fraud else rng.uniform(1, 900)
+        words = ("ja", "Ja") if is_fraud else ("nein", "NEIN")
+        english = f"{amount:,.2f}" if i % 5 else f"{amount:,.0f}"
+        german = english.translate(str.maketrans(",.", ".,"))
+        lines.append(f"{german};{rng.randint(1, 999)};{words[i % 7 == 0]};{is_fraud}")
+    return "\n".join(lines)
+
+
+def test_a_decimal_comma_of_the_file_counts_for_live_payments(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text(written_by_germans(300))
+    data = read_dataset(file, FileLayout(query=None, answer="fraud"))
+    amounts = [item["query"]["Betrag"] for item in data.items]  # type: ignore[index]
+    assert min(amounts[1::2]) > 900 > max(amounts[::2])
+    playbook = BulletPlaybook()
+    pipeline = TrainingPipeline(playbook)
+    report = pipeline.train_offline(data.items, data.form)
+    assert "VPN: Ja is read as ja; VPN: NEIN is read as nein" in report.columns
+    texts = ("1.728", "1.728 €", "1.728,00", "1728", "EUR 1.728")
+    rows = [{"Betrag": text, "Tage": "30", "VPN": vpn} for text in texts for vpn in ("ja", "Ja")]
+    assert set(decisions(playbook, rows)) == {"DECLINE"}
+    small = [{"Betrag": "17,28", "Tage": "30,000", "VPN": "nein"}]
+    assert decisions(playbook, small) == ["APPROVE"]
+
+
+def test_a_column_of_points_stays_one_of_decimals(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("rate,fraud\n1.728,0\n2.5,1\n0.125,0\n")
+    items = load_dataset(file, query=None, answer="fraud")
+    assert [item["query"]["rate"] for item in items] == [1.728, 2.5, 0.125]  # type: ignore[index]
+    file.write_text("rate;fraud\n1.250;0\n1.728;1\n830;0\n")
+    items = load_dataset(file, query=None, answer="fraud")
+    assert [item["query"]["rate"] for item in items] == [1250, 1728, 830]  # type: ignore[index]
