@@ -156,7 +156,8 @@ class FieldReader:
         self._most = known.most if known else np.inf
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
-        self._takes_dates = is_word and not (has_form or name in compared)
+        has_zones = known is not None and bool(known.zones) and "" not in known.zones
+        self._takes_dates = is_word and not (has_form or has_zones or name in compared)
         self._known = _KnownValues(self.read_one)
 
     def read(self, array: pa.Array) -> Parts:
@@ -246,7 +247,7 @@ class FieldReader:
                 array = array.cast(pa.timestamp("us"))
             except pa.ArrowInvalid:  # such as the thirtieth of February
                 return None
-        if not pa.types.is_timestamp(array.type):
+        if not pa.types.is_timestamp(array.type) or array.type.tz is not None:
             return None
         return self._parts_of(array, has_hour)
 

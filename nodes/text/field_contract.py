@@ -29,7 +29,7 @@ from acegraph.state.values.notation import (
     with_point,
     written_number,
 )
-from acegraph.state.values.times import MIDNIGHT, read_date
+from acegraph.state.values.times import MIDNIGHT, in_zone, read_date, zone_of
 from acegraph.state.values.transaction import is_derived, is_observed
 
 Kind = Literal["number", "flag", "word", "mixed"]
@@ -109,6 +109,8 @@ class KnownField:
     """The known words as they are written."""
     is_closed: bool = False
     """Whether a word that is not among them is unusual."""
+    zones: frozenset[str] = frozenset()
+    """Of times: the offsets from UTC that they state; one of them may be empty."""
     has_cents: bool = False
     """Whether no number has more than two decimal places."""
 
@@ -239,6 +241,10 @@ class FieldContract:
         if known and isinstance(value, str) and self.form.decimal_marks.get(name) == ",":
             plain = with_point(value.strip())
             value = plain if (number := read_number(plain)) is None else number
+        if known and known.zones and isinstance(value, str):
+            if (there := in_zone(value, known.zones)) is None:
+                return None, _OTHER_ZONE
+            value = there
         return (value, "") if known is None else _understood_value(known, value)
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
@@ -303,6 +309,7 @@ def date_of_part(name: str) -> str:
     return date if part in DATE_PARTS else ""
 
 
+_OTHER_ZONE: Final = "is a time with a zone where labelled payments have none, or the other way"
 _TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
@@ -339,6 +346,7 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
         else {},
         spellings=frozenset(words) if kind == "word" else frozenset(),
         is_closed=kind == "word" and seen_once < _NEW_WORD * max(kinds["word"], 1),
+        zones=frozenset(zone for word in words if (zone := zone_of(word)) is not None),
         has_cents=kind == "number" and bool((np.round(numbers, 2) == numbers).all()),
     )
 

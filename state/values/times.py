@@ -1,6 +1,7 @@
 """Times as all tables write them, UTC and ISO 8601; and dates as people and files write them."""
 
 import re
+from collections.abc import Collection
 from datetime import UTC, date, datetime, timedelta
 from typing import Final
 
@@ -144,3 +145,41 @@ def _zone(zone: str | None) -> str:
     if zone in ("Z", "UTC", "GMT"):
         return "+00:00"
     return f"{zone[:3]}:{zone[-2:]}" if zone else ""
+
+
+_ISO_TIME: Final = re.compile(
+    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2}|)", re.IGNORECASE
+)
+
+
+def zone_of(text: str) -> str | None:
+    """The offset from UTC that a time in ISO 8601 states, or empty; None for any other text.
+
+    >>> zone_of("2026-01-31 13:00"), zone_of("2026-01-31T13:00:00Z"), zone_of("2026-01-31")
+    ('', '+00:00', None)
+    """
+    match = _ISO_TIME.fullmatch(text)
+    if match is None:
+        return None
+    zone = match[1].upper().replace("Z", "+00:00")
+    return zone if ":" in zone or not zone else f"{zone[:3]}:{zone[3:]}"
+
+
+def in_zone(text: str, zones: Collection[str]) -> str | None:
+    """A time in one of these zones: as it is, or as the clock there shows it; None if nobody can
+    tell: it has no zone or they have none, or they are several.
+
+    >>> in_zone("2026-01-31T13:00+09:00", {"+00:00"}), in_zone("2026-01-31T13:00Z", {""})
+    ('2026-01-31T04:00:00+00:00', None)
+    """
+    zone = zone_of(text)
+    if zone is None or zone in zones:
+        return text
+    (only, *others) = zones
+    if others or not only or not zone:
+        return None
+    try:
+        there = datetime.strptime(only, "%z").tzinfo
+        return datetime.fromisoformat(text.replace(" ", "T").upper()).astimezone(there).isoformat()
+    except (ValueError, OverflowError):
+        return None

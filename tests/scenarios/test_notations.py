@@ -1,6 +1,7 @@
 """A payment that is declined stays so, or is undecided, however its values are written."""
 
 import random
+from datetime import datetime
 from pathlib import Path
 
 import pyarrow as pa
@@ -11,6 +12,7 @@ from rewordings import decisions
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.graph.data.files import FileLayout, read_dataset
 from acegraph.graph.tables.score import score
+from acegraph.nodes.text.reader import read_value
 from acegraph.state import BulletPlaybook, Case, Condition, InvalidTransaction
 
 NODE = "fraud_detection"
@@ -37,7 +39,7 @@ def book() -> BulletPlaybook:
             "amount": (600 if is_fraud else 20) + (i % 99) + 0.25,
             "age": 10 + i % 15 if is_fraud else 1_000 + i,
             "grade": "A-" if is_fraud else "A+",
-            "paid_at": f"2026-01-{1 + i % 28:02d} {3 if is_fraud else 12:02d}:30",
+            **read_value("paid_at", f"2026-01-{1 + i % 28:02d} {3 if is_fraud else 12:02d}:30"),
         }
         past.append(Case(str(i), fields, "DECLINE" if is_fraud else "APPROVE"))
     playbook.remember(past, NODE)
@@ -63,6 +65,8 @@ def book() -> BulletPlaybook:
         *({"age": given} for given in ("2100 hrs", "5443200 sec", "21'00", "21€00", 1e300)),
         *({"grade": text} for text in ("A+?", "!A+", "+A", "A +-")),
         {"paid_at.hour": 14},
+        {"paid_at": "2026-01-15T12:30+09:00"},
+        {"paid_at": "2026-01-15T12:30:00Z"},
         {"tx_amount": 5},
         {"amount": 5, "payment": {"amount": 977.48}},
         {"amount": None, "fee": {"amount": 5}},
@@ -155,3 +159,25 @@ def test_a_column_of_points_stays_one_of_decimals(tmp_path: Path) -> None:
     file.write_text("rate;fraud\n1.250;0\n1.728;1\n830;0\n")
     items = load_dataset(file, query=None, answer="fraud")
     assert [item["query"]["rate"] for item in items] == [1250, 1728, 830]  # type: ignore[index]
+
+
+def test_a_time_is_read_in_the_zone_of_the_labelled_payments() -> None:
+    playbook, rule = BulletPlaybook(), "DECLINE when paid_at.hour < 5"
+    past = []
+    for i in range(60):
+        time = f"2026-01-{1 + i % 28:02d}T{3 if i % 2 else 12:02d}:30:00Z"
+        fields = {**read_value("paid_at", time), "n": i}
+        past.append(Case(str(i), fields, "DECLINE" if i % 2 else "APPROVE"))
+    playbook.remember(past, NODE)
+    playbook.add_bullet(rule, NODE, condition=Condition.parse(rule))
+    tokyo, naive = "2026-01-15T12:30:00+09:00", "2026-01-15T12:30:00"
+    rows = [{"paid_at": text, "n": 7} for text in (tokyo, naive, "2026-01-15T12:30:00Z")]
+    assert decisions(playbook, rows) == ["DECLINE", "UNDECIDED", "APPROVE"]
+    moment = datetime.fromisoformat(tokyo)
+    for zone, moments, wanted in (
+        ("Asia/Tokyo", [moment], "DECLINE"),
+        (None, [moment.replace(tzinfo=None)], "UNDECIDED"),
+    ):
+        times = pa.array(moments, pa.timestamp("us", tz=zone))
+        table = pa.table({"paid_at": times, "n": [7]})
+        assert score(playbook, table)["decision"].to_pylist() == [wanted]
