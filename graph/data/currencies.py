@@ -29,6 +29,8 @@ class Conversion:
     given: Sequence[Fields]
     """For each row the amounts that were changed, as they came."""
     notes: list[str] = field(default_factory=list)
+    currency: str | None = None
+    """The only one that the amounts name, where none is converted."""
 
 
 def convert_amounts(
@@ -81,7 +83,8 @@ def convert_amounts(
             f"{empty} amounts have no rate for their currency{without}, or two currencies: left "
             "empty; --rates wants one for each, and 1 for the base"
         )
-    return Conversion(rates, given, notes)
+    only = next(iter(counts)) if len(counts) == 1 and not rates else None
+    return Conversion(rates, given, notes, only)
 
 
 def _numbers_with_units(

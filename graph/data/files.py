@@ -249,7 +249,9 @@ def understand_rows(
         unlabelled=len(rows) - len(items),
         labels=labels,
         forms=forms,
-        form=FileForm(settled, conversion.rates, layout.amount, read.decimal_marks),
+        form=FileForm(
+            settled, conversion.rates, layout.amount, conversion.currency, read.decimal_marks
+        ),
         notes=notes,
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),

@@ -21,7 +21,7 @@ from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.reader import fields_to_test, read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
-from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.file_form import UNSETTLED, FileForm
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import (
     is_nothing,
@@ -238,14 +238,27 @@ class FieldContract:
         if name in self.form.dates:
             value = self._date_in_iso(name, value)
         known = self.fields.get(name)
-        if known and isinstance(value, str) and self.form.decimal_marks.get(name) == ",":
-            plain = with_point(value.strip())
-            value = plain if (number := read_number(plain)) is None else number
+        if known and known.kind == "number" and isinstance(value, str):
+            number, why = self._number(name, value)
+            if why:
+                return number, why
+            value = value if number is None else number
         if known and known.zones and isinstance(value, str):
             if (there := in_zone(value, known.zones)) is None:
                 return None, _OTHER_ZONE
             value = there
         return (value, "") if known is None else _understood_value(known, value)
+
+    def _number(self, name: str, text: str) -> tuple[Scalar, str]:
+        """The number that a text states, if the files tell how they write it, and why another one
+        may be meant; else None.
+        """
+        has_comma = self.form.decimal_marks.get(name) == ","
+        number, currency = read_money(with_point(text.strip()) if has_comma else text)
+        base = self.form.currency
+        if currency and base and base != UNSETTLED and currency != base:
+            return number, _OTHER_CURRENCY
+        return (number if has_comma else None), ""
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
         """The value; a date in the form of the files becomes one in ISO 8601."""
@@ -310,6 +323,7 @@ def date_of_part(name: str) -> str:
 
 
 _OTHER_ZONE: Final = "is a time with a zone where labelled payments have none, or the other way"
+_OTHER_CURRENCY: Final = "names another currency than the labelled payments, and no rate is known"
 _TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"

@@ -11,7 +11,7 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.values.times import ISO_8601
 
-_UNSETTLED: Final = "two forms"
+UNSETTLED: Final = "two forms"
 
 
 @dataclass(frozen=True)
@@ -24,6 +24,8 @@ class FileForm:
     """What one unit of each currency was worth in the base currency, which has the rate 1."""
     amount: str | None = None
     """The column of the amount, where it was named."""
+    currency: str | None = None
+    """The only currency that its amounts name, where none is converted."""
     decimal_marks: Mapping[str, str] = field(default_factory=dict)
     """By column of numbers in texts the mark before the decimals, where it is known."""
 
@@ -62,9 +64,12 @@ class FileForm:
         dates = dict(self.dates)
         for name, form in other.dates.items():
             if form != ISO_8601:
-                dates[name] = form if dates.get(name, form) == form else _UNSETTLED
+                dates[name] = form if dates.get(name, form) == form else UNSETTLED
         marks = {**self.decimal_marks}
         for name, mark in other.decimal_marks.items():
-            marks[name] = mark if marks.get(name, mark) == mark else _UNSETTLED
+            marks[name] = mark if marks.get(name, mark) == mark else UNSETTLED
         rates = self.rates_instead(other.rates or None)
-        return FileForm(dates, rates, other.amount or self.amount, marks)
+        currency = other.currency or self.currency
+        if self.currency and currency != self.currency:
+            currency = UNSETTLED
+        return FileForm(dates, rates, other.amount or self.amount, currency, marks)

@@ -181,3 +181,19 @@ def test_a_time_is_read_in_the_zone_of_the_labelled_payments() -> None:
         times = pa.array(moments, pa.timestamp("us", tz=zone))
         table = pa.table({"paid_at": times, "n": [7]})
         assert score(playbook, table)["decision"].to_pylist() == [wanted]
+
+
+def test_an_amount_in_a_currency_that_no_labelled_payment_has_is_not_approved(
+    tmp_path: Path,
+) -> None:
+    file, rng = tmp_path / "f.csv", random.Random(5)
+    amounts = [rng.uniform(500, 900) if i % 2 else rng.uniform(5, 450) for i in range(200)]
+    lines = [f"${amount:.2f},{i % 2}" for i, amount in enumerate(amounts)]
+    file.write_text("\n".join(["amount,fraud", *lines]))
+    data, playbook = read_dataset(file, FileLayout(query=None, answer="fraud")), BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(data.items, data.form)
+    texts = ("$300", "300 USD", "300", "300 GBP", "KWD 300", "€300")
+    wanted = ["APPROVE"] * 3 + ["UNDECIDED"] * 3
+    assert decisions(playbook, [{"amount": text} for text in texts]) == wanted
+    scored = score(playbook, pa.table({"amount": list(texts)}))
+    assert scored["decision"].to_pylist() == wanted
