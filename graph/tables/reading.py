@@ -29,7 +29,7 @@ from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
 from acegraph.state.values.cases import Column
-from acegraph.state.values.notation import NOTHING, with_point
+from acegraph.state.values.notation import NOTHING, may_be_thousands, with_point
 from acegraph.state.values.transaction import plain_value
 
 Codes = NDArray[np.int32]
@@ -40,6 +40,8 @@ _EXACT: Final = 2**53
 _MISSING: Final = -1
 _LONG_DIGITS: Final = r"^\s*[+-]?[0-9]{16,}\s*$"
 _A_DATE: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
+_A_POINT: Final = r"^[^0-9]*[1-9][0-9]{0,2}[.][0-9]{3}[^0-9]*$"
+"""A number that `may_be_thousands`."""
 _A_DATE_WORD: Final = "a date"
 """Stands for the text of each date in a column whose text no rule compares."""
 
@@ -147,6 +149,7 @@ class FieldReader:
         is_plain = known is None or known.kind in ("number", "mixed")
         has_form = name in self._contract.form.dates
         self._has_commas = is_cells and contract.form.decimal_marks.get(name) == ","
+        self._doubts_points = is_cells and not self._has_commas and bool(known and known.has_cents)
         is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
         self._takes_numbers = is_plain and not is_other
         self._is_number = known is not None and known.kind == "number"
@@ -174,7 +177,7 @@ class FieldReader:
     def read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
-            value = read_cell(with_point(value.strip()) if self._has_commas else value)
+            value = self._read_cell(value.strip())
             if value == "NA" and self._na_is_nothing:
                 value = None
         plain = plain_value(self.name, value)
@@ -182,6 +185,13 @@ class FieldReader:
         for test in self._tests:
             why = why_unreadable(test, plain) or why
         return read_value(self.name, understood), self._reasons.number(why)
+
+    def _read_cell(self, text: str) -> Scalar:
+        """The value of a cell; where its form is in question the text, which the contract reads."""
+        has_doubt = self._doubts_points and may_be_thousands(text, ".")
+        if self._is_number and (self._has_commas or has_doubt):
+            return text
+        return read_cell(with_point(text) if self._has_commas else text)
 
     def _read_encoded(self, array: pa.Array) -> Parts:
         if pa.types.is_boolean(array.type):
@@ -197,6 +207,8 @@ class FieldReader:
         if not self._takes_numbers:
             return None
         if self._is_cells and pa.types.is_string(array.type):
+            if self._doubts_points and pc.any(pc.match_substring_regex(array, _A_POINT)).as_py():
+                return None
             try:
                 array = array.cast(pa.float64()) if _has_no_names(array) else array
             except pa.ArrowInvalid:

@@ -71,14 +71,14 @@ _CURRENCIES: Final = dict(
     "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP".split()
 )
 CODES: Final = frozenset(
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN BWP "
-    "BYN BZD CAD CDF CHF CLF CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN ETB EUR "
-    "FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR ISK JMD JOD "
-    "JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD MDL MGA MKD MMK "
-    "MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN PGK PHP PKR PLN PYG "
-    "QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD SSP STN SVC SYP SZL THB "
-    "TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND VUV WST XAF XCD XOF XPF YER "
-    "ZAR ZMW ZWL".split()
+    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN "
+    "BWP BYN BZD CAD CDF CHF CLF CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN "
+    "ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR "
+    "ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD "
+    "MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN "
+    "PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD "
+    "SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND "
+    "VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG ZWL".split()
 )
 """The currencies of the world (ISO 4217), and RMB."""
 _LETTERS_AND_SIGN: Final = re.compile(r"\b([a-z]{1,2})\$", re.IGNORECASE)
@@ -239,7 +239,7 @@ class FieldContract:
             value = self._date_in_iso(name, value)
         known = self.fields.get(name)
         if known and known.kind == "number" and isinstance(value, str):
-            number, why = self._number(name, value)
+            number, why = self._number(known, value)
             if why:
                 return number, why
             value = value if number is None else number
@@ -249,15 +249,17 @@ class FieldContract:
             value = there
         return (value, "") if known is None else _understood_value(known, value)
 
-    def _number(self, name: str, text: str) -> tuple[Scalar, str]:
+    def _number(self, known: KnownField, text: str) -> tuple[Scalar, str]:
         """The number that a text states, if the files tell how they write it, and why another one
         may be meant; else None.
         """
-        has_comma = self.form.decimal_marks.get(name) == ","
+        has_comma = self.form.decimal_marks.get(known.name) == ","
         number, currency = read_money(with_point(text.strip()) if has_comma else text)
         base = self.form.currency
         if currency and base and base != UNSETTLED and currency != base:
             return number, _OTHER_CURRENCY
+        if has_comma and known.has_cents and may_be_thousands(text, ","):
+            return number, _THOUSANDS
         return (number if has_comma else None), ""
 
     def _date_in_iso(self, name: str, value: Scalar) -> Scalar:
@@ -308,7 +310,8 @@ class FieldContract:
                     raise InvalidTransaction(
                         f"{name!r} and {meant!r} are one field with two values; send one of them"
                     )
-                twice.add(meant)
+                if _without_affixes(name) == _without_affixes(meant):
+                    twice.add(meant)
         return named, twice
 
 
@@ -324,6 +327,7 @@ def date_of_part(name: str) -> str:
 
 _OTHER_ZONE: Final = "is a time with a zone where labelled payments have none, or the other way"
 _OTHER_CURRENCY: Final = "names another currency than the labelled payments, and no rate is known"
+_THOUSANDS: Final = "has a mark that may stand before decimals or between thousands"
 _TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
@@ -397,8 +401,8 @@ def _why_not_meant(known: KnownField, number: float, given: Scalar) -> str:
         return "is negative, and no labelled payment is"
     if abs(number) > known.most:
         return "is a thousand times larger than in any labelled payment"
-    if known.has_cents and isinstance(given, str) and may_be_thousands(given):
-        return "has a point that may stand before decimals or between thousands"
+    if known.has_cents and isinstance(given, str) and may_be_thousands(given, "."):
+        return _THOUSANDS
     return ""
 
 
@@ -484,6 +488,10 @@ def folded_names(name: str) -> Iterator[str]:
         outer, inner = words[:start], words[start:]
         if "." in name and all(word in _CONTAINERS or word in inner for word in outer):
             yield "".join(inner)
+
+
+def _without_affixes(name: str) -> tuple[str, ...]:
+    return tuple(word for word in _words_of(name) if word not in _AFFIXES)
 
 
 def _folded_name(name: str) -> str:

@@ -4,25 +4,28 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final
 
-_ENGLISH: Final = re.compile(r"-?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?")
+_ENGLISH: Final = re.compile(
+    r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)(?:\.\d+)?"  # also in lakhs
+)
 _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
-_SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f]\d{3})+(?:[.,]\d{1,2})?")
+_SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?")
+_AROUND: Final = r"(?:[A-Za-z]{3}\s*)?[^\w.,]*", r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+"""A currency before a number, and behind it."""
 _COMMA: Final = re.compile(
-    r"((?:[A-Za-z]{3}\s*)?[^\w.,]*)(\d{1,3}(?:\.\d{3})+|\d+)(?:,(\d+))?([^\w.,]*(?:[A-Za-z]{3}\s*)?)"
+    rf"({_AROUND[0]})(\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:\s\d{{3}})+|\d+)(?:,(\d+))?({_AROUND[1]})"
 )
 _ONLY_COMMA: Final = re.compile(
-    r"(?:[A-Za-z]{3}\s*)?[^\w.,]*"
-    r"(?:\d{1,3}(?:\.\d{3})+,\d+|\d+,\d{1,2}|0,\d+|\d{4,},\d+|\d{1,3}(?:\.\d{3}){2,})"
-    r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+    rf"{_AROUND[0]}(?:\d{{1,3}}(?:[.\s]\d{{3}})+,\d+|\d+,\d{{1,2}}|0,\d+|\d{{4,}},\d+){_AROUND[1]}"
 )
 _ONLY_POINT: Final = re.compile(
-    r"(?:[A-Za-z]{3}\s*)?[^\w.,]*"
-    r"(?:\d{1,3}(?:,\d{3})+\.\d+|\d+\.\d{1,2}|\d+\.\d{4,}|0\.\d+|\d{4,}\.\d+|\d{1,3}(?:,\d{3}){2,})"
-    r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+    rf"{_AROUND[0]}(?:\d{{1,3}}(?:,\d{{3}})+\.\d+|\d+\.\d{{1,2}}|0\.\d+|\d{{4,}}\.\d+|\d+\.\d{{4,}})"
+    rf"{_AROUND[1]}"
 )
-_THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}\.\d{3}\D*")
+_WHOLE: Final = re.compile(rf"{_AROUND[0]}\d{{1,3}}{_AROUND[1]}")
+_IN_THOUSANDS: Final = re.compile(rf"{_AROUND[0]}[1-9]\d{{0,2}}(?:\.\d{{3}})+{_AROUND[1]}")
+_THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
 _SMALLEST_RISK: Final = 0.0001
 # "na" is not in the list: in capitals it is the code of Namibia.
 NOTHING: Final = frozenset({"", "none", "null", "nan", "missing", "n/a", "#n/a", "-"})
@@ -36,7 +39,7 @@ def written_number(text: str) -> float | None:
     """
     plain = text.strip().strip("$€£¥").strip()
     if _SPACED.fullmatch(plain):
-        plain = re.sub(r"\s", "", plain)
+        plain = re.sub(r"[\s'’]", "", plain)
     if _ENGLISH.fullmatch(plain):
         return float(plain.replace(",", ""))
     if _CONTINENTAL.fullmatch(plain):
@@ -47,27 +50,32 @@ def written_number(text: str) -> float | None:
 def decimal_marks(
     columns: Mapping[str, Collection[str]], *, is_continental: bool
 ) -> dict[str, str]:
-    """By column of texts the mark before the decimals, as far as the texts tell.
+    """By column of numbers in texts the mark before the decimals, as far as the texts tell.
 
-    A text such as 1.728 can be read in two ways: then the other texts of its column tell, or else
-    those of the other columns, or that the whole file looks like one of Europe's continent.
+    A text such as 1.728 can be read in two ways: then the other texts of its column tell. If those
+    are whole numbers below a thousand, the point parts thousands in a file that looks like one of
+    Europe's continent, or has another column with decimal commas.
 
-    >>> decimal_marks({"a": ["1.728,50", "1.728"], "b": ["2.500"]}, is_continental=False)
+    >>> decimal_marks({"a": ["1.728,50", "1.728"], "b": ["2.500", "7"]}, is_continental=False)
     {'a': ',', 'b': ','}
-    >>> decimal_marks({"a": ["1.728", "2.5"], "b": ["2.500"]}, is_continental=False)
+    >>> decimal_marks({"a": ["1.728", "2.5"], "b": ["2.500", "7.125"]}, is_continental=True)
     {'a': '.'}
     """
     marks: dict[str, str] = {}
     for name, texts in columns.items():
-        has_comma = any(map(_ONLY_COMMA.fullmatch, texts))
         has_point = any(map(_ONLY_POINT.fullmatch, texts))
+        has_comma = any(map(_ONLY_COMMA.fullmatch, texts)) and all(map(_COMMA.fullmatch, texts))
         if has_comma != has_point:
             marks[name] = "," if has_comma else "."
-    others = set(marks.values())
-    if "." not in others and ("," in others or is_continental):
-        numbers = (n for n, texts in columns.items() if texts and all(map(_COMMA.fullmatch, texts)))
-        marks |= dict.fromkeys((n for n in numbers if n not in marks), ",")
+    if is_continental or "," in marks.values():
+        marks |= {n: "," for n, texts in columns.items() if n not in marks and _are_whole(texts)}
     return marks
+
+
+def _are_whole(texts: Collection[str]) -> bool:
+    """Whether all texts are whole numbers, those from a thousand on with points."""
+    parted = sum(_IN_THOUSANDS.fullmatch(text) is not None for text in texts)
+    return 0 < parted < len(texts) == parted + sum(map(bool, map(_WHOLE.fullmatch, texts)))
 
 
 def with_point(text: str) -> str:
@@ -80,12 +88,14 @@ def with_point(text: str) -> str:
     if match is None:
         return text
     before, whole, decimals, behind = match.groups()
-    return before + whole.replace(".", "") + (f".{decimals}" if decimals else "") + behind
+    whole = re.sub(r"[.\s]", "", whole)
+    return before + whole + (f".{decimals}" if decimals else "") + behind
 
 
-def may_be_thousands(text: str) -> bool:
-    """Whether the point of a number may be one between thousands, as in 1.728."""
-    return _THREE_PLACES.fullmatch(text) is not None
+def may_be_thousands(text: str, mark: str) -> bool:
+    """Whether the decimal mark of a number may be one between thousands, as in 1.728."""
+    match = _THREE_PLACES.fullmatch(text)
+    return match is not None and match[1] == mark
 
 
 def rounded_risk(risk: float) -> float:

@@ -1,5 +1,6 @@
 """A payment that is declined stays so, or is undecided, however its values are written."""
 
+import csv
 import random
 from datetime import datetime
 from pathlib import Path
@@ -11,7 +12,7 @@ from rewordings import decisions
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.graph.data.files import FileLayout, read_dataset
-from acegraph.graph.tables.score import score
+from acegraph.graph.tables.score import score, score_files
 from acegraph.nodes.text.reader import read_value
 from acegraph.state import BulletPlaybook, Case, Condition, InvalidTransaction
 
@@ -197,3 +198,53 @@ def test_an_amount_in_a_currency_that_no_labelled_payment_has_is_not_approved(
     assert decisions(playbook, [{"amount": text} for text in texts]) == wanted
     scored = score(playbook, pa.table({"amount": list(texts)}))
     assert scored["decision"].to_pylist() == wanted
+
+
+@pytest.mark.parametrize(
+    ("lines", "name", "wanted"),
+    [
+        (['"7,856",179.165.191.235', "310,10.0.0.1"], "v", [7856, 310]),
+        (['"7,856","3,15"', '310,"1,2"'], "v", [7856, 310]),
+        (["74.084;100", "15.340;250"], "v", [74.084, 15.34]),
+        (["7.856;2.5", "310;1.5"], "v", [7856, 310]),
+        (["7'855.75,1", "309.81,2"], "v", [7855.75, 309.81]),
+        (["7 855,753;1", "309,807;2", "1,5;3"], "v", [7855.753, 309.807, 1.5]),
+        (['"7,85,575.30",1', "12.5,2"], "v", [785575.3, 12.5]),
+    ],
+)
+def test_a_column_tells_what_its_marks_mean(
+    tmp_path: Path, lines: list[str], name: str, wanted: list[float]
+) -> None:
+    mark = ";" if ";" in lines[0] else ","
+    rows = [mark.join([line, str(i % 2)]) for i, line in enumerate(lines)]
+    file = tmp_path / "f.csv"
+    file.write_text("\n".join([mark.join([name, "other", "fraud"]), *rows]))
+    items = load_dataset(file, query=None, answer="fraud")
+    assert [item["query"][name] for item in items] == wanted  # type: ignore[index]
+
+
+def test_a_mark_before_three_digits_is_a_doubt_where_numbers_have_cents(tmp_path: Path) -> None:
+    for mark, other in ((".", ","), (",", ".")):
+        rng, lines = random.Random(4), ["amount;fraud"]
+        for i in range(200):
+            amount = rng.uniform(1_500, 9_000) if i % 2 else rng.uniform(5, 900)
+            lines.append(f"{amount:.2f}".replace(".", mark) + f";{i % 2}")
+        file = tmp_path / "f.csv"
+        file.write_text("\n".join(lines))
+        data = read_dataset(file, FileLayout(query=None, answer="fraud"))
+        playbook = BulletPlaybook()
+        TrainingPipeline(playbook).train_offline(data.items, data.form)
+        texts = (f"7{mark}856", f"7{other}856", "7856", f"78{mark}56")
+        wanted = ["UNDECIDED", "DECLINE", "DECLINE", "APPROVE"]
+        assert decisions(playbook, [{"amount": text} for text in texts]) == wanted
+        live = tmp_path / "live.csv"
+        live.write_text("amount;x\n" + "".join(f"{text};1\n" for text in texts))
+        score_files(playbook, str(live), tmp_path / "out.csv")
+        with (tmp_path / "out.csv").open() as out:
+            assert [row["decision"] for row in csv.DictReader(out)] == wanted
+
+
+def test_the_field_of_another_object_changes_nothing(book: BulletPlaybook) -> None:
+    honest = {**RISKY, "amount": 5}
+    for beside in ({"device": {"grade": "gold"}}, {"card": {"age": 1}}):
+        assert decisions(book, [{**honest, **beside}]) == ["APPROVE"]
