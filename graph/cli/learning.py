@@ -295,8 +295,8 @@ def _say_training(
     say(f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else ""))
     say(
         f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
-        f"mistake(s), {report.bullets_added} bullet(s) added, {report.bullets_active} active in "
-        f"{shown_url(playbook)}"
+        f"mistake(s) on the way, {report.bullets_added} bullet(s) added, "
+        f"{report.bullets_active} active in {shown_url(playbook)}"
     )
     say(_measured(report, is_stream=is_stream))
     _say_refinement(report)
@@ -323,7 +323,8 @@ def _say_refinement(report: "TrainingReport") -> None:
     act = sum(bullet.weight_after is not None for bullet in report.refinement)
     changed = [b for b in report.refinement if b.change not in ("kept", "reweighed")]
     why = next((b.why.rpartition("refined: ")[2] for b in changed if b.why), "")
-    say(f"refined as a whole, {stood} bullet(s) became {act}" + (f" ({why})" if why else ""))
+    became = f"{stood} bullet(s) became {act}" if stood else f"{act} bullet(s) were found"
+    say(f"refined as a whole, {became}" + (f" ({why})" if why else ""))
     for bullet in changed[:_SHOWN]:
         say(f"  {bullet}")
     if len(changed) > _SHOWN:
@@ -352,6 +353,8 @@ def _why_nothing(report: "TrainingReport") -> str:
         )
     if report.failed:
         return "Nothing was learned: the models failed."
+    if report.frauds in (0, report.cases):
+        return "Nothing was learned: all cases have the same label."
     return "Nothing was learned: no rule did better than chance explains."
 
 

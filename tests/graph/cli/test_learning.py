@@ -108,3 +108,9 @@ def test_train_warns_that_a_playbook_approves_every_payment() -> None:
     decided = json.loads(run("decide", '{"amount": 7}', "--playbook", "r.db", "--json").stdout)
     assert decided["decision"] == "APPROVE"
     assert not any("not understood" in reason for reason in decided["reasons"])
+
+
+def test_a_file_of_one_label_teaches_nothing_and_train_says_why() -> None:
+    Path("honest.csv").write_text("amount,fraud\n5,0\n7,0\n")
+    said = run("train", "honest.csv", "--label", "fraud", "--playbook", "h.db").stdout
+    assert "Nothing was learned: all cases have the same label." in said
