@@ -12,7 +12,7 @@ from typing import Final, TypeVar, cast
 
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.nodes.text.currencies import Exchange
-from acegraph.nodes.text.field_contract import read_money
+from acegraph.nodes.text.money import read_money
 from acegraph.state import Scalar, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.notation import (

@@ -14,7 +14,8 @@ from acegraph.graph.tables.deciding import DECISIONS, Decider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
-from acegraph.nodes.text.field_contract import date_of_part, read_number
+from acegraph.nodes.text.field_contract import date_of_part
+from acegraph.nodes.text.money import read_number
 from acegraph.state import Condition, InvalidDataset
 from acegraph.state.values.transaction import is_derived, is_observed
 

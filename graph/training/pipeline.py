@@ -41,7 +41,8 @@ from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.nodes.text.field_contract import FieldContract, read_number
+from acegraph.nodes.text.field_contract import FieldContract
+from acegraph.nodes.text.money import read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.run.modes import MODES, settle_settings

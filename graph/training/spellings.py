@@ -59,7 +59,9 @@ def _changes(words: Counter[str], known: frozenset[str]) -> dict[str, str]:
 
 
 def _folded(word: str) -> str:
-    """A word without case, width and spare blanks."""
+    """A word without case, width and spare blanks; less is folded than in a live payment, because
+    what is folded here is lost.
+    """
     return " ".join(unicodedata.normalize("NFKC", word).casefold().split())
 
 

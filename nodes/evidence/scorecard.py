@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.currencies import AMOUNT_NAMES, amount_fields
-from acegraph.nodes.text.field_contract import read_flag, read_number
+from acegraph.nodes.text.field_contract import read_flag
+from acegraph.nodes.text.money import read_number
 from acegraph.state import Bullet, CaseTable, Comparison, Scalar
 from acegraph.state.values.verdict import sign_of
 

@@ -9,7 +9,8 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from acegraph.nodes.text.field_contract import FieldContract, folded_names, read_money
+from acegraph.nodes.text.field_contract import FieldContract, folded_names
+from acegraph.nodes.text.money import read_money
 from acegraph.nodes.text.reader import find
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.notation import is_nothing, written

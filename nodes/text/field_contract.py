@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.lookalikes import skeleton
+from acegraph.nodes.text.money import read_money, read_number
 from acegraph.nodes.text.reader import fields_to_test, read_fields
 from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
@@ -27,7 +28,6 @@ from acegraph.state.values.notation import (
     is_nothing,
     may_be_thousands,
     with_point,
-    written_number,
 )
 from acegraph.state.values.times import MIDNIGHT, in_zone, read_date, zone_of
 from acegraph.state.values.transaction import is_derived, is_observed
@@ -59,38 +59,7 @@ _CONTAINERS: Final = _AFFIXES | frozenset(
 )
 """Objects round a field that do not change which one is meant: `fee.amount` is not the amount."""
 DATE_PARTS: Final = ("hour", "weekday", "month")
-_SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
-_MONEY: Final = re.compile(
-    r"(?:([a-z]{3})(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
-    r"\s*([a-z]{3}|dollars|euros|pounds|)",
-    re.IGNORECASE,
-)
-_CURRENCIES: Final = dict(
-    pair.split("=")
-    for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW ₺=TRY ₽=RUB ₴=UAH ₫=VND ₦=NGN ฿=THB ₪=ILS "
-    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP".split()
-)
-CODES: Final = frozenset(
-    "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN "
-    "BWP BYN BZD CAD CDF CHF CLF CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN "
-    "ETB EUR FJD FKP GBP GEL GHS GIP GMD GNF GTQ GYD HKD HNL HRK HTG HUF IDR ILS INR IQD IRR "
-    "ISK JMD JOD JPY KES KGS KHR KMF KPW KRW KWD KYD KZT LAK LBP LKR LRD LSL LTL LVL LYD MAD "
-    "MDL MGA MKD MMK MNT MOP MRU MUR MVR MWK MXN MYR MZN NAD NGN NIO NOK NPR NZD OMR PAB PEN "
-    "PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD "
-    "SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND "
-    "VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG ZWL".split()
-)
-"""The currencies of the world (ISO 4217), and RMB."""
-_LETTERS_AND_SIGN: Final = re.compile(r"\b([a-z]{1,2})\$", re.IGNORECASE)
-_DOLLARS: Final = dict(
-    pair.split("=")
-    for pair in "r=BRL us=USD a=AUD au=AUD c=CAD ca=CAD hk=HKD nz=NZD s=SGD sg=SGD mx=MXN nt=TWD"
-    " j=JMD rd=DOP".split()
-)
-"""The currencies that are written as letters before a dollar sign."""
 _SEPARATOR: Final = re.compile(r"(?<=[^\W_])[\s_./-]+(?=[^\W_])")
-_IN_THOUSANDS: Final = re.compile(r"\D*\d{1,3}(?:['’]\d{3})+(?:[.,]\d+)?\D*")
-_SCIENTIFIC: Final = re.compile(r"[+-]?\d{1,15}(?:\.\d{1,15})?e[+-]?\d{1,2}", re.IGNORECASE)
 
 
 @dataclass(frozen=True)
@@ -416,65 +385,6 @@ def read_flag(value: Scalar) -> bool | None:
         return value
     word = skeleton(str(value)).strip(" .!")
     return True if word in _YES else False if word in _NO else None
-
-
-def read_number(value: Scalar) -> float | int | None:
-    """The number that a value means, with a currency or a scale; None for anything else.
-
-    >>> [read_number(text) for text in ("9000.00 USD", "CHF 9'000", "1.2k", "9.0e3", "nine", True)]
-    [9000.0, 9000.0, 1200.0, 9000.0, None, None]
-    """
-    return read_money(value)[0]
-
-
-def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
-    """The number that a value means, and the code of the currency that it names.
-
-    >>> [read_money(text) for text in ("9000.00 usd", "€9,50", "12")]
-    [(9000.0, 'USD'), (9.5, 'EUR'), (12.0, None)]
-    >>> read_money("R$ 1.900,50"), read_money("X$ 12")
-    ((1900.5, 'BRL'), (None, None))
-    """
-    if isinstance(value, bool) or value is None:
-        return None, None
-    if not isinstance(value, str):
-        return value, None
-    value = _LETTERS_AND_SIGN.sub(lambda match: _DOLLARS.get(match[1].lower(), match[0]), value)
-    text = "".join(_plain_digits(value)).strip()
-    if _SCIENTIFIC.fullmatch(text):
-        return float(text), None
-    match = None if _is_odd(value) else _MONEY.fullmatch(text[:60])
-    number = written_number(re.sub(r"['’]", "", match[2].strip())) if match else None
-    if match is None or number is None:
-        return None, None
-    sign = next((c for c in value if unicodedata.category(c) == "Sc"), "")
-    word = (match[1] or match[4] or sign).lower()
-    currency = _CURRENCIES.get(word, word.upper()) or None
-    if currency and currency not in CODES:
-        return None, None  # some other unit, or a number in words such as 2 Mio
-    return number * _SCALES.get(match[3].lower(), 1.0), currency
-
-
-def _is_odd(text: str) -> bool:
-    """Whether a text hides what number it shows: digits that are raised, marks that turn the
-    direction round, a sign of a currency among digits, apostrophes that part no thousands.
-    """
-    kinds = [unicodedata.category(c) for c in text]
-    if "No" in kinds or "Cf" in kinds:
-        return True
-    if re.search(r"['’]", text) and not _IN_THOUSANDS.fullmatch(text):
-        return True
-    digits = [i for i, kind in enumerate(kinds) if kind == "Nd"]
-    return bool(digits) and "Sc" in kinds[digits[0] : digits[-1]]
-
-
-def _plain_digits(text: str) -> Iterator[str]:
-    """The characters of a text with plain digits, and without signs of currencies."""
-    for c in unicodedata.normalize("NFKC", text):
-        if unicodedata.category(c) == "Nd":
-            yield str(unicodedata.decimal(c))
-        elif unicodedata.category(c) != "Sc":
-            yield c
 
 
 def folded_names(name: str) -> Iterator[str]:

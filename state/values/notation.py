@@ -25,6 +25,7 @@ _ONLY_POINT: Final = re.compile(
 )
 _WHOLE: Final = re.compile(rf"{_AROUND[0]}\d{{1,3}}{_AROUND[1]}")
 _IN_THOUSANDS: Final = re.compile(rf"{_AROUND[0]}[1-9]\d{{0,2}}(?:\.\d{{3}})+{_AROUND[1]}")
+_DIGIT: Final = re.compile(r"\d")
 _THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
 _SMALLEST_RISK: Final = 0.0001
 # "na" is not in the list: in capitals it is the code of Namibia.
@@ -62,6 +63,7 @@ def decimal_marks(
     {'a': '.'}
     """
     marks: dict[str, str] = {}
+    columns = {n: [t for t in texts if _DIGIT.search(t)] for n, texts in columns.items()}
     for name, texts in columns.items():
         has_point = any(map(_ONLY_POINT.fullmatch, texts))
         has_comma = any(map(_ONLY_COMMA.fullmatch, texts)) and all(map(_COMMA.fullmatch, texts))

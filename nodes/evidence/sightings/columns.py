@@ -12,7 +12,7 @@ from acegraph.nodes.evidence.columns.entities import ID_WORDS, NOBODY, is_party
 from acegraph.nodes.evidence.columns.learnable_fields import describes, words_of_name
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.nodes.text.currencies import amount_fields
-from acegraph.nodes.text.field_contract import read_number
+from acegraph.nodes.text.money import read_number
 from acegraph.state import Scalar
 from acegraph.state.ledger.redaction.redact import REDACTED
 from acegraph.state.ledger.redaction.spellings import folded
