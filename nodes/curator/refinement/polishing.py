@@ -35,24 +35,42 @@ def polished(
     Those that are `staying` stay as they are; others that hardly matter any more are left out.
     """
     done, start, shares = list(rules), start_over(table), case_shares(table)
-    fired = np.array([rule.holds_over(table) for rule in done]).reshape(len(done), len(table))
-
-    def fitted() -> tuple[Numbers, Numbers]:
-        begin = np.zeros(len(done) + 1)
-        weights, spread = ridge_weights(fired, table.fraud, start, shares, begin)
-        worth = missed(weights, spread)[:-1]
-        return weights, np.where([rule in staying for rule in done], np.inf, worth)
-
+    fired = _fired(done, table)
     for i in (i for i, rule in enumerate(rules) if rule not in staying):
-        weights, _ = fitted()
+        begin = np.zeros(len(done) + 1)
+        weights, _ = ridge_weights(fired, table.fraud, start, shares, begin)
         others = start + weights[:-1] @ fired + weights[-1] - weights[i] * fired[i]
         done[i] = _Polish(table, others, shares, done[i].verdict == DECLINE).rule(done[i])
         fired[i] = done[i].holds_over(table)
-    while len(done) > 1 and (worth := fitted()[1]).min() < _CHOSEN:
-        least = int(np.argmin(worth))
-        del done[least]
-        fired = np.delete(fired, least, axis=0)
+    return needed(done, table, _CHOSEN, staying)
+
+
+def needed(
+    rules: Sequence[Condition],
+    table: CaseTable,
+    least: float,
+    staying: frozenset[Condition] = frozenset(),
+) -> list[Condition]:
+    """The rules without which log-likelihood of at `least` so much would be lost; one stays."""
+    done, start, shares = list(rules), start_over(table), case_shares(table)
+    fired = _fired(done, table)
+    while len(done) > 1:
+        begin = np.zeros(len(done) + 1)
+        weights, spread = ridge_weights(fired, table.fraud, start, shares, begin)
+        worth = missed(weights, spread)[:-1]
+        declines = np.array([rule.verdict == DECLINE for rule in done])
+        worth[declines != (weights[:-1] > 0)] = 0.0  # the others say more than all it has to say
+        worth[[rule in staying for rule in done]] = np.inf
+        idlest = int(np.argmin(worth))
+        if worth[idlest] >= least:
+            break
+        del done[idlest]
+        fired = np.delete(fired, idlest, axis=0)
     return done
+
+
+def _fired(rules: Sequence[Condition], table: CaseTable) -> Mask:
+    return np.array([rule.holds_over(table) for rule in rules]).reshape(len(rules), len(table))
 
 
 @dataclass(frozen=True)

@@ -101,24 +101,29 @@ def _common(fired: Mask, others: Mask) -> Numbers:
 
 
 def ridge_weights(
-    fired: Mask, fraud: Mask, start: Numbers, shares: Numbers, begin: Numbers
+    fired: Mask,
+    fraud: Mask,
+    start: Numbers,
+    shares: Numbers,
+    begin: Numbers,
+    ridge: float = _RIDGE,
 ) -> tuple[Numbers, Numbers]:
     """Weights and shift by ridge logistic regression, and how far they spread: their covariance."""
     rows = np.vstack([fired, np.ones(len(fraud))]).astype(np.float64)
     single = rows.astype(np.float32)  # precise enough for the length of a step
-    ridge = np.append(np.full(len(fired), _RIDGE), 1e-6)
+    held_down = np.append(np.full(len(fired), ridge), 1e-6)
 
     def loss(w: Numbers) -> tuple[float, Numbers]:
         log_odds = start + w @ rows
         likelihood = shares @ (np.logaddexp(0, log_odds) - fraud * log_odds)
-        return float(likelihood + 0.5 * ridge @ (w * w)), log_odds
+        return float(likelihood + 0.5 * held_down @ (w * w)), log_odds
 
     w, (least, log_odds) = begin, loss(begin)
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds)
-        gradient = rows @ (shares * (fraud - p)) - ridge * w
+        gradient = rows @ (shares * (fraud - p)) - held_down * w
         curved = single * np.sqrt(shares * p * (1 - p)).astype(np.float32)
-        information = curved @ curved.T + np.diag(ridge)  # half the work, as it is symmetric
+        information = curved @ curved.T + np.diag(held_down)  # half the work, as it is symmetric
         step = np.linalg.solve(information, gradient)
         promised, length = float(gradient @ step), 1.0
         if promised < 1e-3:

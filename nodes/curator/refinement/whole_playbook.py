@@ -21,8 +21,9 @@ import numpy as np
 
 from acegraph.nodes.curator.refinement.by_case import ByCase, Learn
 from acegraph.nodes.curator.refinement.candidates import BY_CASE, STANDS, SearchedRows, Shape
-from acegraph.nodes.curator.refinement.held_out import FEW, hold_out, in_standard_errors
-from acegraph.nodes.curator.refinement.polishing import polished
+from acegraph.nodes.curator.refinement.curves import curves_of
+from acegraph.nodes.curator.refinement.held_out import FEW, PAYS, hold_out, in_standard_errors
+from acegraph.nodes.curator.refinement.polishing import needed, polished
 from acegraph.nodes.curator.refinement.rule_ensemble import Conjunction, conditions_of
 from acegraph.nodes.curator.refinement.shortening import (
     LENGTHS,
@@ -124,25 +125,24 @@ def best_rules(
     sure = _SURE_GIVEN_SIGNAL if has_signal else sure_without_signal
     has_few = has_signal and len(table) < FEW and not is_ranked and not is_stream
     by_case = ByCase(learn, table) if learn and has_few else None
-    held_out = hold_out(rows, standing, by_case, is_ranked=is_ranked)
+    held_out = hold_out(rows, standing, by_case, is_ranked=is_ranked, has_curves=has_few)
     shapes = held_out.best_shapes(sure, is_ranked=is_ranked)
     log_odds, explained = held_out.log_odds[shapes[0]], held_out.likelihood[shapes[0]]
     better, over_standing = explained - held_out.plain, explained - held_out.stood
     sureness = in_standard_errors(better)
     if sureness < sure:
         return None
-    found, *others = _sets(rows, pool, shapes, by_case, is_ranked=is_ranked)
+    sets = _sets(rows, pool, shapes, by_case, is_ranked=is_ranked)
+    found = sets[0] if is_ranked else _as_one(sets, table, frozenset(standing[:staying]))
+    found = _with_steps(found, rows, shapes, table, frozenset(standing[:staying]))
     if not found:
         return None
-    if not is_ranked:
-        found = _as_one(found, others, table, frozenset(standing[:staying]))
-    fired = np.array([rule.holds_over(table) for rule in found])
     highest = HighestRisk()
     if is_ranked:
         cases = round(float(case_shares(table).sum()))
         highest = HighestRisk.of(rows.fraud, log_odds, rows.stand_for, cases)
     return RuleSet(
-        tuple(found[i] for i in unlike(range(len(found)), fired, most)),
+        tuple(_unlike(found, table, most)),
         float(better.mean()),
         sureness,
         in_standard_errors(over_standing, _CHOSEN * sum(len(c.comparisons) for c in standing)),
@@ -163,7 +163,7 @@ def _sets(
     """For each shape the rules that fit all cases; each set once."""
     sets: dict[tuple[Condition, ...], None] = {}
     by_depth: dict[int, tuple[list[Conjunction], dict[Shape, FittedRules]]] = {}
-    for shape in shapes:
+    for shape in (shape for shape in shapes if not shape.is_curves):
         if by_case and shape == BY_CASE:
             sets[tuple(by_case.rules())] = None
             continue
@@ -176,17 +176,38 @@ def _sets(
 
 
 def _as_one(
-    best: Sequence[Condition],
-    others: Sequence[Sequence[Condition]],
+    sets: Sequence[Sequence[Condition]], table: CaseTable, stays: frozenset[Condition]
+) -> list[Condition]:
+    """The best set, polished; with the rules of others that are as good, unless it is one rule."""
+    if not sets or not sets[0]:
+        return []
+    found = polished(sets[0], table, stays)
+    if len(sets) == 1 or len(found) == 1:
+        return found
+    as_good = [found, *(polished(other, table, stays) for other in sets[1:] if other)]
+    return polished(_together(as_good, table), table, stays)
+
+
+def _with_steps(
+    found: list[Condition],
+    rows: SearchedRows,
+    shapes: Sequence[Shape],
     table: CaseTable,
     stays: frozenset[Condition],
 ) -> list[Condition]:
-    """The best set, polished; with the rules of others that are as good, unless it is one rule."""
-    found = polished(best, table, stays)
-    if not others or len(found) == 1:
+    """The rules with the steps of curves that are as good, unless they are one rule."""
+    fields = max((shape.length for shape in shapes if shape.is_curves), default=0)
+    if not fields or len(found) == 1:
         return found
-    as_good = [found, *(polished(other, table, stays) for other in others if other)]
-    return polished(_together(as_good, table), table, stays)
+    steps = curves_of(rows)[:fields][-1].rules(rows)
+    together = _unlike([*found, *steps], table, LENGTHS[-1])
+    return needed(together, table, PAYS, stays)
+
+
+def _unlike(rules: Sequence[Condition], table: CaseTable, most: int) -> list[Condition]:
+    """The first so many rules, without those that say almost the same as one before them."""
+    fired = np.array([rule.holds_over(table) for rule in rules]).reshape(len(rules), len(table))
+    return [rules[i] for i in unlike(range(len(rules)), fired, most)]
 
 
 def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Condition]:
@@ -199,8 +220,7 @@ def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Con
         for rule, weight, mask in zip(rules, weights[:-1], fired, strict=True):
             worth[rule] += abs(float(weight)) * float(mask.std())
     ranked = sorted(worth, key=worth.__getitem__, reverse=True)
-    fired = np.array([rule.holds_over(table) for rule in ranked])
-    return [ranked[i] for i in unlike(range(len(ranked)), fired, LENGTHS[-1])]
+    return _unlike(ranked, table, LENGTHS[-1])
 
 
 def _conditions(
