@@ -5,10 +5,11 @@ must beat the scorecard alone by more than chance, and the rules that stand. Fro
 any set is so sure: where a test over all fields shows that there is something to learn, the set
 that explains held-out cases best is taken; sets that few cases cannot tell apart are put together;
 and rules that are learned case by case are on trial too, because few rules around single cases may
-say what a sum of many does not. Each rule must pay for its place: from thirty frauds that leaves
-one or two, from two hundred it may leave twenty-five. Where fraud is rare or has a price, payments
-are ranked by their risk: then the set is found without the rules that stand, and its small
-corrections are kept as they were found.
+say what a sum of many does not; so are curves, because few cases do not tell where a field is cut
+best. Each rule must pay for its place: from thirty frauds that leaves one or two, from two hundred
+it may leave twenty-five. Where fraud is rare or has a price, payments are ranked by their risk:
+then the set is found without the rules that stand, and its small corrections are kept as they were
+found.
 """
 
 import math
@@ -195,7 +196,7 @@ def _with_steps(
     table: CaseTable,
     stays: frozenset[Condition],
 ) -> list[Condition]:
-    """The rules with the steps of curves that are as good, unless they are one rule."""
+    """The rules and the steps of curves that are better, unless the rules are a single one."""
     fields = max((shape.length for shape in shapes if shape.is_curves), default=0)
     if not fields or len(found) == 1:
         return found
