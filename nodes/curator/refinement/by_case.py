@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from acegraph.nodes.curator.refinement.polishing import fired_by
 from acegraph.nodes.curator.refinement.shortening import ridge_weights
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers
@@ -35,11 +36,8 @@ class ByCase:
             for part in (~held_out, held_out)
         )
         rules = self.learn(known)
-        masks = [
-            np.array([rule.holds_over(part) for rule in rules]).reshape(-1, len(part))
-            for part in (known, unseen)
-        ]
+        fired_known, fired_unseen = fired_by(rules, known), fired_by(rules, unseen)
         start, begin = start_over(self.table), np.zeros(len(rules) + 1)
         shares = case_shares(self.table)[~held_out]
-        weights, _ = ridge_weights(masks[0], known.fraud, start[~held_out], shares, begin)
-        return start[held_out] + weights[:-1] @ masks[1] + weights[-1], len(rules)
+        weights, _ = ridge_weights(fired_known, known.fraud, start[~held_out], shares, begin)
+        return start[held_out] + weights[:-1] @ fired_unseen + weights[-1], len(rules)

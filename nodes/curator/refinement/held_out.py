@@ -86,7 +86,7 @@ def hold_out(
     by_case: ByCase | None,
     *,
     is_ranked: bool,
-    has_curves: bool = False,
+    has_curves: bool,
 ) -> HeldOut:
     """Hold each part of the cases out, and find sets of every shape on the others."""
     fold = _blocks_of_time(rows.fraud)

@@ -35,7 +35,7 @@ def polished(
     Those that are `staying` stay as they are; others that hardly matter any more are left out.
     """
     done, start, shares = list(rules), start_over(table), case_shares(table)
-    fired = _fired(done, table)
+    fired = fired_by(done, table)
     for i in (i for i, rule in enumerate(rules) if rule not in staying):
         begin = np.zeros(len(done) + 1)
         weights, _ = ridge_weights(fired, table.fraud, start, shares, begin)
@@ -53,7 +53,7 @@ def needed(
 ) -> list[Condition]:
     """The rules without which log-likelihood of at `least` so much would be lost; one stays."""
     done, start, shares = list(rules), start_over(table), case_shares(table)
-    fired = _fired(done, table)
+    fired = fired_by(done, table)
     while len(done) > 1:
         begin = np.zeros(len(done) + 1)
         weights, spread = ridge_weights(fired, table.fraud, start, shares, begin)
@@ -69,7 +69,8 @@ def needed(
     return done
 
 
-def _fired(rules: Sequence[Condition], table: CaseTable) -> Mask:
+def fired_by(rules: Sequence[Condition], table: CaseTable) -> Mask:
+    """Which rule fires on which case, with a row for each rule."""
     return np.array([rule.holds_over(table) for rule in rules]).reshape(len(rules), len(table))
 
 

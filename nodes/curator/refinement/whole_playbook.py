@@ -24,7 +24,7 @@ from acegraph.nodes.curator.refinement.by_case import ByCase, Learn
 from acegraph.nodes.curator.refinement.candidates import BY_CASE, STANDS, SearchedRows, Shape
 from acegraph.nodes.curator.refinement.curves import curves_of
 from acegraph.nodes.curator.refinement.held_out import FEW, PAYS, hold_out, in_standard_errors
-from acegraph.nodes.curator.refinement.polishing import needed, polished
+from acegraph.nodes.curator.refinement.polishing import fired_by, needed, polished
 from acegraph.nodes.curator.refinement.rule_ensemble import Conjunction, conditions_of
 from acegraph.nodes.curator.refinement.shortening import (
     LENGTHS,
@@ -134,8 +134,9 @@ def best_rules(
     if sureness < sure:
         return None
     sets = _sets(rows, pool, shapes, by_case, is_ranked=is_ranked)
-    found = sets[0] if is_ranked else _as_one(sets, table, frozenset(standing[:staying]))
-    found = _with_steps(found, rows, shapes, table, frozenset(standing[:staying]))
+    stays = frozenset(standing[:staying])
+    found = sets[0] if is_ranked else _as_one(sets, table, stays)
+    found = _with_steps(found, rows, shapes, table, stays)
     if not found:
         return None
     highest = HighestRisk()
@@ -207,15 +208,14 @@ def _with_steps(
 
 def _unlike(rules: Sequence[Condition], table: CaseTable, most: int) -> list[Condition]:
     """The first so many rules, without those that say almost the same as one before them."""
-    fired = np.array([rule.holds_over(table) for rule in rules]).reshape(len(rules), len(table))
-    return [rules[i] for i in unlike(range(len(rules)), fired, most)]
+    return [rules[i] for i in unlike(range(len(rules)), fired_by(rules, table), most)]
 
 
 def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Condition]:
     """The rules of all sets, first those that matter most in them; of near-twins one."""
     worth: defaultdict[Condition, float] = defaultdict(float)
     for rules in sets:
-        fired = np.array([rule.holds_over(table) for rule in rules]).reshape(-1, len(table))
+        fired = fired_by(rules, table)
         begin, start, shares = np.zeros(len(rules) + 1), start_over(table), case_shares(table)
         weights, _ = ridge_weights(fired, table.fraud, start, shares, begin)
         for rule, weight, mask in zip(rules, weights[:-1], fired, strict=True):
