@@ -20,7 +20,6 @@ from acegraph.graph.tables.reading import (
     Reasons,
     field_of_column,
     fields_of_columns,
-    scorecard_tests,
 )
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.agent.fail_closed import telling_fields
@@ -84,7 +83,6 @@ class EngineColumns:
         """By column that is read, the field that it is."""
         rules = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
         self._tested = [test for condition in rules for test in condition.comparisons]
-        self._scorecard = scorecard_tests(dict.fromkeys(self.columns.values()))
         self.fields: dict[str, _Field] = {}
         for column, name in self.columns.items():
             self.fields |= self._read(column, name)
@@ -171,14 +169,11 @@ class EngineColumns:
             has_value = is_finite.fill_null(False)
             number = ibis.ifelse(has_value, number, ibis.null("float64"))
         whole, is_flag = number, number.isin([0.0, 1.0]).fill_null(False)
-        wants_flag = any(isinstance(t.value, bool) for t in self._scorecard.get(name, ()))
+        wanted = self._ruleset.contract.known_field(name)
         doubt = None
-        if known is not None and known.kind == "number":
-            least = 0.0 if (known.lowest or 0.0) >= 0 else -known.most
-            doubt = ((number < least) | (number > known.most)).fill_null(False)
-        if (known is not None and known.kind == "flag") or (
-            wants_flag and not self._ruleset.contract.fields
-        ):
+        if wanted is not None and wanted.kind == "number":
+            doubt = ((number < wanted.least) | (number > wanted.most)).fill_null(False)
+        if wanted is not None and wanted.kind == "flag":
             doubt = has_value & ~is_flag
         takes_flags = name in FLAGS or (known is not None and known.kind == "flag")
         if takes_flags:
@@ -198,8 +193,8 @@ class EngineColumns:
     def _flag(self, values: Expression, name: str, known: KnownField | None) -> _Field:
         if known is not None and known.kind in ("number", "word"):
             raise InvalidDataset(f"column {name!r}: a {known.kind} wanted; found yes or no")
-        wants_number = any(t.op in ("<", ">=") for t in self._scorecard.get(name, ()))
-        doubt = values.notnull() if wants_number and not self._ruleset.contract.fields else None
+        wanted = self._ruleset.contract.known_field(name)
+        doubt = values.notnull() if wanted is not None and wanted.kind == "number" else None
 
         def equals(value: Scalar) -> Expression:
             return values == value if isinstance(value, bool) else ibis.literal(False)
@@ -239,7 +234,7 @@ class EngineColumns:
         """A field of texts, and the parts of dates: what each value means is found out here."""
         texts = self._texts_of(values, name)
         if texts is None:
-            is_tested = any(name == t.field for t in self._tested) or name in self._scorecard
+            is_tested = any(name == t.field for t in self._tested) or name in SCORECARD_FIELDS
             if is_tested or (known is not None and (known.kind != "word" or known.is_closed)):
                 raise InvalidDataset(
                     f"column {name!r}: its texts are tested, and more than {_MOST_TEXTS:,} differ; "
@@ -247,10 +242,7 @@ class EngineColumns:
                 )
             is_nothing = values.strip().lower().isin(sorted(NOTHING))
             return {name: _Field((values.notnull() & ~is_nothing).fill_null(False), _never)}
-        reader = FieldReader(
-            name, self._ruleset.contract, self._scorecard.get(name, ()), (), Reasons(),
-            is_cells=False,
-        )  # fmt: skip
+        reader = FieldReader(name, self._ruleset.contract, (), Reasons(), is_cells=False)
         read = {text: reader.read_one(text) for text in texts}
         doubtful = [text for text, (_, why) in read.items() if why]
         parts = dict.fromkeys(part for fields, _ in read.values() for part in fields)

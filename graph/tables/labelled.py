@@ -261,7 +261,7 @@ class _Counting:
         wanted |= {*self._amounts, *filter(None, map(date_of_part, wanted))}
         compared, reasons = [test for rule in rules for test in rule.comparisons], Reasons()
         self._readers = {
-            column: FieldReader(name, contract, (), compared, reasons, is_cells=is_cells)
+            column: FieldReader(name, contract, compared, reasons, is_cells=is_cells)
             for column, name in fields.items()
             if name in wanted
         }

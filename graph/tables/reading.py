@@ -18,10 +18,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.file_rows import read_cell
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.scorecard import (
-    SCORECARD,
     SCORECARD_FIELDS,
-    resolved,
-    why_unreadable,
 )
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_of_part
@@ -132,18 +129,14 @@ class FieldReader:
         self,
         name: str,
         contract: FieldContract,
-        tests: Sequence[Comparison],
         compared_with: Sequence[Comparison],
         reasons: Reasons,
         *,
         is_cells: bool,
     ) -> None:
-        """`tests` are those that the scorecard makes of the field, `compared_with` all tests of
-        rules; cells are the text of a CSV.
-        """
+        """`compared_with` are the tests of all rules; cells are the text of a CSV."""
         self.name, self._contract, self._is_cells = name, contract, is_cells
         self._reasons = reasons
-        self._tests = () if self._contract.fields else tests
         self._part_names = (name, *(f"{name}.{part}" for part in ("weekday", "month", "hour")))
         known = self._contract.fields.get(name)
         is_plain = known is None or known.kind in ("number", "mixed")
@@ -155,8 +148,8 @@ class FieldReader:
         self._is_number = known is not None and known.kind == "number"
         # As in a file that is learned from; among words NA may mean Namibia.
         self._na_is_nothing = known is not None and known.kind in ("number", "flag")
-        self._least = 0.0 if known and self._is_number and (known.lowest or 0.0) >= 0 else -np.inf
-        self._most = known.most if known else np.inf
+        wanted = contract.known_field(name)
+        self._least, self._most = (wanted.least, wanted.most) if wanted else (-np.inf, np.inf)
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
         has_zones = known is not None and bool(known.zones) and "" not in known.zones
@@ -182,8 +175,6 @@ class FieldReader:
                 value = None
         plain = plain_value(self.name, value)
         understood, why = self._contract.understand_value(self.name, plain)
-        for test in self._tests:
-            why = why_unreadable(test, plain) or why
         return read_value(self.name, understood), self._reasons.number(why)
 
     def _read_cell(self, text: str) -> Scalar:
@@ -358,19 +349,10 @@ class TableReader:
         self._contract, self._reasons = ruleset.contract, Reasons()
         self.fields = dict(fields_of_columns(ruleset, names, conditions))
         """By column that is read, the field that it is."""
-        given = dict.fromkeys(self.fields.values())
-        tests = scorecard_tests(given)
         rules = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
         compared = [test for condition in rules for test in condition.comparisons]
         self._readers = {
-            column: FieldReader(
-                name,
-                self._contract,
-                tests.get(name, ()),
-                compared,
-                self._reasons,
-                is_cells=is_cells,
-            )
+            column: FieldReader(name, self._contract, compared, self._reasons, is_cells=is_cells)
             for column, name in self.fields.items()
         }
         self._is_checked = False
@@ -419,14 +401,6 @@ class TableReader:
                 )
 
 
-def scorecard_tests(given: Mapping[str, object]) -> dict[str, list[Comparison]]:
-    """The tests that the scorecard makes of each field, under the names that are given."""
-    tests: dict[str, list[Comparison]] = {}
-    for line in SCORECARD:
-        tests.setdefault(resolved(line.test, given).field, []).append(line.test)
-    return tests
-
-
 def fields_of_columns(
     ruleset: Ruleset, names: Sequence[str], conditions: Sequence[Condition]
 ) -> Iterator[tuple[str, str]]:
@@ -446,4 +420,4 @@ def fields_of_columns(
 def field_of_column(ruleset: Ruleset, column: str) -> str:
     """The field that a column is: the known one that its name means, else one of its name."""
     name = clean_text(column) or "unnamed"
-    return (ruleset.contract.known_name(name) if ruleset.contract.fields else None) or name
+    return ruleset.contract.known_name(name) or name

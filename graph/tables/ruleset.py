@@ -91,7 +91,7 @@ class Ruleset:
             rules=view.bullets(np.flatnonzero(acts)),
             active=tuple(b for b in of_source(active, settings["source"]) if b.condition),
             scale=scale_of(playbook, settings),
-            contract=FieldContract.of(cases),
+            contract=FieldContract.of(cases).with_rules(active),
             rates=settings.get("rates"),
             tested_derived=playbook.tested_derived(node),
             sighting_columns=playbook.sighting_columns(node) or {},

@@ -5,6 +5,7 @@ sees the transaction and the bullets passed to it, never the playbook or the lab
 """
 
 from collections.abc import Iterable, Mapping
+from functools import partial
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.agent.analyst import PLAIN, analyse
@@ -17,6 +18,7 @@ from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
+    DECLINE,
     Bullet,
     DecisionForm,
     Fields,
@@ -33,6 +35,9 @@ if TYPE_CHECKING:
 
 _SPACES_OF_A_SENTENCE: Final = 4
 """A value with so many spaces is a sentence."""
+
+_LIKELY: Final = 0.5
+"""Above this risk a payment is rather fraud than not."""
 
 
 class SimpleFraudAgent:
@@ -99,7 +104,7 @@ class SimpleFraudAgent:
         fence = model.fence("agent", decision_id or transaction.digest())
         messages = agent_messages(transaction.text, shown, fence, known, self._prompt)
         asked = DecisionForm if _has_text(transaction) else DecisionOnFieldsForm
-        form = await model.fill(asked, messages, wait)
+        form = await model.fill(asked, messages, wait, partial(_contradiction, opinion.limit))
         ids = {b.id for b in shown}
         used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
         reasons = tuple(map(clean_text, form.reasons))
@@ -117,6 +122,14 @@ def _has_text(transaction: Transaction) -> bool:
         isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES_OF_A_SENTENCE)
         for name, value in transaction.fields.items()
     )
+
+
+def _contradiction(limit: float, form: DecisionForm) -> str:
+    """What is wrong with an approval of a payment that is said to be fraud; else empty."""
+    most = max(limit, _LIKELY)
+    if form.decision == DECLINE or form.risk_score <= most:
+        return ""
+    return f"APPROVE contradicts the risk_score; above {most:.2g} a payment is declined"
 
 
 def _opinion(fields: Fields, bullets: tuple[Bullet, ...], scale: RiskScale) -> Opinion:

@@ -3,6 +3,8 @@
 from collections.abc import Iterable, Mapping
 from typing import Protocol
 
+from langchain_core.messages import BaseMessage
+
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.analyst import PLAIN
 from acegraph.nodes.agent.decision import Decision
@@ -17,9 +19,9 @@ from acegraph.state import (
     Transaction,
     Verdict,
     clean_text,
-    parse_verdict,
 )
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import InvalidInput, quoted
+from acegraph.state.values.verdict import parse_decision
 
 AgentLike = SimpleFraudAgent | LanguageModel | Custom | str | None
 
@@ -72,7 +74,7 @@ class _CustomAgent:
             wait,
         )
         if not isinstance(answer, Mapping):
-            answer = {"decision": getattr(answer, "content", answer)}
+            answer = {"decision": answer.text if isinstance(answer, BaseMessage) else answer}
         risk, used = answer.get("risk_score"), answer.get("bullets_used")
         return Decision(
             decision=_verdict(answer.get("decision")),
@@ -82,12 +84,13 @@ class _CustomAgent:
         )
 
 
-def _texts(texts: str | Iterable[object]) -> tuple[str, ...]:
-    return tuple(clean_text(str(text)) for text in ([texts] if isinstance(texts, str) else texts))
+def _texts(given: object) -> tuple[str, ...]:
+    texts = given if isinstance(given, Iterable) and not isinstance(given, str) else [given]
+    return tuple(clean_text(str(text)) for text in texts)
 
 
 def _verdict(answer: object) -> Verdict:
     try:
-        return parse_verdict(answer)
+        return parse_decision(answer)
     except InvalidInput:
-        raise ModelAnswerInvalid(f"APPROVE or DECLINE wanted, found {answer!r}") from None
+        raise ModelAnswerInvalid(f"APPROVE or DECLINE wanted, found {quoted(answer)}") from None

@@ -12,9 +12,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.currencies import AMOUNT_NAMES, amount_fields
-from acegraph.nodes.text.field_contract import read_flag
-from acegraph.nodes.text.money import read_number
+from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.field_patterns import OTHER_NAMES
 from acegraph.state import Bullet, CaseTable, Comparison, Scalar
 from acegraph.state.values.verdict import sign_of
 
@@ -37,13 +36,6 @@ class ScorecardLine:
     points: int
 
 
-_ALIASES: Final[dict[str, tuple[str, ...]]] = {
-    "amount": AMOUNT_NAMES[1:],
-    "hour": ("hour_of_day", "time.hour", "timestamp.hour", "datetime.hour", "date.hour"),
-    "tx_last_hour": ("velocity_1h", "transactions_last_hour"),
-    "distance_km": ("distance", "distance_from_home"),
-}
-"""Other names under which the scorecard finds its fields."""
 SCORECARD: Final = (
     ScorecardLine(Comparison("amount", ">=", 500), 5000),
     ScorecardLine(Comparison("amount", ">=", 2000), 4000),
@@ -88,7 +80,7 @@ def _lines_on(names: tuple[str, ...]) -> tuple[tuple[Comparison, int, str], ...]
 
 def names_of(test: Comparison) -> tuple[str, ...]:
     """The names under which a test of the scorecard looks for its field, in their order."""
-    return (test.field, *_ALIASES.get(test.field, ()))
+    return (test.field, *OTHER_NAMES.get(test.field, ()))
 
 
 SCORECARD_FIELDS: Final = frozenset(name for line in SCORECARD for name in names_of(line.test))
@@ -102,26 +94,6 @@ def amount_of(fields: Mapping[str, Scalar], named: str | None = None) -> float |
         if isinstance(value, int | float) and not isinstance(value, bool):
             return float(value)
     return None
-
-
-def unreadable(fields: Mapping[str, Scalar]) -> dict[str, str]:
-    """The fields of the scorecard that are not of their kind, and why."""
-    doubts = {}
-    for line in SCORECARD:
-        name = resolved(line.test, fields).field
-        if why := why_unreadable(line.test, fields.get(name)):
-            doubts[name] = why
-    return doubts
-
-
-def why_unreadable(test: Comparison, value: Scalar) -> str:
-    """Why a value is not of the kind that a test of the scorecard needs; empty where it is."""
-    if value is None:
-        return ""
-    if test.op in ("<", ">=") and read_number(value) is None:
-        return "is not a number"
-    is_flag = isinstance(test.value, bool)
-    return "is neither yes nor no" if is_flag and read_flag(value) is None else ""
 
 
 def weight_of(bullet: Bullet) -> float:
@@ -178,5 +150,5 @@ def resolved(test: Comparison, fields: Mapping[str, object]) -> Comparison:
     """The test, with the alias under which its field is present."""
     if test.field in fields:
         return test
-    name = next((name for name in _ALIASES.get(test.field, ()) if name in fields), None)
+    name = next((name for name in OTHER_NAMES.get(test.field, ()) if name in fields), None)
     return test if name is None else Comparison(name, test.op, test.value)

@@ -6,9 +6,11 @@ What the answer must hold is decided by custom.py in the folder of each node.
 import asyncio
 import inspect
 from collections.abc import Callable
+from decimal import Decimal
 from typing import Any, NoReturn
 
 import numpy as np
+from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
@@ -35,10 +37,11 @@ class CustomCall:
         self._is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call)
 
     async def __call__(self, value: dict[str, object], wait: Wait) -> Any:
-        """The answer to `value`; a pydantic model is turned into a mapping."""
+        """The answer to `value`; a pydantic model that is no message is turned into a mapping."""
         with as_client_errors(self.role):
             answer = await self._answer(value, wait)
-        return answer.model_dump() if isinstance(answer, BaseModel) else answer
+        is_form = isinstance(answer, BaseModel) and not isinstance(answer, BaseMessage)
+        return answer.model_dump() if is_form else answer
 
     async def _answer(self, value: dict[str, object], wait: Wait) -> object:
         target = self._target
@@ -54,6 +57,6 @@ class CustomCall:
 
 def as_share(number: object, name: str) -> float:
     """The number as a float if it is between 0 and 1; otherwise an error that says its name."""
-    if isinstance(number, int | float | np.floating) and 0 <= number <= 1:
+    if isinstance(number, int | float | np.floating | Decimal) and 0 <= number <= 1:
         return float(number)
     raise ModelAnswerInvalid(f"{name} is between 0 and 1, not {number!r}")

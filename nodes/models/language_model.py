@@ -8,13 +8,14 @@ nothing of fraud; the prompts are in the folders of the nodes.
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, Literal, TypeGuard, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
+from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ValidationError
 
@@ -27,7 +28,6 @@ from acegraph.state import AceError, Form, ModelAnswerInvalid, ModelRefused, Mod
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput
-    from langchain_core.runnables import Runnable
 
 Method = Literal["json_schema", "function_calling", "prompt"]
 F = TypeVar("F", bound=Form)
@@ -54,6 +54,8 @@ _NORMAL_ENDS: Final = frozenset(
 """How the servers of all providers say that an answer is whole."""
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _END_NAMES: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
+_WRAPPED: Final = ("bound", "runnable", "default")
+"""Where LangChain keeps the model that has options, fallbacks, or fields to configure."""
 _REPEATED: Final = 8_000
 """So much of an unreadable answer is sent back when the model is asked once more."""
 _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
@@ -85,22 +87,30 @@ class LanguageModel:
         """A fence for the untrusted texts of one prompt; a recording brings its own secret."""
         return Fence(f"{role} {decision_id}", self._secret)
 
-    async def fill(self, form: type[F], messages: Sequence[BaseMessage], wait: Wait) -> F:
+    async def fill(
+        self,
+        form: type[F],
+        messages: Sequence[BaseMessage],
+        wait: Wait,
+        complain: Callable[[F], str] = lambda _: "",
+    ) -> F:
         """Send the messages and return the form that the model filled in, or raise `ModelError`.
 
-        If the answer cannot be read, the model is told what is wrong with it and asked once more.
+        If the answer cannot be read, or if there is something to `complain` about, the model is
+        told so and asked once more.
         """
         asked = list(messages)
         with as_model_errors(self.name), one_question():
             answer, method = await self._ask_or_ask_plainly(form, asked, wait)
             try:
-                return self._read(form, answer)
+                return self._accepted(self._read(form, answer), complain)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
             text = _text(answer.raw)[:_REPEATED] or "(nothing)"
             asked += [AIMessage(text), HumanMessage(REPAIR.format(complaint=complaint))]
             second: Method = method if method == "json_schema" else "prompt"
-            return self._read(form, await self._ask(form, asked, second, wait))
+            corrected = self._read(form, await self._ask(form, asked, second, wait))
+            return self._accepted(corrected, complain)
 
     async def _ask_or_ask_plainly(
         self, form: type[F], messages: list[BaseMessage], wait: Wait
@@ -149,6 +159,11 @@ class LanguageModel:
             )
         return self._structured[form, method], messages
 
+    def _accepted(self, filled: F, complain: Callable[[F], str]) -> F:
+        if complaint := complain(filled):
+            raise _Unreadable(f"{self.name}: {complaint}")
+        return filled
+
     def _read(self, form: type[F], answer: "_Answer") -> F:
         raw, parsed, text = answer.raw, answer.parsed, _text(answer.raw)
         if isinstance(raw, BaseMessage):
@@ -161,7 +176,7 @@ class LanguageModel:
             written = self._read_text(form, text, is_all=parsed is None)
             if isinstance(parsed, form):
                 parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
-                if written not in (None, parsed):
+                if written not in (None, parsed) or parsed.is_contradicted_by(text):
                     raise _Unreadable(f"{self.name} gave two answers, not one")
                 return parsed
             if written is not None:
@@ -185,11 +200,14 @@ class LanguageModel:
         if before.endswith(_INSIDE_A_VALUE) or after.startswith(_INSIDE_A_VALUE):
             raise _Unreadable(f"{self.name} gave {form.__name__} inside of something else")
         try:
-            return form.model_validate_json(found[0])
+            filled = form.model_validate_json(found[0])
         except ValidationError:
             if is_all:
                 raise
             return None
+        if filled.is_contradicted_by(after):
+            raise _Unreadable(f"{self.name} gave two answers, not one")
+        return filled
 
     def _check_that_it_answers(self, message: BaseMessage, asked: str) -> None:
         """Raise if the model refused, was cut off, or gave another or more than one answer."""
@@ -221,7 +239,7 @@ class _Answer:
 
 
 class _Unreadable(ModelAnswerInvalid):
-    """The answer cannot be read as the form, so it is worth asking the model once more."""
+    """The answer cannot be used as the form, so it is worth asking the model once more."""
 
 
 @contextmanager
@@ -250,15 +268,21 @@ def as_model_errors(name: str) -> Iterator[None]:
 
 
 def is_chat_model(value: object) -> TypeGuard["BaseChatModel"]:
-    """Whether a value is a LangChain chat model."""
+    """Whether a value is a LangChain chat model, bare or with options, retries or fallbacks."""
     # Nothing is imported: without its module no chat model can exist.
     loaded = sys.modules.get("langchain_core.language_models.chat_models")
-    return loaded is not None and isinstance(value, loaded.BaseChatModel)
+    if loaded is None:
+        return False
+    while isinstance(value, Runnable) and not isinstance(value, loaded.BaseChatModel):
+        value = next((getattr(value, n) for n in _WRAPPED if hasattr(value, n)), None)
+    return isinstance(value, loaded.BaseChatModel)
 
 
 def _method_of(model: "BaseChatModel", name: str) -> Method:
     from langchain_core.language_models import BaseChatModel  # 40 ms, only if there is a model
 
+    if not isinstance(model, BaseChatModel):  # a wrapped one has no structured output
+        return "prompt"
     if type(model).with_structured_output is BaseChatModel.with_structured_output and (
         type(model).bind_tools is BaseChatModel.bind_tools
     ):

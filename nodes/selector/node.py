@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from langgraph.runtime import get_runtime
 
-from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS, unreadable
+from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS
 from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
@@ -142,12 +142,13 @@ def understand(
 ) -> Understood:
     """The transaction in the words and the currency of the playbook, and what is in doubt."""
     node = settings["node"]
-    contract = FieldContract.of(playbook.cases(node))
+    bullets = playbook.get_bullets_for_node(node)
+    contract = FieldContract.of(playbook.cases(node)).with_rules(bullets)
     understood = understand_given(transaction, contract, settings.get("rates"))
     understood = with_derived(
         understood, contract, playbook, node, case_id, keeps_given=keeps_derived
     )
-    return unless_unknown(understood, contract, playbook.get_bullets_for_node(node))
+    return unless_unknown(understood, contract, bullets)
 
 
 def understand_given(
@@ -156,12 +157,9 @@ def understand_given(
     """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
     transaction, unconverted = in_base_currency(transaction, rates, contract)
     understood = contract.understand(transaction)
-    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-    if not contract.fields:  # nobody knows yet what is usual, but the scorecard has its kinds
-        doubts = unreadable(transaction.fields)
-    doubts |= unconverted
-    if not doubts and not understood.doubts:
+    if not unconverted:
         return understood
+    doubts = {doubt.field: doubt.why for doubt in understood.doubts} | unconverted
     return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
 
 

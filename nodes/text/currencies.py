@@ -10,23 +10,19 @@ from functools import lru_cache
 from typing import Final
 
 from acegraph.nodes.text.field_contract import FieldContract, folded_names
+from acegraph.nodes.text.field_patterns import OTHER_NAMES
 from acegraph.nodes.text.money import read_money
 from acegraph.nodes.text.reader import find
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.notation import is_nothing, written
 from acegraph.state.values.transaction import render_fields
 
-AMOUNT_NAMES: Final = (
-    "amount",
-    "amt",
-    "transaction_amount",
-    "transactionamount",
-    "purchase_amount",
-)
-"""The names of the amount that a payment is about."""
 _OTHER_LANGUAGES: Final = "betrag montant importe importo bedrag monto kwota belopp beløb сумма"
 _AMOUNTS: Final = tuple(
-    dict.fromkeys(next(folded_names(name)) for name in (*AMOUNT_NAMES, *_OTHER_LANGUAGES.split()))
+    dict.fromkeys(
+        next(folded_names(name))
+        for name in ("amount", *OTHER_NAMES["amount"], *_OTHER_LANGUAGES.split())
+    )
 )
 _CURRENCY: Final = tuple(
     next(folded_names(name))

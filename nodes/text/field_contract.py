@@ -1,15 +1,16 @@
 """The fields that a playbook knows, and how the words of a caller are folded to them.
 
 The labelled cases tell which fields a payment usually has, of which kind each is, and which values
-are usual. A field that is written in another way gets the known name and the known value. What
-cannot be folded is a doubt. nodes/agent/fail_closed.py says what follows from doubts.
+are usual. A field that is written in another way gets the known name and the known value. Of a
+field that no labelled case has, the kind is known if the reader knows it from texts. What cannot
+be folded is a doubt. nodes/agent/fail_closed.py says what follows from doubts.
 """
 
 import math
 import re
 import sys
 import unicodedata
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Final, Literal
@@ -17,10 +18,12 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.text.field_patterns import MEASURED, OTHER_NAMES
+from acegraph.nodes.text.lexicon import CATEGORIES, FLAGS
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.money import read_money, read_number
 from acegraph.nodes.text.reader import fields_to_test, read_fields
-from acegraph.state import CaseTable, Fields, InvalidTransaction, Scalar, Transaction
+from acegraph.state import Bullet, CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import UNSETTLED, FileForm
 from acegraph.state.values.memos import is_free_text
@@ -38,6 +41,7 @@ _MIN_CASES: Final = 20
 _USUAL: Final = 0.98
 """The share of the labelled cases from which on a field, or a kind of value, is usual."""
 _FAR: Final = 1_000
+_MOST: Final = sys.float_info.max
 _NEW_WORD: Final = 0.02
 """Where a new word is expected less often than this, the list of words is closed."""
 _YES: Final = frozenset(
@@ -92,7 +96,13 @@ class KnownField:
     def most(self) -> float:
         """A number that is larger cannot be meant: no labelled one is a thousandth of it."""
         largest = max(abs(self.lowest or 0.0), abs(self.highest or 0.0))
-        return _FAR * largest if self.kind == "number" and largest else sys.float_info.max
+        is_far = _FAR * largest if self.kind == "number" and largest else _MOST
+        return min(is_far, _MOST)
+
+    @property
+    def least(self) -> float:
+        """A number that is smaller cannot be meant: no labelled one is negative, or so far off."""
+        return 0.0 if self.kind == "number" and (self.lowest or 0.0) >= 0 else -self.most
 
     def why_absent(self, date: object) -> str:
         """Why a payment without it is in doubt; `date` is the field that it is a part of."""
@@ -131,7 +141,7 @@ class FieldContract:
     cases: int = 0
     """How many labelled cases it was made from."""
     fields: Mapping[str, KnownField] = field(default_factory=dict)
-    by_folded_name: Mapping[str, str] = field(default_factory=dict)
+    by_folded_name: dict[str, str] = field(default_factory=dict)
     """The known names by their folded form, where that is not ambiguous."""
     form: FileForm = field(default_factory=FileForm)
     """How the files wrote from which the playbook learned."""
@@ -144,7 +154,11 @@ class FieldContract:
         """The contract that labelled cases make; it is made again when their number has grown."""
         size = _size_to_look_at(len(table))
         kept = table.shared.get("field_contract")
-        if isinstance(kept, FieldContract) and (kept.cases, kept.form) == (size, table.form):
+        if (
+            size
+            and isinstance(kept, FieldContract)
+            and (kept.cases, kept.form) == (size, table.form)
+        ):
             return kept
         contract = replace(cls._made_from(table, size), form=table.form)
         table.shared["field_contract"] = contract
@@ -164,12 +178,12 @@ class FieldContract:
     def _made_from(cls, table: CaseTable, size: int) -> "FieldContract":
         fields: dict[str, KnownField] = {}
         folded: dict[str, list[str]] = {}
-        for name in table.field_names if size else ():
+        for name in table.field_names:
             column = table.column(name)
             if column is None or is_observed(name):
                 continue
             folded.setdefault(_folded_name(name), []).append(name)
-            if not is_free_text(name):  # a new text is no doubt, but it has a known name
+            if size and not is_free_text(name):  # a new text is no doubt, but it has a known name
                 fields[name] = _known_field(name, column.first(size), table.weights[:size])
         by_folded_name = {fold: names[0] for fold, names in folded.items() if not names[1:]}
         contract = cls(size, fields, by_folded_name)
@@ -184,7 +198,7 @@ class FieldContract:
     def understand(self, transaction: Transaction) -> Understood:
         """The transaction under the names and values that are known, and what is in doubt."""
         given = transaction.fields
-        if not self.fields or not given:
+        if not given:
             read = fields_to_test(transaction)
             return Understood(transaction, read, tuple(self._absent(read)))
         doubts: dict[str, Doubt] = {}
@@ -206,7 +220,7 @@ class FieldContract:
         """The value of a field as the labelled cases write it, and why it is in doubt."""
         if name in self.form.dates:
             value = self._date_in_iso(name, value)
-        known = self.fields.get(name)
+        known = self.known_field(name)
         if known and known.kind == "number" and isinstance(value, str):
             number, why = self._number(known, value)
             if why:
@@ -248,9 +262,21 @@ class FieldContract:
                 continue
             yield Doubt(known.name, known.why_absent(fields.get(date_of_part(known.name))))
 
+    def with_rules(self, rules: Iterable[Bullet]) -> "FieldContract":
+        """The contract; while cases are few it knows the names of rules and of the reader, too."""
+        if self.fields:
+            return self
+        tested = (name for rule in rules if rule.condition for name in rule.condition.fields)
+        of_rules = {_folded_name(name): name for name in tested}
+        return replace(self, by_folded_name=_READERS_NAMES | self.by_folded_name | of_rules)
+
     def spellings(self, name: str) -> frozenset[str]:
         """The words of a field, as they are written."""
         return self.fields[name].spellings if name in self.fields else frozenset()
+
+    def known_field(self, name: str) -> KnownField | None:
+        """What is known about a field: from labelled cases or, if none has it, by the reader."""
+        return self.fields.get(name) or _OF_THE_READER.get(name)
 
     def known_name(self, name: str) -> str | None:
         """The known field that a name means, however it is written; None for a new field."""
@@ -366,7 +392,7 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
 
 def _why_not_meant(known: KnownField, number: float, given: Scalar) -> str:
     """Why a number that was read may not be the one that is meant; empty where it is."""
-    if number < 0 <= (known.lowest or 0.0):
+    if number < known.least == 0.0:
         return "is negative, and no labelled payment is"
     if abs(number) > known.most:
         return "is a thousand times larger than in any labelled payment"
@@ -428,3 +454,20 @@ def _folded_word(word: str) -> str:
     {'giftcards'}
     """
     return _SEPARATOR.sub("", skeleton(word).strip()) or word
+
+
+def _fields_of_the_reader() -> Iterator[KnownField]:
+    for name in FLAGS:
+        yield KnownField(name, "flag", share=0.0)
+    for measured in MEASURED:
+        is_amount = measured.endswith("amount")
+        lowest = 0.0 if is_amount else -_MOST
+        for name in (measured, *OTHER_NAMES.get(measured, ())):
+            yield KnownField(name, "number", 0.0, lowest=lowest, has_cents=is_amount)
+    words = {_folded_word(word): word for word in CATEGORIES}
+    yield KnownField("merchant_category", "word", share=0.0, words=words)
+
+
+_OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
+"""The fields whose kind is known before a labelled case has them."""
+_READERS_NAMES: Final = {_folded_name(name): name for name in _OF_THE_READER}

@@ -338,8 +338,18 @@ FIELD_PATTERNS: Final = (
         "ship deliver",
     ),
 )
-MEASURED: Final = {"amount", *(p.field for p in FIELD_PATTERNS if p.convert is not _place)}
+MEASURED: Final = {
+    *("amount", "usual_amount", "amount_ratio"),
+    *(p.field for p in FIELD_PATTERNS if p.convert is not _place),
+}
 """The fields that are numbers, even if a payment system writes them as text."""
+OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
+    "amount": ("amt", "transaction_amount", "transactionamount", "purchase_amount"),
+    "hour": ("hour_of_day", "time.hour", "timestamp.hour", "datetime.hour", "date.hour"),
+    "tx_last_hour": ("velocity_1h", "transactions_last_hour"),
+    "distance_km": ("distance", "distance_from_home"),
+}
+"""Other names that payment systems have for these fields."""
 _ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))
 
 

@@ -4,6 +4,7 @@ The reasons come before the conclusion, because a model writes in this order. Th
 prompt.py beside each node.
 """
 
+import re
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
@@ -41,6 +42,10 @@ class Form(BaseModel):
         extra="ignore", allow_inf_nan=False, json_schema_extra=_drop_unsupported_keywords
     )
 
+    def is_contradicted_by(self, said: str) -> bool:
+        """Whether a model that filled it in says something else beside it."""
+        return False
+
 
 class ObservationForm(Form):
     """One fact that the text states."""
@@ -64,6 +69,16 @@ class DecisionForm(Form):
     )
     risk_score: Share = Field(description="probability of fraud, 0 to 1")
     decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")
+
+    def is_contradicted_by(self, said: str) -> bool:
+        """Whether the text names the other verdict, and not this one.
+
+        >>> form = DecisionForm(reasons=[], risk_score=0.1, decision="APPROVE")
+        >>> form.is_contradicted_by("Correction: DECLINE it"), form.is_contradicted_by("Approved.")
+        (True, False)
+        """
+        named = {word.upper() for word in re.findall(r"approve|decline", said, re.IGNORECASE)}
+        return bool(named) and self.decision not in named
 
 
 class DecisionOnFieldsForm(DecisionForm):

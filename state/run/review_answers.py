@@ -10,10 +10,9 @@ from acegraph.state.errors import InvalidAnswer
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.label_sources import ANALYST
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
+from acegraph.state.values.verdict import Verdict, parse_decision
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
-_VERDICTS: Final[dict[str, Verdict]] = {"approve": APPROVE, "decline": DECLINE}
 
 
 def _name(text: str) -> str:
@@ -29,15 +28,6 @@ def _reason(text: str) -> str:
     if not reason:
         raise ValueError("say why")
     return reason
-
-
-def _verdict(word: object) -> Verdict:
-    """Only APPROVE or DECLINE: `yes` means fraud in a data set, but a person may mean approval."""
-    stem = word.strip().lower().removesuffix("d") if isinstance(word, str) else ""  # "approved"
-    verdict = _VERDICTS.get(stem)
-    if verdict is None:
-        raise ValueError(f"APPROVE or DECLINE wanted, not {word!r:.40}")
-    return verdict
 
 
 _Why = Annotated[str, Field(max_length=1_000), AfterValidator(_reason)]
@@ -58,7 +48,9 @@ class _Answer(BaseModel):
 class VerdictAnswer(_Answer):
     """A person's verdict on a transaction; it becomes the label of the transaction."""
 
-    verdict: Annotated[Verdict, BeforeValidator(_verdict)] = Field(description="APPROVE or DECLINE")
+    verdict: Annotated[Verdict, BeforeValidator(parse_decision)] = Field(
+        description="APPROVE or DECLINE"
+    )
     why: _Why = Field(description="the reason; it is kept in the ledger")
 
 

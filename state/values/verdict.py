@@ -9,14 +9,13 @@ APPROVE: Final = "APPROVE"
 DECLINE: Final = "DECLINE"
 UNDECIDED: Final = "UNDECIDED"
 """The decision of a run that came to no verdict."""
-_APPROVE_WORDS = frozenset(
-    "approve approved accept accepted allow allowed legit legitimate genuine good normal safe "
+_APPROVED = frozenset("approve approved accept accepted allow allowed".split())
+_DECLINED = frozenset("decline declined deny denied reject rejected block blocked".split())
+_APPROVE_WORDS = _APPROVED.union(
+    "legit legitimate genuine good normal safe "
     "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
 )
-_DECLINE_WORDS = frozenset(
-    "decline declined deny denied reject rejected block blocked fraud fraudulent bad suspicious "
-    "yes true 1 1.0".split()
-)
+_DECLINE_WORDS = _DECLINED.union("fraud fraudulent bad suspicious yes true 1 1.0".split())
 
 
 def parse_verdict(word: object) -> Verdict:
@@ -36,6 +35,21 @@ def parse_verdict(word: object) -> Verdict:
     raise InvalidInput(
         f"unknown label {quoted(word)}; APPROVE or DECLINE (or fraud/legit, 1/0) wanted"
     )
+
+
+def parse_decision(word: object) -> Verdict:
+    """APPROVE or DECLINE from a word that says what becomes of a payment; not from one that says
+    what it is: `no` is "no fraud" in a data set, but who decides may mean "do not approve".
+
+    >>> parse_decision("Approved"), parse_decision("reject")
+    ('APPROVE', 'DECLINE')
+    """
+    text = word.strip().lower() if isinstance(word, str) else ""
+    if text in _APPROVED:
+        return APPROVE
+    if text in _DECLINED:
+        return DECLINE
+    raise InvalidInput(f"APPROVE or DECLINE wanted, not {quoted(word)}")
 
 
 def sign_of(verdict: Verdict | None) -> float:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import RetryPolicy
@@ -475,6 +476,21 @@ def test_a_model_error_of_a_collaborator_keeps_its_reason() -> None:
 
     result = create_ace_graph(agent=agent).compile().invoke({"transaction": CALM})
     assert result["undecided"] == "agent: the line is dead"
+
+
+@pytest.mark.parametrize("answer", [False, 0, "No", "yes", "fraud", {"decision": False}, None])
+def test_a_word_that_may_mean_either_is_no_decision_of_an_agent(answer: Any) -> None:
+    result = create_ace_graph(agent=lambda _: answer).compile().invoke({"transaction": CALM})
+    assert result["decision"] == "UNDECIDED"
+    assert "APPROVE or DECLINE wanted" in result["undecided"]
+
+
+@pytest.mark.parametrize(
+    "answer", ["declined", AIMessage("DECLINE"), {"decision": "REJECT", "reasons": 5}]
+)
+def test_an_agent_may_answer_in_a_word_a_message_or_a_mapping(answer: Any) -> None:
+    result = create_ace_graph(agent=lambda _: answer).compile().invoke({"transaction": CALM})
+    assert result["decision"] == "DECLINE"
 
 
 def test_an_id_sent_again_gives_the_whole_first_answer() -> None:

@@ -201,6 +201,72 @@ def test_a_new_playbook_approves_no_amount_that_it_cannot_read(amount: str) -> N
     assert "amount is not a number" in result["undecided"]
 
 
+def test_a_new_playbook_reads_what_is_written_otherwise() -> None:
+    found = reworded_decisions(BulletPlaybook(), generate_transactions(60, seed=99), most=8)
+    written_otherwise = {
+        name: dict(counts)
+        for name, counts in found.items()
+        if name.startswith(("names: ", "yes ", "amount ", "category in ", "one level"))
+    }
+    for name in ("names: prefix tx", "amount 15", "amount 18", "amount is null"):
+        del written_otherwise[name]  # tx_tx_last_hour; without an amount it is another payment
+    approved = [name for name, counts in written_otherwise.items() if "APPROVE" in counts]
+    assert approved == []
+    understood = [name for name, counts in written_otherwise.items() if counts == {"DECLINE": 8}]
+    assert {"names: upper", "one level deeper", "amount 0", "yes 0"} <= set(understood)
+
+
+@pytest.mark.parametrize(
+    ("payment", "decision"),
+    [
+        ({"amount": "9000.00 USD", "hour": 3}, "DECLINE"),
+        ({"AMT": 9000, "Hour": "3"}, "DECLINE"),
+        ({"amount": {"value": 9000, "currency": "EUR"}, "hour": 3}, "DECLINE"),
+        ({"amount": 900, "vpn": "on"}, "DECLINE"),
+        ({"amount": 900, "vpn": "off"}, "APPROVE"),
+        ({"amount": 600, "merchant_category": "Gift cards"}, "DECLINE"),
+        ({"amount": "1.728", "hour": 3}, "UNDECIDED"),
+        ({"amount": -9000.0, "hour": 3}, "UNDECIDED"),
+        ({"amount": 900, "vpn": "maybe"}, "UNDECIDED"),
+        ({"amount": 900, "new_device": 2}, "UNDECIDED"),
+    ],
+)
+def test_a_new_playbook_decides_a_payment_and_a_table_alike(
+    payment: dict[str, object], decision: str
+) -> None:
+    assert decisions(BulletPlaybook(), [payment]) == [decision]
+    table = pa.Table.from_pylist([Transaction.of(payment).fields])
+    assert score(BulletPlaybook(), table)["decision"].to_pylist() == [decision]
+
+
+def test_names_of_rules_are_known_before_cases_are() -> None:
+    playbook, rule = BulletPlaybook(), "DECLINE when payment.amount >= 900"
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    for payment in ({"payment": {"amount": 950}}, {"Payment.Amount": 950}):
+        assert decisions(playbook, [payment]) == ["DECLINE"]
+
+
+def test_names_of_few_cases_are_kept() -> None:
+    playbook = BulletPlaybook()
+    playbook.remember([Case("1", {"AMOUNT": 20.0}, "APPROVE")], "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    graph.invoke({"transaction": {"amount": 20.0, "hour": 12}, "ground_truth": "APPROVE"})
+    assert set(playbook.cases("fraud_detection").field_names) == {"AMOUNT", "hour"}
+
+
+def test_a_field_that_no_labelled_case_has_is_read_too(trained: BulletPlaybook) -> None:
+    usual = next(
+        payment
+        for e in generate_transactions(60, seed=5)
+        if decisions(trained, [payment := dict(e.fields)]) == ["APPROVE"]
+        and decisions(trained, [{**payment, "disposable_email": True, "failed_check": True}])
+        == ["DECLINE"]
+    )
+    for yes in ("on", "Y", "perhaps"):
+        written = {**usual, "disposable_email": yes, "failed_check": yes}
+        assert decisions(trained, [written]) == ["UNDECIDED" if yes == "perhaps" else "DECLINE"]
+
+
 def test_a_date_that_cannot_be_read_hides_no_rule_about_its_hour() -> None:
     playbook, node = BulletPlaybook(), "fraud_detection"
     rule = Condition.parse("DECLINE when paid.hour < 6")

@@ -56,6 +56,22 @@ def test_a_chat_model_without_structured_output_answers_in_plain_json(
     assert (found["risk_score"], found["bullets_used"]) == (0.9, [used])
 
 
+@pytest.mark.parametrize(
+    "wrapped",
+    [
+        pytest.param(lambda model: model.with_fallbacks([model]), id="fallbacks"),
+        pytest.param(lambda model: model.with_retry(), id="retry"),
+        pytest.param(lambda model: model.bind(stop=["x"]).with_config(tags=["a"]), id="options"),
+    ],
+)
+def test_a_wrapped_chat_model_is_asked_like_a_bare_one(
+    no_key: None, playbook: BulletPlaybook, run: Run, wrapped: Callable[[Any], Any]
+) -> None:
+    model = wrapped(FakeListChatModel(responses=[json.dumps(DENIAL)]))
+    found = run(create_ace_graph(playbook=playbook, agent=model), {"transaction": SUSPICIOUS})
+    assert (found["decision"], found["risk_score"]) == ("DECLINE", 0.9)
+
+
 def test_a_chat_model_that_only_talks_is_not_an_approval(
     no_key: None, playbook: BulletPlaybook, run: Run
 ) -> None:

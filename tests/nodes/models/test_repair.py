@@ -1,6 +1,7 @@
 """Answers that cannot be read are asked for once more; servers without forms in plain JSON."""
 
 import json
+from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
@@ -13,7 +14,7 @@ from model_samples import (
     Run,
     run_once,
 )
-from openai_server import OpenAIServer, failed, filled, said
+from openai_server import OpenAIServer, Reply, changed, failed, filled, said, written
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LanguageModel, SimpleFraudAgent
@@ -54,6 +55,50 @@ def test_a_broken_answer_is_not_repaired_twice(server: OpenAIServer) -> None:
     found = run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
     assert found["decision"] == "UNDECIDED"
     assert len(server.chats) == 2
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        pytest.param(filled(**{**APPROVAL, "risk_score": 0.95}), id="risk"),
+        pytest.param(
+            written(f"{json.dumps(APPROVAL)}\nCorrection: decline this payment."), id="behind"
+        ),
+    ],
+)
+def test_an_approval_that_contradicts_itself_is_asked_again_and_never_stands(
+    server: OpenAIServer, answer: Reply
+) -> None:
+    server.on_all(answer, filled(**DENIAL))
+    assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
+    server.on_all(answer, answer)
+    found = run_once(create_ace_graph(agent=SCHEMAS), {"transaction": SUSPICIOUS})
+    assert found["decision"] == "UNDECIDED"
+    assert "contradicts" in found["undecided"] or "two answers" in found["undecided"]
+
+
+def test_what_is_said_beside_a_call_must_agree_with_it(server: OpenAIServer) -> None:
+    def beside(words: str) -> Reply:
+        def add(answer: dict[str, Any]) -> object:
+            answer["choices"][0]["message"]["content"] = words
+            return answer
+
+        return changed(filled(**APPROVAL), add)
+
+    server.on_all(beside("DECLINE"), filled(**DENIAL))
+    assert SimpleFraudAgent(model=FUNCTIONS).analyze(SUSPICIOUS) == "DECLINE"
+    assert len(server.chats) == 2
+    server.on_all(beside("I approve it; others may decline."))
+    assert SimpleFraudAgent(model=FUNCTIONS).analyze(SUSPICIOUS) == "APPROVE"
+
+
+def test_where_a_false_decline_costs_much_a_higher_risk_may_be_approved(
+    server: OpenAIServer,
+) -> None:
+    server.on_all(filled(**{**APPROVAL, "risk_score": 0.8}))
+    costs = {"costs": "missed_fraud=1,false_decline=9", "base_rate": 0.5}
+    found = run_once(create_ace_graph(agent=SCHEMAS), {"transaction": SUSPICIOUS}, **costs)
+    assert (found["decision"], found["risk_score"]) == ("APPROVE", 0.8)
 
 
 def test_a_model_that_calls_no_function_is_asked_in_plain_json(server: OpenAIServer) -> None:
