@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
 
 from langchain_core.embeddings import Embeddings
@@ -52,13 +53,13 @@ if TYPE_CHECKING:
 
 def create_ace_graph(
     *,
-    playbook: BulletPlaybook | str | None = None,
+    playbook: BulletPlaybook | str | PathLike[str] | None = None,
     agent: AgentLike = None,
     judge: JudgeLike = None,
     reflector: ReflectorLike = None,
     curator: Curator | None = None,
     embeddings: Embeddings | None = None,
-    context: AceContext | None = None,
+    context: AceContext | Mapping[str, object] | None = None,
     prompts: Prompts | None = None,
     review: bool = False,
     name: str = "ace",
@@ -68,7 +69,7 @@ def create_ace_graph(
     Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. A
     collaborator that is left out is the language model that settings or environment name, else the
-    embedded one. `playbook` may also be a database URL. `context` holds the settings
+    embedded one. `playbook` may also be a database URL or a file. `context` holds the settings
     that count where a run sets none of its own. `prompts` replaces the instructions of `agent`,
     `judge` or `reflector`; facts and fences stay. With `review` a run stops for a person where the
     agent is unsure, and before a bullet becomes active; compile such a graph with a checkpointer.
@@ -271,11 +272,12 @@ def gather_parts(
     *,
     curator: Curator | None = None,
     embeddings: Embeddings | EmbeddingModel | None = None,
-    context: AceContext | None = None,
+    context: AceContext | Mapping[str, object] | None = None,
     prompts: Prompts | None = None,
 ) -> Parts:
     """The collaborators in the form that the nodes call; a missing one becomes its default."""
     told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
+    _refuse_other_kinds(curator, embeddings)
     deciding_agent, selectors = as_agent(agent, told.get("agent")), Selectors(embeddings)
     reflecting = as_reflector(reflector, told.get("reflector"))
     return Parts(
@@ -288,9 +290,20 @@ def gather_parts(
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
         trial=ShadowTrial(playbook, deciding_agent, selectors.select),
-        context=context or AceContext(),
+        context=AceContext.given(context),
         refines=lambda settings: induces_rules(reflecting, settings["reflector_model"]),
     )
+
+
+def _refuse_other_kinds(curator: object, embeddings: object) -> None:
+    """Say at once what would else fail in the middle of a run."""
+    if not isinstance(curator, Curator | None):
+        raise InvalidSettings(f"the curator is a Curator, not {type(curator).__name__}")
+    if not isinstance(embeddings, Embeddings | EmbeddingModel | None):
+        raise InvalidSettings(
+            f"embeddings is an embedder of LangChain, not {type(embeddings).__name__}; "
+            "AceContext(embedding_model=...) takes the name of one"
+        )
 
 
 def _checked(prompts: Prompts, collaborators: Mapping[str, object]) -> Prompts:

@@ -279,9 +279,9 @@ def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: fl
 
 def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:
     """The scale of a run; a run without bullets knows nothing of the labelled cases."""
-    if not settings["selects"]:
-        return RiskScale()
     node = settings["node"]
+    if not settings["selects"]:
+        return RiskScale.of(CaseTable(()), (), *costs_of(settings))
     return scale_for(playbook.get_bullets_for_node(node), playbook.cases(node), settings)
 
 

@@ -25,6 +25,7 @@ from acegraph.state import (
     Recorded,
     Shown,
     UnknownDecision,
+    Verdict,
     parse_verdict,
 )
 from acegraph.state.run.schema import Update
@@ -110,6 +111,7 @@ class JudgeNode:
             "undecided": undecided,
             "learning": learning,
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
+            **_held({**state, **first_answer, "settings": settings}, recorded.decision),
         }
 
     async def judged(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
@@ -156,6 +158,18 @@ class JudgeNode:
             "bullets_used": stored["bullets_used"],
         }
         return answer, bool(stored["settings"].get("let_through"))
+
+
+def _held(state: AceState, decision: Verdict | None) -> Update:
+    """What else is written where a person is asked: a run that stops has approved nothing."""
+    settings = state["settings"]
+    if not settings.get("review") or settings.get("let_through") or decision is None:
+        return {}
+    from acegraph.state.playbook.review_queue import reason_to_ask  # loads the database library
+
+    if not (why := reason_to_ask(decision, state["risk_score"], settings)):
+        return {}
+    return {"decision": UNDECIDED, "held": decision, "undecided": f"waits for a person: {why}"}
 
 
 def label_of(judgement: Judgement) -> Label | None:

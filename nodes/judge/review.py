@@ -33,7 +33,7 @@ class ReviewNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Ask for a verdict where the agent is undecided, or its risk is in the band."""
         case, settings = state["case"], state["settings"]
-        decision = None if state["decision"] == UNDECIDED else state["decision"]
+        decision = state["held"] or (None if state["decision"] == UNDECIDED else state["decision"])
         if settings.get("let_through"):
             decision = DECLINE  # the agent's decision; the run answers APPROVE
         if decision is None:
@@ -78,7 +78,9 @@ class ReviewNode:
 
 
 def _question(state: AceState, decision: str | None, reason: str) -> dict[str, object]:
-    case = state["case"]
+    case, undecided = state["case"], state["undecided"]
+    if state["held"]:  # then it says that the run waits; the judge may have failed all the same
+        undecided = state["judge_reasoning"] if state["verdict"] == UNDECIDED.lower() else None
     return {
         "kind": "verdict",
         "decision_id": case["id"],
@@ -87,7 +89,7 @@ def _question(state: AceState, decision: str | None, reason: str) -> dict[str, o
         "risk_score": state["risk_score"],
         "reasons": state["reasons"],
         "bullets": [{"id": b["id"], "content": b["content"]} for b in state["bullets"]],
-        "undecided": state["undecided"],
+        "undecided": undecided,
         "asked_because": reason,
         "answer": answer_fields(VerdictAnswer),
     }

@@ -40,8 +40,9 @@ class CustomCall:
         """The answer to `value`; a pydantic model that is no message is turned into a mapping."""
         with as_client_errors(self.role):
             answer = await self._answer(value, wait)
-        is_form = isinstance(answer, BaseModel) and not isinstance(answer, BaseMessage)
-        return answer.model_dump() if is_form else answer
+        if isinstance(answer, BaseModel) and not isinstance(answer, BaseMessage):
+            return answer.model_dump()
+        return answer
 
     async def _answer(self, value: dict[str, object], wait: Wait) -> object:
         target = self._target

@@ -56,6 +56,7 @@ _NOT_YET_WRITTEN: Final[Update] = {
     "curation": None,
     "new_bullet": None,
     "usage": {},
+    "held": None,
     "review": None,
     "approval": None,
 }

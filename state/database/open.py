@@ -1,11 +1,15 @@
 """Open the database that a URL names: SQLite or PostgreSQL."""
 
+from os import PathLike, fspath
+
 from acegraph.state.database.base import Database, Durability
 from acegraph.state.errors import InvalidSettings
 
 
-def open_database(url: str | None, durability: Durability = "normal") -> Database:
-    """Open the database that a URL names; without a URL it is a new one in memory."""
+def open_database(url: str | PathLike[str] | None, durability: Durability = "normal") -> Database:
+    """Open the database of a URL or the SQLite file of a path; else a new one in memory."""
+    if isinstance(url, PathLike):
+        url = f"sqlite:///{fspath(url)}"
     scheme = (url or "sqlite:").partition(":")[0]
     if scheme == "sqlite":
         from acegraph.state.database.sqlite import SqliteDatabase

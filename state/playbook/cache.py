@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from dataclasses import replace
 from operator import itemgetter
+from os import PathLike
 from time import monotonic
 from typing import Any, Concatenate, Final, ParamSpec, TypeVar, cast
 
@@ -89,7 +90,9 @@ def retried(method: _Method[_Cache, _Params, _Result]) -> _Method[_Cache, _Param
 class PlaybookCache:
     """Bullets, their hashes and the labelled cases, as of one moment of the ledger."""
 
-    def __init__(self, url: str | None = None, *, durability: Durability = "normal") -> None:
+    def __init__(
+        self, url: str | PathLike[str] | None = None, *, durability: Durability = "normal"
+    ) -> None:
         self.database: Final = open_database(url, durability)
         """For the functions of `maintenance` and `ledger`; a user does not need it."""
         self._lock = self.database.lock

@@ -1,7 +1,7 @@
 """The settings of a run, as a caller gives them; modes.py settles what they leave open."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import (
     BaseModel,
@@ -220,6 +220,8 @@ class AceContext(BaseModel):
         belongs to a host graph that contains this graph: its entry `ace` counts, if it has one.
         """
         default = default or cls()
+        if isinstance(given, str | int | float | list):
+            raise InvalidSettings(_NO_SETTINGS.format(type(given).__name__))
         settings = given
         if isinstance(given, Mapping):
             settings = given.get("ace")
@@ -231,9 +233,21 @@ class AceContext(BaseModel):
             settings = settings.model_dump(exclude_unset=True, include=set(cls.model_fields))
         return default.with_changes(**settings) if isinstance(settings, Mapping) else default
 
+    @classmethod
+    def given(cls, settings: "AceContext | Mapping[str, object] | None") -> "AceContext":
+        """The settings of a graph, also as a mapping."""
+        if isinstance(settings, cls):
+            return settings
+        if settings is None or isinstance(settings, Mapping):
+            return cls(**(settings or {}))
+        raise InvalidSettings(_NO_SETTINGS.format(type(settings).__name__))
+
     def with_changes(self, **changes: object) -> "AceContext":
         """A copy of the settings with these changes, checked."""
         return type(self)(**{**self.model_dump(exclude_unset=True), **changes})
+
+
+_NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"
 
 
 def _first_fault(error: ValidationError) -> str:

@@ -256,6 +256,8 @@ class AceState(TypedDict, total=False):
     """The ledger's position when the bullets were selected; a replay selects at this position."""
     warnings: list[str]
     decision: str
+    held: str | None
+    """The agent's decision while a person is asked; until then the run answers UNDECIDED."""
     risk_score: float | None
     reasons: list[str]
     bullets_used: list[str]

@@ -493,6 +493,44 @@ def test_an_agent_may_answer_in_a_word_a_message_or_a_mapping(answer: Any) -> No
     assert result["decision"] == "DECLINE"
 
 
+@pytest.mark.parametrize(
+    ("given", "fault"),
+    [
+        ({"context": "vanilla"}, "context is an AceContext or a mapping of settings, not str"),
+        ({"context": {"mood": "online"}}, "mood"),
+        ({"curator": "strict"}, "curator is a Curator, not str"),
+        ({"embeddings": "text-embedding-3-small"}, "embeddings is an embedder of LangChain"),
+    ],
+)
+def test_what_is_of_another_kind_is_refused_at_once(given: dict[str, Any], fault: str) -> None:
+    with pytest.raises(InvalidSettings, match=fault):
+        create_ace_graph(**given)
+
+
+def test_a_run_with_a_context_that_is_no_settings_is_refused() -> None:
+    with pytest.raises(InvalidSettings, match="not str"):
+        create_ace_graph().compile().invoke({"transaction": CALM}, context="vanilla")
+
+
+def test_settings_may_be_a_mapping_and_a_playbook_a_file(tmp_path: Path) -> None:
+    file = tmp_path / "book.db"
+    graph = create_ace_graph(playbook=file, context={"node": "payments"}).compile()
+    graph.invoke({"transaction": CALM, "decision_id": "d"})
+    with BulletPlaybook(f"sqlite:///{file}") as playbook:
+        assert playbook.decision("d")["node"] == "payments"
+
+
+def test_an_agent_without_bullets_heeds_costs_too() -> None:
+    graph = create_ace_graph().compile()
+    given = {"transaction": {"amount": 60.0, "hour": 4}}
+    plain = graph.invoke(given, context=AceContext(mode="vanilla"))
+    costs = {"base_rate": 0.3, "costs": "missed_fraud=100,false_decline=1"}
+    dear = graph.invoke(given, context=AceContext(mode="vanilla", **costs))
+    assert (plain["decision"], dear["decision"]) == ("APPROVE", "DECLINE")
+    assert any("too few labels tell how frequent fraud is" in why for why in plain["reasons"])
+    assert any("by the costs" in why for why in dear["reasons"])
+
+
 def test_an_id_sent_again_gives_the_whole_first_answer() -> None:
     answers = [
         {"decision": "APPROVE", "risk_score": 0.1, "reasons": ["fine"]},

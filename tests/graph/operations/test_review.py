@@ -21,7 +21,7 @@ from review_worker import ASK, GIVEN, LEARNED, RULE, graph_on, opened, pause_and
 from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
-from acegraph.graph import create_ace_graph, feedback
+from acegraph.graph import create_ace_graph, create_fraud_tool, feedback
 from acegraph.graph.cli.main import app
 from acegraph.graph.operations.review import answer_outside_run, restore, retire
 from acegraph.graph.server.checkpoints import strict_serializer
@@ -223,6 +223,22 @@ def paused(playbook: BulletPlaybook, **parts: Any) -> tuple[Any, Any]:
     graph = create_ace_graph(playbook=playbook, context=ASK, review=True, **parts)
     compiled = graph.compile(checkpointer=InMemorySaver())
     return compiled, asked(compiled.invoke(GIVEN, THREAD))
+
+
+@pytest.mark.parametrize("checkpointer", [None, InMemorySaver()], ids=["no saver", "saver"])
+def test_a_payment_that_waits_for_a_person_is_not_approved(checkpointer: Any) -> None:
+    graph = create_ace_graph(
+        context=ASK, review=True, agent=lambda given: {"decision": "APPROVE", "risk_score": 0.5}
+    ).compile(checkpointer=checkpointer)
+    config = {"configurable": {"thread_id": "waits"}}
+    result = graph.invoke({"transaction": "pays $5", "decision_id": "w"}, config)
+    assert (result["decision"], asked(result)["decision"]) == ("UNDECIDED", "APPROVE")
+    assert result["undecided"].startswith("waits for a person: APPROVE at risk 0.5")
+    answer = create_fraud_tool(graph).invoke({"transaction": "pays $6"}, config)
+    assert json.loads(answer)["decision"] == "UNDECIDED"
+    if checkpointer:
+        final = graph.invoke(verdict("ann", "APPROVE"), config)
+        assert (final["decision"], final["undecided"]) == ("APPROVE", None)
 
 
 def test_an_undecided_run_waits_for_a_person() -> None:
