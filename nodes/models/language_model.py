@@ -154,7 +154,7 @@ class LanguageModel:
         if (form, method) not in self._structured:
             self._structured[form, method] = (
                 self.model.bind(**_openai_options(form, method))
-                if self._on_line
+                if self._on_line or _is_of_openai(self.model)
                 else _structured(self.model, form, method)
             )
         return self._structured[form, method], messages
@@ -300,6 +300,13 @@ def _structured(
     is_default = type(model).with_structured_output is BaseChatModel.with_structured_output
     options = {} if is_default else {"method": method}
     return model.with_structured_output(form, include_raw=True, **options)
+
+
+def _is_of_openai(model: "BaseChatModel") -> bool:
+    """Whether it is one of OpenAI's own: `with_structured_output` of these puts the filled-in form
+    into the message, and when a stream is written down, a warning prints a part of it.
+    """
+    return type(model).__module__.startswith("langchain_openai.")
 
 
 def _openai_options(form: type[Form], method: Method) -> dict[str, object]:

@@ -139,9 +139,10 @@ def has_key() -> bool:
 def model_name(role: str, name: str | None) -> str | None:
     """The model of a role: `name`, or the environment's; None is the embedded one.
 
-    A key alone names no model: it may be there for other programs.
+    A key alone names no model: it may be there for other programs. `openai:` before a name, as
+    LangChain writes it, changes nothing.
     """
-    chosen = name or _env(f"ACE_{role.upper()}_MODEL")
+    chosen = (name or _env(f"ACE_{role.upper()}_MODEL") or "").removeprefix("openai:") or None
     return None if chosen in (EMBEDDED_NAME, EMBEDDED_MODEL) else chosen
 
 

@@ -83,6 +83,8 @@ def init(
         try:
             with file.open("x", encoding="utf-8") as new:
                 new.write(text)
+            if name == ".env":
+                file.chmod(0o600)  # it will hold a key
         except FileExistsError:
             say(f"{file} is there already: left as it is")
         else:

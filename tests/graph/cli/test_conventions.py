@@ -1,6 +1,7 @@
 """What people expect of a command line: `init`, `.env`, dry runs, completion."""
 
 import os
+import stat
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,7 @@ def test_init_writes_two_files_and_overwrites_none(tmp_path: Path) -> None:
     place = tmp_path / "new" / "place"
     assert "acegraph.graph.studio:graph" in (place / "langgraph.json").read_text()
     assert (place / ".env").read_text() == SETTINGS == (ROOT / ".env.example").read_text()
+    assert stat.S_IMODE((place / ".env").stat().st_mode) == 0o600
     (place / ".env").write_text("ACE_COSTS=missed_fraud=2")
     assert "left as it is" in run(tmp_path, "init", "new/place").stdout
     assert (place / ".env").read_text() == "ACE_COSTS=missed_fraud=2"

@@ -36,7 +36,7 @@ def test_with_a_key_alone_no_byte_leaves(key_only: OpenAIServer, playbook: Bulle
 
 def test_the_named_model_is_asked_and_no_other(key_only: OpenAIServer) -> None:
     given = {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"}
-    found = run_once(create_ace_graph(), given, agent_model=FUNCTIONS)
+    found = run_once(create_ace_graph(), given, agent_model=f"openai:{FUNCTIONS}")
     assert found["verdict"] == "wrong"
     assert [r.body["model"] for r in key_only.requests] == [FUNCTIONS]
 

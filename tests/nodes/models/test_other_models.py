@@ -12,6 +12,7 @@ from model_samples import (
     DENIAL,
     NODE,
     RULE,
+    SCHEMAS,
     SUSPICIOUS,
     Run,
     run_once,
@@ -82,6 +83,17 @@ def test_a_chat_model_that_only_talks_is_not_an_approval(
     )
     assert (found["decision"], found["verdict"]) == ("UNDECIDED", "undecided")
     assert found["undecided"] == "agent: FakeListChatModel gave no JSON for DecisionForm"
+
+
+def test_a_client_of_ones_own_may_stream_and_prints_nothing(server: OpenAIServer) -> None:
+    server.on("DecisionForm", filled(**DENIAL))
+    client = ChatOpenAI(model=SCHEMAS, streaming=True)
+    stream = (
+        create_ace_graph(agent=client)
+        .compile()
+        .stream({"transaction": SUSPICIOUS}, stream_mode=["messages", "values"])
+    )  # a warning is an error here
+    assert list(stream)[-1][1]["decision"] == "DECLINE"
 
 
 def test_clients_of_ones_own_can_be_given_to_the_graph(
