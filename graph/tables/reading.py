@@ -216,7 +216,7 @@ class FieldReader:
         if not finite.all():
             numbers = np.where(finite, numbers, np.nan)
         whys = None
-        for is_odd in (numbers < self._least, np.abs(numbers) > self._most):
+        for is_odd in (numbers < self._least, numbers > self._most):
             if is_odd.any():
                 _, why = self._contract.understand_value(self.name, float(numbers[is_odd][0]))
                 whys = np.zeros(len(numbers), np.int32) if whys is None else whys

@@ -86,6 +86,9 @@ class KnownField:
     """Of times: the offsets from UTC that they state; one of them may be empty."""
     has_cents: bool = False
     """Whether no number has more than two decimal places."""
+    has_numbers: bool = False
+    has_flags: bool = False
+    """Which values there are beside words."""
 
     @property
     def is_usual(self) -> bool:
@@ -94,15 +97,26 @@ class KnownField:
 
     @property
     def most(self) -> float:
-        """A number that is larger cannot be meant: no labelled one is a thousandth of it."""
-        largest = max(abs(self.lowest or 0.0), abs(self.highest or 0.0))
-        is_far = _FAR * largest if self.kind == "number" and largest else _MOST
-        return min(is_far, _MOST)
+        """A number that is larger cannot be meant: no labelled one is positive, or a thousandth."""
+        is_negative = (self.lowest or 0.0) < 0 and (self.highest or 0.0) < 0
+        return 0.0 if self.kind == "number" and is_negative else self._far
 
     @property
     def least(self) -> float:
         """A number that is smaller cannot be meant: no labelled one is negative, or so far off."""
-        return 0.0 if self.kind == "number" and (self.lowest or 0.0) >= 0 else -self.most
+        return 0.0 if self.kind == "number" and (self.lowest or 0.0) >= 0 else -self._far
+
+    @property
+    def _far(self) -> float:
+        largest = max(abs(self.lowest or 0.0), abs(self.highest or 0.0))
+        return min(_FAR * largest, _MOST) if self.kind == "number" and largest else _MOST
+
+    @property
+    def words_for_flags(self) -> dict[bool | None, str]:
+        """The words for true and false, if these are all its words; else empty."""
+        flags = {read_flag(word): word for word in self.spellings}
+        are_all = len(self.spellings) == 2 and flags.keys() == {True, False}
+        return flags if self.kind == "word" and are_all else {}
 
     def why_absent(self, date: object) -> str:
         """Why a payment without it is in doubt; `date` is the field that it is a part of."""
@@ -348,6 +362,7 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
         kind = "mixed"
     # The chance that the next word is a new one (Good 1953): the share of words seen once.
     seen_once = sum(count == 1 for count in words.values())
+    has_words = kind in ("word", "mixed")
     return KnownField(
         name,
         kind,
@@ -355,10 +370,12 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
         lowest=float(numbers.min()) if kind == "number" and len(numbers) else None,
         highest=float(numbers.max()) if kind == "number" and len(numbers) else None,
         words={_folded_word(word): word for word in sorted(words, key=words.__getitem__)}
-        if kind == "word"
+        if has_words
         else {},
-        spellings=frozenset(words) if kind == "word" else frozenset(),
-        is_closed=kind == "word" and seen_once < _NEW_WORD * max(kinds["word"], 1),
+        spellings=frozenset(words) if has_words else frozenset(),
+        is_closed=has_words and seen_once < _NEW_WORD * max(kinds["word"], 1),
+        has_numbers=kinds["number"] > 0,
+        has_flags=kinds["flag"] > 0,
         zones=frozenset(zone for word in words if (zone := zone_of(word)) is not None),
         has_cents=kind == "number" and bool((np.round(numbers, 2) == numbers).all()),
     )
@@ -368,8 +385,9 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
     """The value as the labelled cases write it, and why it is in doubt."""
     if isinstance(value, bool) and known.kind == "flag":
         return value, ""
-    if value is None or (isinstance(value, str) and is_nothing(value)):
-        return value, _ABSENT.format(known.share) if known.is_usual else ""
+    is_word = isinstance(value, str) and value in known.spellings
+    if value is None or (isinstance(value, str) and is_nothing(value) and not is_word):
+        return None, _ABSENT.format(known.share) if known.is_usual else ""
     if known.kind == "flag":
         flag = read_flag(value)
         return (value, "is neither yes nor no") if flag is None else (flag, "")
@@ -380,21 +398,37 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
         if number is None:
             return value, "is not a number"
         return number, _why_not_meant(known, number, value)
+    if known.kind == "mixed" and isinstance(value, str):
+        return _of_mixed(known, value)
     if known.kind == "word":
         spelled = str(value)
         is_known = spelled in known.spellings
         word = spelled if is_known else known.words.get(_folded_word(spelled))
+        word = word or known.words_for_flags.get(read_flag(value))
         if word is None and known.is_closed:
             return value, NEW_WORD
         return (value if word is None else word), ""
     return value, ""
 
 
+def _of_mixed(known: KnownField, text: str) -> tuple[Scalar, str]:
+    """What a text means where labelled cases have words beside numbers, or beside yes and no."""
+    if word := known.words.get(_folded_word(text)):
+        return word, ""
+    if (number := read_number(text)) is not None and known.has_numbers:
+        return number, ""
+    if (flag := read_flag(text)) is not None and known.has_flags:
+        return flag, ""
+    return text, NEW_WORD if known.is_closed else ""
+
+
 def _why_not_meant(known: KnownField, number: float, given: Scalar) -> str:
     """Why a number that was read may not be the one that is meant; empty where it is."""
     if number < known.least == 0.0:
         return "is negative, and no labelled payment is"
-    if abs(number) > known.most:
+    if number > known.most == 0.0:
+        return "is positive, and every labelled payment is negative"
+    if not known.least <= number <= known.most:
         return "is a thousand times larger than in any labelled payment"
     if known.has_cents and isinstance(given, str) and may_be_thousands(given, "."):
         return _THOUSANDS

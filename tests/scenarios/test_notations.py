@@ -11,7 +11,7 @@ from command_line import run
 from rewordings import decisions
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
-from acegraph.graph.data.files import FileLayout, read_dataset
+from acegraph.graph.data.files import FileLayout, Item, read_dataset
 from acegraph.graph.tables.score import score, score_files
 from acegraph.nodes.text.reader import read_value
 from acegraph.state import BulletPlaybook, Case, Condition, InvalidTransaction
@@ -249,3 +249,60 @@ def test_the_field_of_another_object_changes_nothing(book: BulletPlaybook) -> No
     honest = {**RISKY, "amount": 5}
     for beside in ({"device": {"grade": "gold"}}, {"card": {"age": 1}}):
         assert decisions(book, [{**honest, **beside}]) == ["APPROVE"]
+
+
+def _trained(column: list[object], answers: list[str]) -> TrainingPipeline:
+    pipeline = TrainingPipeline()
+    pipeline.train_offline(_rows(column, answers, "a"))
+    return pipeline
+
+
+def _rows(column: list[object], answers: list[str], batch: str) -> list[Item]:
+    return [
+        {"id": f"{batch}{i}", "query": {"value": v, "other": i % 7}, "answer": answer}
+        for i, (v, answer) in enumerate(zip(column, answers, strict=True))
+    ]
+
+
+ANSWERS = ["DECLINE" if i % 2 else "APPROVE" for i in range(200)]
+
+
+def test_words_among_numbers_take_no_protection_away() -> None:
+    numbers = [900 + i % 50 if i % 2 else 20 + i % 50 for i in range(200)]
+    column: list[object] = ["refund" if i % 20 == 0 else n for i, n in enumerate(numbers)]
+    book = _trained(column, ANSWERS).playbook
+    for value in (930, "930 EUR", "9.3e2"):
+        assert decisions(book, [{"value": value, "other": 1}]) == ["DECLINE"]
+    assert decisions(book, [{"value": "2 Mio", "other": 1}])[0] != "APPROVE"
+    assert decisions(book, [{"value": "Refund", "other": 1}]) == ["APPROVE"]
+
+
+@pytest.mark.parametrize(
+    ("first", "then"),
+    [((True, False), ("Ja", "Nein")), (("Ja", "Nein"), (True, False)), ((1, 0), ("Y", "N"))],
+)
+def test_a_second_file_may_write_yes_and_no_otherwise(
+    first: tuple[object, object], then: tuple[object, object]
+) -> None:
+    pipeline = _trained([first[0] if i % 2 else first[1] for i in range(200)], ANSWERS)
+    second = [then[0] if i % 2 else then[1] for i in range(200)]
+    pipeline.train_offline(_rows(second, ANSWERS, "b"))
+    for yes, no in (first, then, ("on", "off")):
+        payments = [{"value": yes, "other": 1}, {"value": no, "other": 1}]
+        assert decisions(pipeline.playbook, payments) == ["DECLINE", "APPROVE"]
+
+
+@pytest.mark.parametrize("nothing", [None, "", "n/a", "-", "null"])
+def test_a_word_for_nothing_is_nothing(nothing: object) -> None:
+    column = [None if i % 2 else "shop.example" for i in range(200)]
+    book = _trained(column, ANSWERS).playbook
+    assert decisions(book, [{"value": nothing, "other": 1}]) == ["DECLINE"]
+
+
+def test_a_positive_number_where_all_are_negative_is_not_approved() -> None:
+    column = [-900 - i % 50 if i % 2 else -20 - i % 50 for i in range(200)]
+    book = _trained(column, ANSWERS).playbook
+    payments = [{"value": number, "other": 1} for number in (-930, -30, 930)]
+    assert decisions(book, payments) == ["DECLINE", "APPROVE", "UNDECIDED"]
+    table = pa.Table.from_pylist(payments)
+    assert score(book, table)["decision"].to_pylist() == ["DECLINE", "APPROVE", "UNDECIDED"]
