@@ -236,12 +236,14 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
         )
     types, texts = _known_columns(ruleset)
     unbound = ibis.table(types, name=table)
+    decided = as_expression(ruleset, unbound, texts=texts)
     try:
-        return str(ibis.to_sql(as_expression(ruleset, unbound, texts=texts), dialect=dialect))
-    except (IbisError, AttributeError, ImportError, ValueError) as error:
+        return str(ibis.to_sql(decided, dialect=dialect))
+    except (IbisError, AttributeError, ImportError, ValueError, NotImplementedError) as error:
+        why = str(error) if isinstance(error, NotImplementedError) else type(error).__name__
         raise InvalidSettings(
-            f"no SQL in the dialect {dialect!r}: {type(error).__name__}; duckdb, postgres, "
-            "snowflake, bigquery, databricks, trino, clickhouse and mysql are some"
+            f"no SQL in the dialect {dialect!r}: {why}; duckdb, postgres, snowflake, bigquery, "
+            "databricks, trino and clickhouse are some"
         ) from None
 
 

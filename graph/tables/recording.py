@@ -13,6 +13,7 @@ from acegraph.state import (
     AceContext,
     BulletPlaybook,
     DecisionRecord,
+    InvalidDataset,
     Shown,
     Transaction,
     parse_verdict,
@@ -47,6 +48,8 @@ class Recorder:
             zip(names, scored.column("decision").to_pylist(), strict=True)
         ):
             if decision != UNDECIDED:
+                if name is None or not str(name).strip():
+                    raise InvalidDataset(f"column {self._ids!r} has a row without an id")
                 records.append(self._record(ruleset, str(name), self._scorer.row(batch, row)))
         for first in range(0, len(records), _AT_ONCE):
             some = [(record, None) for record in records[first : first + _AT_ONCE]]

@@ -294,8 +294,9 @@ def test_a_second_file_may_write_yes_and_no_otherwise(
 
 @pytest.mark.parametrize("nothing", [None, "", "n/a", "-", "null"])
 def test_a_word_for_nothing_is_nothing(nothing: object) -> None:
-    column = [None if i % 2 else "shop.example" for i in range(200)]
+    column = [None if i % 2 else f"shop{i % 25}.example" for i in range(200)]
     book = _trained(column, ANSWERS).playbook
+    assert "DECLINE when value is missing" in [b.content for b in book]
     assert decisions(book, [{"value": nothing, "other": 1}]) == ["DECLINE"]
 
 

@@ -31,7 +31,7 @@ from acegraph.graph.tables.engines import (
 )
 from acegraph.graph.tables.expression import EngineColumns
 from acegraph.graph.tables.reading import TableReader
-from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset
+from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset, InvalidSettings
 from acegraph.state.errors import EngineDiffers
 
 ENGINES = ["duckdb", "polars", "postgres"]
@@ -241,6 +241,11 @@ def test_the_sql_of_a_playbook_can_be_parsed(dialect: str, many_columns: Ruleset
     text = playbook_sql(many_columns, dialect, "pay")
     assert sqlglot.parse_one(text, dialect=dialect).find(sqlglot.exp.Table) is not None
     assert '"crypto"' in text or "'crypto'" in text
+
+
+def test_a_dialect_without_what_is_needed_is_one_line(many_columns: Ruleset) -> None:
+    with pytest.raises(InvalidSettings, match="no SQL in the dialect 'mysql': MySQL does not"):
+        playbook_sql(many_columns, "mysql")
 
 
 def test_the_sql_of_a_playbook_with_costs_is_not_many_times_as_long() -> None:

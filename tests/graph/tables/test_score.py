@@ -20,7 +20,15 @@ from acegraph.graph import Ruleset, create_ace_graph, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, log_odds_over
-from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidSettings
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    Case,
+    CaseTable,
+    Condition,
+    InvalidDataset,
+    InvalidSettings,
+)
 
 MAKERS = [payments, codes, few_words, gaps]
 CONTEXTS = [
@@ -180,6 +188,12 @@ def test_several_files_are_one_table_and_batches_do_not_matter(tmp_path: Path) -
     scored = pa.csv.read_csv(tmp_path / "all.csv")
     assert scored["decision"].to_pylist() == score(book, table)["decision"].to_pylist()
     assert scored["row"].to_pylist() == list(range(1, len(rows) + 1))
+
+
+def test_a_row_without_an_id_is_not_recorded(tmp_path: Path) -> None:
+    pq.write_table(table_of([{"id": None, "amount": 10.0}]), tmp_path / "t.parquet")
+    with BulletPlaybook() as book, pytest.raises(InvalidDataset, match="a row without an id"):
+        score_files(book, tmp_path / "t.parquet", ids="id", record=True)
 
 
 def test_decisions_are_recorded_once_by_their_ids(tmp_path: Path) -> None:
