@@ -114,9 +114,10 @@ class KnownField:
     @property
     def words_for_flags(self) -> dict[bool | None, str]:
         """The words for true and false, if these are all its words; else empty."""
+        if self.kind != "word" or len(self.spellings) != 2:
+            return {}
         flags = {read_flag(word): word for word in self.spellings}
-        are_all = len(self.spellings) == 2 and flags.keys() == {True, False}
-        return flags if self.kind == "word" and are_all else {}
+        return flags if flags.keys() == {True, False} else {}
 
     def why_absent(self, date: object) -> str:
         """Why a payment without it is in doubt; `date` is the field that it is a part of."""
@@ -167,12 +168,8 @@ class FieldContract:
     def of(cls, table: CaseTable) -> "FieldContract":
         """The contract that labelled cases make; it is made again when their number has grown."""
         size = _size_to_look_at(len(table))
-        kept = table.shared.get("field_contract")
-        if (
-            size
-            and isinstance(kept, FieldContract)
-            and (kept.cases, kept.form) == (size, table.form)
-        ):
+        kept = table.shared.get("field_contract") if size else None
+        if isinstance(kept, FieldContract) and (kept.cases, kept.form) == (size, table.form):
             return kept
         contract = replace(cls._made_from(table, size), form=table.form)
         table.shared["field_contract"] = contract

@@ -338,9 +338,8 @@ FIELD_PATTERNS: Final = (
         "ship deliver",
     ),
 )
-MEASURED: Final = {
-    *("amount", "usual_amount", "amount_ratio"),
-    *(p.field for p in FIELD_PATTERNS if p.convert is not _place),
+MEASURED: Final = {"amount", "usual_amount", "amount_ratio"} | {
+    p.field for p in FIELD_PATTERNS if p.convert is not _place
 }
 """The fields that are numbers, even if a payment system writes them as text."""
 OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
