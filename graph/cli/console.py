@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
     from acegraph.nodes.curator.curator import Curation
-    from acegraph.state import BulletPlaybook
+    from acegraph.state import BulletPlaybook, Verdict
 
 DEFAULT_URL: Final = "sqlite:///ace.db"
 _ROWS_TRIED: Final = 200
@@ -212,10 +212,14 @@ class Columns:
         files = [file, *others]
         return self.without_leaks(list(map(self._reported, files, self._read_all(files))))
 
-    def draw_to_learn(self, file: Path, table: "LabelledTable") -> "DrawnRows":
-        """Rows that are drawn from a whole table to learn from; shows its progress."""
+    def draw_to_learn(
+        self, file: Path, table: "LabelledTable", known: "Mapping[int, Verdict]"
+    ) -> "DrawnRows":
+        """Rows that are drawn from a whole table to learn from, and those that are known with other
+        labels; shows its progress.
+        """
         with progress_bar() as progress:
-            drawn = table.draw(progress(None))
+            drawn = table.draw(progress(None), known)
         dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
         (dataset,) = self.without_leaks([self._reported(file, dataset)])
         return replace(drawn, dataset=dataset)

@@ -24,6 +24,7 @@ from acegraph.graph.cli.console import (
     announce_models,
     gathered_warnings,
     lasting,
+    place_of,
     print_experiment,
     print_json,
     print_table,
@@ -35,13 +36,14 @@ from acegraph.graph.cli.console import (
     warn_of_misspelt,
 )
 from acegraph.graph.cli.scoring import need_tables
+from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
     from acegraph.graph.tables.labelled import LabelledTable
     from acegraph.graph.training.pipeline import TrainingReport
-    from acegraph.state import AceContext, Bullet, BulletPlaybook
+    from acegraph.state import AceContext, Bullet, BulletPlaybook, Verdict
 
 
 _NO_AMOUNT: Final = (
@@ -159,6 +161,15 @@ class LearningOptions:
         return mature
 
 
+def _known_labels(playbook: str, node: str) -> "dict[int, Verdict]":
+    """The labels of rows of whole tables that a playbook has, if there is one."""
+    file = file_of(place_of(playbook))
+    if file is not None and not file.exists():
+        return {}
+    with lasting(playbook) as book:
+        return book.labels_of_tables(node)
+
+
 @takes_groups
 def train(
     file: Annotated[
@@ -180,7 +191,8 @@ def train(
     with gathered_warnings() as warnings:
         learning.check_picture()
         table = learning.whole_table(file, columns, context)
-        drawn = columns.draw_to_learn(file, table) if table else None
+        known = _known_labels(playbook, context.node) if table else {}
+        drawn = columns.draw_to_learn(file, table, known) if table else None
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
             warn(f"{file}: {_NO_AMOUNT}")
@@ -305,6 +317,8 @@ def _say_training(
     if report.stopped:
         say(f"stopped: {report.stopped}; what was learned is kept, run it again to go on")
     print_usage()
+    if report.corrected:
+        say(f"{report.corrected} of the rows were known with another label; this one counts now")
     if bullets and report.repeated:
         say(f"{report.repeated} of the cases were known: this playbook learned from them before")
     elif not bullets:

@@ -81,6 +81,8 @@ class _Kept:
     labels: list[NDArray[np.int8]] = field(default_factory=list)
     """By batch the labels of its rows."""
     halvings: dict[int, int] = field(default_factory=lambda: dict.fromkeys(_LABELS, 0))
+    otherwise: Mapping[int, NDArray[np.uint64]] = field(default_factory=dict)
+    """By label the numbers of rows that a playbook has with the other label: all are kept."""
 
     def add(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
         """Take a batch, of which the numbers of the rows are a column; leave some if too many."""
@@ -99,7 +101,8 @@ class _Kept:
     def _take(self, batch: pa.RecordBatch, labels: NDArray[np.int8]) -> None:
         numbers, drawn = batch.column(_ROW).to_numpy(), np.zeros(batch.num_rows, dtype=bool)
         for label, halvings in self.halvings.items():
-            drawn |= (labels == label) & is_drawn(numbers, halvings)
+            is_kept = is_drawn(numbers, halvings) | np.isin(numbers, self.otherwise.get(label, ()))
+            drawn |= (labels == label) & is_kept
         self.batches.append(batch.filter(pa.array(drawn)))
         self.labels.append(labels[drawn])
 
@@ -161,9 +164,19 @@ class LabelledTable:
         """The columns of the table."""
         return list(self.files.flat_schema.names)
 
-    def draw(self, progress: Progress | None = None) -> DrawnRows:
-        """Draw as many rows of each label as are kept as evidence, and read them."""
-        kept, counts, done = _Kept(), Counter[int](), 0
+    def draw(
+        self, progress: Progress | None = None, known: Mapping[int, Verdict] | None = None
+    ) -> DrawnRows:
+        """Draw as many rows of each label as are kept as evidence, and read them.
+
+        `known` are the labels of stored rows (`BulletPlaybook.labels_of_tables`): a row that has
+        another label now is drawn too.
+        """
+        otherwise = {
+            label: np.array([n for n, v in (known or {}).items() if v != verdict], dtype=np.uint64)
+            for label, verdict in _LABELS.items()
+        }
+        kept, counts, done = _Kept(otherwise=otherwise), Counter[int](), 0
         total = self.files.rows
         for batch in self.files.batches(self.names):
             labels = self._labels.read(batch, is_cells=self.files.is_cells)

@@ -100,6 +100,8 @@ class TrainingReport:
     """How many bullets a look at the playbook as a whole has put in place of others."""
     refinement: list[RefinedBullet] = field(default_factory=list, repr=False)
     """What that did to each bullet; empty if nothing was refined."""
+    corrected: int = 0
+    """How many rows of a whole table were known with another label."""
     failed: bool = False
     """Whether the pass ended because models failed, or they failed in all of its cases."""
 
@@ -226,7 +228,8 @@ class TrainingPipeline:
         learning = TableLearning(
             table, drawn, items, self.playbook, context, mature_days, self._progress
         )
-        is_new = learning.remember() > 0
+        new, corrected = learning.remember()
+        is_new = new + corrected > 0
         refined = self._refine(context, learning.count) if is_new else None
         active = self.playbook.get_bullets_for_node(context.node)
         if refined is None:  # else all was counted, and fitted, on the way
@@ -241,6 +244,7 @@ class TrainingPipeline:
             mistakes=figures["mistakes"],
             undecided=0,
             repeated=0 if is_new else figures["cases"],
+            corrected=corrected,
             bullets_added=len(self.playbook) - bullets,
             bullets_active=len(active),
             run=Run(),

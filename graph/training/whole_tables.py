@@ -46,8 +46,10 @@ class TableLearning:
         self._places: dict[str, int] = {}
         """By id of a drawn row its place in the table."""
 
-    def remember(self) -> int:
-        """Store the drawn rows as evidence; gives how many are new to the playbook."""
+    def remember(self) -> tuple[int, int]:
+        """Store the drawn rows as evidence; gives how many are new to the playbook, and of how many
+        it had another label.
+        """
         items, is_young = self.items, np.zeros(len(self.items), dtype=bool)
         is_honest = np.array([item["answer"] == APPROVE for item in items])
         if self.mature_days:

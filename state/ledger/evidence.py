@@ -16,7 +16,7 @@ from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import read_case
-from acegraph.state.values.cases import ALL_COUNT, Case, CaseTable, Draw
+from acegraph.state.values.cases import ALL_COUNT, TABLE, Case, CaseTable, Draw, number_of
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
@@ -50,6 +50,15 @@ def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
     """By label how many rows of whole tables were not stored."""
     kept = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _LEFT_OUT + node))
     return Counter(json.loads(kept)) if kept else Counter()
+
+
+def labels_of_tables(connection: sa.Connection, node: str) -> dict[int, Verdict]:
+    """By the number that drew it, the label of each stored row of whole tables."""
+    return {
+        number_of(row.id): row.label
+        for row in connection.execute(sql.LABELS, {"node": node})
+        if row.id.startswith(TABLE)
+    }
 
 
 def leave_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) -> None:

@@ -28,6 +28,7 @@ from acegraph.state.ledger.label_history import (
     is_approved_by_person,
     is_repeated,
     is_too_young,
+    labels_given,
     repeated,
     says_something_new,
 )
@@ -65,12 +66,14 @@ class _CaseState:
     """The node that decided the case; another node may have stored it before."""
 
 
-def remember_cases(writer: LedgerWriter, past: Iterable[Case], node: str, label: Label) -> int:
-    """Store labelled cases that were never decided, and give how many were new.
+def remember_cases(
+    writer: LedgerWriter, past: Iterable[Case], node: str, label: Label
+) -> list[Case]:
+    """Store labelled cases that were never decided, and give those that were new.
 
     `label` gives the source of the labels and their time; each case gives its own value.
     """
-    at, added = now(), 0
+    at, added = now(), list[Case]()
     by_id = {case.id: case for case in past}
     for ids in chunks(list(by_id)):
         known = ids_in_use(writer.connection, ids)
@@ -79,8 +82,25 @@ def remember_cases(writer: LedgerWriter, past: Iterable[Case], node: str, label:
         labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
         writer.add(tables.outcomes, labels)
         store_sightings(writer, node, fresh)
-        added += len(fresh)
+        added += fresh
     return added
+
+
+def correct_cases(writer: LedgerWriter, past: Iterable[Case], label: Label) -> int:
+    """Correct the labels of stored cases, and give how many were corrected.
+
+    A label that was given before corrects nothing: it is an older state of the same data.
+    """
+    labels, corrected = {case.id: replace(label, value=case.label) for case in past}, 0
+    for ids in chunks(list(labels)):
+        states = _case_states(writer, ids)
+        differ = {i: s for i, s in states.items() if s.label and s.label.value != labels[i].value}
+        given = labels_given(writer.connection, list(differ))
+        older = {earlier.case for earlier in given if earlier.is_same(labels[earlier.case])}
+        new = {i: state for i, state in differ.items() if i not in older}
+        _apply_labels(writer, new, {i: labels[i] for i in new})
+        corrected += len(new)
+    return corrected
 
 
 def ids_in_use(

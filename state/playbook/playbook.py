@@ -17,7 +17,7 @@ from acegraph.state.database.encoding import stored_float
 from acegraph.state.database.writer import LedgerWriter, fetch_by
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
-from acegraph.state.ledger.evidence import evidence_of, leave_out
+from acegraph.state.ledger.evidence import evidence_of, labels_of_tables, leave_out
 from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.redaction.redact import redacted
@@ -429,35 +429,39 @@ class BulletPlaybook(PlaybookCache):
         """Store labelled history as evidence, known since `at` or now; gives how many are new."""
         return self._remember(list(past), node, Label("APPROVE", source, at or now()))
 
-    def remember_table(
-        self, drawn: Sequence[Case], counts: Mapping[Verdict, int], node: str
-    ) -> int:
-        """Store cases that were drawn from a whole table with these counts; gives how many are new.
-
-        Where some of them are stored already, as many of the others are taken for counted before.
-        """
-        return self._remember(drawn, node, Label("APPROVE", "history", now()), counts)
-
     @retried
-    def _remember(
-        self,
-        past: Sequence[Case],
-        node: str,
-        label: Label,
-        of_table: Mapping[Verdict, int] | None = None,
-    ) -> int:
+    def _remember(self, past: Sequence[Case], node: str, label: Label) -> int:
         with self.writing() as writer:
             added = ledger.remember_cases(writer, past, node, label)
-            if of_table:
-                new = added / max(len(past), 1)
-                drawn = Counter(case.label for case in past)
-                leave_out(
-                    writer,
-                    node,
-                    {name: round(new * (n - drawn[name])) for name, n in of_table.items()},
-                )
             self._cases.pop(node, None)
-        return added
+        return len(added)
+
+    @retried
+    def remember_table(
+        self, drawn: Sequence[Case], counts: Mapping[Verdict, int], node: str
+    ) -> tuple[int, int]:
+        """Store cases that were drawn from a whole table with these counts, and correct the labels
+        of those that are stored; gives how many are new and how many are corrected.
+
+        Of a label, as large a share of the cases that are not drawn is new as of those that are.
+        """
+        label, by_label = Label("APPROVE", "history", now()), Counter(case.label for case in drawn)
+        with self.writing() as writer:
+            added = ledger.remember_cases(writer, drawn, node, label)
+            corrected = ledger.correct_cases(writer, drawn, label)
+            new = Counter(case.label for case in added)
+            not_drawn = {
+                name: round((count - by_label[name]) * new[name] / max(by_label[name], 1))
+                for name, count in counts.items()
+            }
+            leave_out(writer, node, not_drawn)
+            self._cases.pop(node, None)
+        return len(added), corrected
+
+    def labels_of_tables(self, node: str) -> dict[int, Verdict]:
+        """By the number that drew it, the label of each stored row of whole tables."""
+        with self.database.reading() as connection:
+            return labels_of_tables(connection, node)
 
     @retried
     def keep_file_form(self, node: str, form: FileForm) -> None:

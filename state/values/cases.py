@@ -224,6 +224,11 @@ def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element
     return grown
 
 
+def number_of(case_id: str) -> int:
+    """The number that drew a case from a whole table."""
+    return int(case_id[len(TABLE) :][:8], 16)
+
+
 def is_drawn(numbers: NDArray[np.uint64], halvings: int) -> NDArray[np.bool_]:
     """Which rows with these numbers are drawn if one half is left out so many times.
 
@@ -276,8 +281,8 @@ class Draw:
         if not halvings:
             return 1.0
         if case_id.startswith(TABLE):
-            number = int(case_id[len(TABLE) :][:8], 16)
-            counts = bool(is_drawn(np.array([number], dtype=np.uint64), halvings)[0])
+            numbers = np.array([number_of(case_id)], dtype=np.uint64)
+            counts = bool(is_drawn(numbers, halvings)[0])
         else:
             hashed = hashlib.blake2b(case_id.encode(), digest_size=8, person=b"ace-evidence")
             counts = int.from_bytes(hashed.digest(), "big") < 1 << (64 - halvings)

@@ -4,6 +4,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
@@ -107,3 +108,47 @@ def test_what_must_be_learned_row_by_row_is_refused_as_a_whole_table(file: Path)
     words = ("train", file.name, "--label", "is_fraud", "--whole-table", "--derive")
     done = run(file.parent, *words, code=2)
     assert "--row-by-row" in done.stderr
+
+
+def test_corrected_labels_of_a_table_count(file: Path, tmp_path: Path) -> None:
+    """Frauds that were not known yet, and one that was none."""
+    header, *lines = file.read_text().splitlines()
+    assert header.endswith(",is_fraud")
+    fraud = np.array([int(line[-1]) for line in lines])
+    early = np.where(np.arange(len(fraud)) % 2, fraud, 0)
+    early[np.flatnonzero(fraud == 0)[0]] = 1
+    first, book = tmp_path / "early.csv", tmp_path / "ace.db"
+    before = [line[:-1] + str(label) for line, label in zip(lines, early, strict=True)]
+    first.write_text("\n".join([header, *before]) + "\n")
+    words = ("--label", "is_fraud", "--whole-table", "--playbook", f"sqlite:///{book}", "--json")
+    run(tmp_path, "train", str(first), *words)
+    again = from_json(run(tmp_path, "train", str(file), *words))
+    differ = int((early != fraud).sum())
+    assert differ > 100
+    assert (again["corrected"], again["repeated"], again["frauds"]) == (differ, 0, 300)
+    assert again["evidence"] == 1_000  # no case counts twice
+    with BulletPlaybook(f"sqlite:///{book}") as playbook:
+        labels = [case.label for case in playbook.cases(NODE)]
+        assert labels.count("DECLINE") == 300
+    assert "clean" in run(tmp_path, "verify", "--playbook", f"sqlite:///{book}").stdout
+    older = from_json(run(tmp_path, "train", str(first), *words))
+    assert (older["corrected"], older["repeated"]) == (0, 1_000)  # an older state of the same data
+
+
+def test_a_row_with_another_label_is_drawn_from_a_large_table(tmp_path: Path) -> None:
+    numbers = np.arange(50_000)
+    fraud = (numbers % 50 == 0).astype(int)
+    rows = {"id": [f"p{n}" for n in numbers], "amount": numbers % 997, "is_fraud": fraud}
+    file = tmp_path / "large.parquet"
+    pq.write_table(pa.table(rows), file)
+    layout = FileLayout(None, "is_fraud", ids="id")
+    table, book = LabelledTable.open(file, layout), BulletPlaybook()
+    TrainingPipeline(book).train_table(table, table.draw())
+    fraud[fraud == 1] = numbers[: fraud.sum()] % 2  # every second was none
+    pq.write_table(pa.table({**rows, "is_fraud": fraud}), file)
+    table = LabelledTable.open(file, layout)
+    known = book.labels_of_tables(NODE)
+    report = TrainingPipeline(book).train_table(table, table.draw(known=known))
+    assert report.corrected == 500
+    labels = list(book.labels_of_tables(NODE).values())
+    assert labels.count("DECLINE") == 500

@@ -109,8 +109,8 @@ def test_rows_left_out_of_a_table_count_as_if_they_were_stored() -> None:
     ]
     drawn += [Case(f"{TABLE}{i:08x}:fraud", {"amount": 2.0}, "DECLINE") for i in range(10)]
     playbook = BulletPlaybook()
-    assert playbook.remember_table(drawn, counts, NODE) == len(drawn)
-    assert playbook.remember_table(drawn, counts, NODE) == 0  # counted once
+    assert playbook.remember_table(drawn, counts, NODE) == (len(drawn), 0)
+    assert playbook.remember_table(drawn, counts, NODE) == (0, 0)  # counted once
     for book in (playbook, playbook.fork()):
         table = evidence(book, 100)
         assert len(table) == len(drawn)  # none is drawn a second time
