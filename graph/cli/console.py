@@ -226,9 +226,11 @@ class Columns:
 
     def without_leaks(self, datasets: "list[Dataset]") -> "list[Dataset]":
         """Data sets without the fields that look like a leak in the first."""
-        from acegraph.graph.data.leakage import find_leaks
+        from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
 
         leaks = find_leaks(datasets[0])
+        if not has_enough(datasets[0]):
+            warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
         for name, why in leaks.items():
             warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
         return [dataset.without(leaks.keys()) for dataset in datasets]

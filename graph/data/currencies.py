@@ -49,8 +49,8 @@ def convert_amounts(
     payments = [flat_payment(row, hidden) for row in rows]
     columns = tuple(dict.fromkeys(chain.from_iterable(payments)))
     amounts = found.amount_names(columns)
-    others = [name for name in columns if name not in amounts and name not in hidden]
-    notes = list(_numbers_with_units(payments, others, may_be_amount=not amounts))
+    shown = [name for name in columns if name not in hidden]
+    notes = list(_numbers_with_units(payments, shown, amounts))
     if not amounts:
         return Conversion(rates, [{}] * len(rows), notes)
     counts = Counter(one.currency for row in payments for one in found.amounts(row) if one.currency)
@@ -88,17 +88,24 @@ def convert_amounts(
 
 
 def _numbers_with_units(
-    payments: Sequence[Fields], names: Sequence[str], *, may_be_amount: bool
+    payments: Sequence[Fields], names: Sequence[str], amounts: Collection[str]
 ) -> Iterator[str]:
-    """What to say of columns that are read as words, although each word is a number and a unit."""
+    """What to say of columns that are read as words, although each word is a number and a unit;
+    those of `amounts` may have a currency.
+    """
     for name in names:
-        words = (word for row in payments if isinstance(word := row.get(name), str))
+        words = (
+            word
+            for row in payments
+            if isinstance(word := row.get(name), str)
+            and not (name in amounts and read_money(word)[0] is not None)
+        )
         some = set(islice(words, _LOOKED_AT))
         units = set(map(_unit, some))
         is_code = 2 * len(units) > max(len(some), 2) or len(units) > _UNITS
         if some and None not in units and not is_code:
             amount = f"--amount {shlex.quote(name)} if it is the amount, else "
-            advice = (amount if may_be_amount else "") + "write the numbers without a unit"
+            advice = ("" if amounts else amount) + "write the numbers without a unit"
             yield f"{name} is read as words, such as {min(some)!r}: {advice}"
 
 

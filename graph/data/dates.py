@@ -6,7 +6,7 @@ settles it. A number is a time only where the name of its column says so and all
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import Final
@@ -14,22 +14,21 @@ from typing import Final
 from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
 from acegraph.state import InvalidDataset, Scalar
 from acegraph.state.values.times import (
+    COUNTED,
     COUNTED_FORMS,
     DAY_FIRST,
     ISO_8601,
+    ISO_DATE,
     MIDNIGHT,
     MONTH_FIRST,
     MONTH_IN_LETTERS,
-    WRITTEN_DATE,
     YEAR_FIRST,
     counted_date,
     iso_of,
+    written_date,
 )
 
 Column = Sequence[Scalar]
-_ISO = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-)
 _SAYS_TIME: Final = frozenset(
     "date time datetime timestamp ts at dt epoch unix unixtime when moment stamp datum zeit "
     "zeitpunkt zeitstempel fecha hora created booked".split()
@@ -38,6 +37,7 @@ _SAYS_SPAN: Final = frozenset(
     "since per last until elapsed duration diff delta between days hours minutes seconds age avg "
     "count zone".split()
 )
+_TWO_NUMBERS: Final = re.compile(r"\d\D+\d|\d{8}")
 _MOST: Final = 0.9
 """So many values of a column must be dates."""
 
@@ -75,11 +75,13 @@ def find_dates(
     for name, values in columns.items():
         texts = {value for value in values if isinstance(value, str)}
         numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        if texts and all(map(COUNTED.fullmatch, texts)):  # long numbers stay texts
+            numbers, texts = [*numbers, *map(float, texts)], set()
         if numbers and not texts:
             if (form := _numeric_form(name, numbers)) is not None:
                 moments = [_moment(v, form) for v in values]
                 found[name] = Dates(_without_midnight(moments), form)
-        elif texts and all(map(_ISO.fullmatch, texts)):
+        elif texts and all(map(ISO_DATE.fullmatch, texts)):
             found[name] = Dates(list(values), ISO_8601)
         elif texts and not numbers and (column := _written(name, texts)) is not None:
             written[name] = column
@@ -90,9 +92,19 @@ def find_dates(
     return found
 
 
+def unread_times(columns: Mapping[str, Column], found: Collection[str]) -> Iterator[str]:
+    """What to say of columns that are named like times, and of which no date could be read."""
+    for name, values in columns.items():
+        texts = {value for value in values if isinstance(value, str)}
+        has_digits = sum(map(bool, map(_TWO_NUMBERS.search, texts)))
+        is_like_dates = len(texts) > 2 and has_digits > _MOST * len(texts)
+        if name not in found and is_like_dates and _says_time(name):
+            yield f"{name} is not read as dates, such as {min(texts)!r}: write 2026-01-31 13:00"
+
+
 def _written(name: str, texts: set[str]) -> _Written | None:
     """The column as dates, if nearly all of its values are; two forms in one column are refused."""
-    parsed = {text: match for text in texts if (match := WRITTEN_DATE.fullmatch(text)) is not None}
+    parsed = {text: match for text in texts if (match := written_date(text)) is not None}
     years = {max(len(m[1]) if m[1].isdigit() else 0, len(m[3])) for m in parsed.values()}
     if len(parsed) < _MOST * len(texts) or (years != {4} and not _says_time(name)):
         return None
@@ -197,4 +209,4 @@ def _numeric_form(name: str, numbers: Sequence[float]) -> str | None:
 
 
 def _moment(value: Scalar, form: str) -> Scalar:
-    return counted_date(value, form) if isinstance(value, int | float) else value
+    return value if value is None or isinstance(value, bool) else counted_date(float(value), form)

@@ -181,4 +181,6 @@ def label_cell(text: str) -> Scalar:
 @lru_cache(maxsize=1 << 16)
 def _money_cell(text: str) -> Scalar:
     """The value of a cell for an amount: the text itself, if it names a currency."""
-    return text.strip() if read_money(text)[1] else read_cell(text)
+    number, currency = read_money(text)
+    value = text.strip() if currency else read_cell(text)
+    return number if isinstance(value, str) and number is not None and not currency else value

@@ -14,18 +14,19 @@ from statistics import median
 from typing import TYPE_CHECKING, Final, NotRequired, TypedDict, Unpack
 
 from acegraph.graph.data.currencies import convert_amounts
-from acegraph.graph.data.dates import Dates, find_dates
+from acegraph.graph.data.dates import Dates, find_dates, unread_times
 from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.file_rows import Progress, ReadRows, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
 from acegraph.nodes.evidence.scorecard import amount_of
-from acegraph.nodes.evidence.sightings.columns import is_time_of_payment
+from acegraph.nodes.evidence.sightings.columns import is_time_of_payment, says_payment
 from acegraph.nodes.evidence.sightings.derivation import comes_from
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.times import written_date
 
 if TYPE_CHECKING:
     from acegraph.state import Fields
@@ -230,7 +231,14 @@ def understand_rows(
     hidden = {name for name in (answer, query, layout.ids, *layout.drop) if name}
     conversion = convert_amounts(rows, layout.rates, layout.amount, hidden)
     notes += [f"{file}: {note}" for note in conversion.notes]
-    time = layout.time or _only_time(rows, forms)
+    notes += [f"{file}: {note}" for note in unread_times(columns, forms)]
+    times = [layout.time] if layout.time else _times_of_payment(rows, forms)
+    time = times[0] if len(times) == 1 else None
+    if len(times) > 1:
+        notes.append(
+            f"{file}: {', '.join(times[:-1])} and {times[-1]} may be the time of the payment; "
+            "without --time no order in time is known, nor which dates come after the payment"
+        )
     if earlier is not None and query is not None:
         notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
     elif earlier and not earlier.derive(rows, {answer, *layout.drop}, time, layout.amount):
@@ -388,11 +396,12 @@ def _dates(
         raise InvalidDataset(f"{file}: {error}") from None
 
 
-def _only_time(rows: Sequence[Mapping[str, object]], dated: Iterable[str]) -> str | None:
-    """The one column of dates that no row lacks, if there is one only."""
+def _times_of_payment(rows: Sequence[Mapping[str, object]], dated: Iterable[str]) -> list[str]:
+    """The columns of dates that no row lacks: the one that is named after the payment, or all."""
     named = [name for name in dated if is_time_of_payment(name)]
     complete = [name for name in named if all(time_of(row.get(name)) for row in rows)]
-    return complete[0] if len(complete) == 1 else None
+    of_payment = [name for name in complete if says_payment(name)]
+    return of_payment if len(of_payment) == 1 else complete
 
 
 def _group(rows: Sequence[dict[str, Scalar]], name: str) -> None:
@@ -421,7 +430,8 @@ def is_prose(values: Sequence[object]) -> bool:
     """Whether the values of a column are sentences, most of them different."""
     texts = [value for value in values if isinstance(value, str)]
     is_text = len(texts) > 0.9 * len(values) and len(set(texts)) > 0.5 * len(texts)
-    return is_text and median(len(text.split()) for text in texts) >= _WORDS_OF_PROSE
+    has_words = is_text and median(len(text.split()) for text in texts) >= _WORDS_OF_PROSE
+    return has_words and not all(map(written_date, texts))
 
 
 def _describes_nothing(values: Sequence[object]) -> bool:

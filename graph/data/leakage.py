@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES, words_of_name
-from acegraph.state import DECLINE
+from acegraph.state import APPROVE, DECLINE
 from acegraph.state.values.transaction import is_derived
 
 Mask = NDArray[np.bool_]
-_ENOUGH: Final = 20
+ENOUGH: Final = 20
 """So many rows of each label are needed before a field is suspected."""
 _LOOKED_AT: Final = 10_000
 """So many rows of each label are looked at."""
@@ -53,6 +53,13 @@ _LATER: Final = frozenset(
 """Dates that may lie after a payment and be known before it."""
 
 
+def has_enough(dataset: Dataset) -> bool:
+    """Whether there are enough rows of each label to find leaks; texts have none."""
+    counts = Counter(item["answer"] for item in dataset.items)
+    is_texts = any(isinstance(item["query"], str) for item in dataset.items)
+    return is_texts or min(counts[APPROVE], counts[DECLINE]) >= ENOUGH
+
+
 def find_leaks(dataset: Dataset) -> dict[str, str]:
     """The fields that look like a leak, each with the reason; those to keep are not looked at."""
     fraud = np.array([item["answer"] == DECLINE for item in dataset.items])
@@ -61,7 +68,7 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
     items = [dataset.items[i] for i in np.sort(np.concatenate(chosen))]
     rows = [item["query"] for item in items if isinstance(item["query"], Mapping)]
     fraud = np.array([item["answer"] == DECLINE for item in items])
-    if len(rows) < len(fraud) or min(fraud.sum(), (~fraud).sum()) < _ENOUGH:
+    if len(rows) < len(fraud) or min(fraud.sum(), (~fraud).sum()) < ENOUGH:
         return {}
     names = dict.fromkeys(str(name) for row in rows for name in row)
     times = [item.get("time") for item in items]
@@ -91,7 +98,7 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
 def _filled_for_one_label(values: Sequence[object], fraud: Mask) -> str:
     known = np.array([value is not None for value in values])
     filled = int(known.sum())
-    if filled == len(known) or filled < _ENOUGH:
+    if filled == len(known) or filled < ENOUGH:
         return ""
     for label, mask, least in (("fraud", fraud, 0.2), ("honest", ~fraud, 0.5)):
         inside, outside = int((known & mask).sum()), int((known & ~mask).sum())
@@ -107,7 +114,7 @@ def _after_the_payment(name: str, values: Sequence[object], times: Sequence[str 
         return ""
     pairs = [(time_of(v), time) for v, time in zip(values, times, strict=True) if v and time]
     later = [moment > time for moment, time in pairs if moment and time]
-    if len(later) >= _ENOUGH and np.mean(later) > 0.95:
+    if len(later) >= ENOUGH and np.mean(later) > 0.95:
         return "its dates lie after the payment"
     return ""
 

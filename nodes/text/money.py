@@ -6,19 +6,20 @@ from collections.abc import Iterator
 from typing import Final
 
 from acegraph.state import Scalar
-from acegraph.state.values.notation import written_number
+from acegraph.state.values.notation import with_plain_sign, written_number
 
-_SCALES: Final = {"k": 1e3, "thousand": 1e3, "m": 1e6, "mn": 1e6, "million": 1e6}
+_SCALES: Final = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "k": 1e3, "m": 1e6}
 _MONEY: Final = re.compile(
-    r"(?:([a-z]{3})(?![a-z])|)\s*\+?\s*(-?\d[\d.,'’\s]*?)\s*(k|m|mn|thousand|million|)"
-    r"\s*([a-z]{3}|dollars|euros|pounds|)",
-    re.IGNORECASE,
+    r"([+-]?)\s*(?:([^\W\d_]+)\.?)?\s*([+-]?)\s*(\d[\d.,'’\s]*?)\s*((?:[^\W\d_]+\.?\s*){0,2})"
 )
 _CURRENCIES: Final = dict(
     pair.split("=")
     for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW ₺=TRY ₽=RUB ₴=UAH ₫=VND ₦=NGN ฿=THB ₪=ILS "
-    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP".split()
+    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP zł=PLN zl=PLN "
+    "kč=CZK kc=CZK ft=HUF lei=RON лв=BGN руб=RUB грн=UAH дин=RSD din=RSD fr=CHF sfr=CHF tl=TRY "
+    "kr=KR rs=RS".split()
 )
+"""Several countries write kr or Rs: they stay what they are."""
 _CODES: Final = frozenset(
     "AED AFN ALL AMD ANG AOA ARS AUD AWG AZN BAM BBD BDT BGN BHD BIF BMD BND BOB BRL BSD BTN "
     "BWP BYN BZD CAD CDF CHF CLF CLP CNH CNY COP CRC CUC CUP CVE CZK DJF DKK DOP DZD EGP ERN "
@@ -28,8 +29,8 @@ _CODES: Final = frozenset(
     "PGK PHP PKR PLN PYG QAR RMB RON RSD RUB RWF SAR SBD SCR SDG SEK SGD SHP SLE SLL SOS SRD "
     "SSP STN SVC SYP SZL THB TJS TMT TND TOP TRY TTD TWD TZS UAH UGX USD UYU UZS VED VES VND "
     "VUV WST XAF XCD XCG XOF XPF YER ZAR ZMW ZWG ZWL".split()
-)
-"""The currencies of the world (ISO 4217), and RMB."""
+) | {*_CURRENCIES.values()}
+"""The currencies of the world (ISO 4217), RMB, and what several of them are called."""
 _LETTERS_AND_SIGN: Final = re.compile(r"\b([a-z]{1,2})\$", re.IGNORECASE)
 _DOLLARS: Final = dict(
     pair.split("=")
@@ -55,8 +56,10 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
 
     >>> [read_money(text) for text in ("9000.00 usd", "€9,50", "12")]
     [(9000.0, 'USD'), (9.5, 'EUR'), (12.0, None)]
-    >>> read_money("R$ 1.900,50"), read_money("X$ 12")
-    ((1900.5, 'BRL'), (None, None))
+    >>> read_money("R$ 1.900,50"), read_money("X$ 12"), read_money("EUR 5 USD")
+    ((1900.5, 'BRL'), (None, None), (None, None))
+    >>> [read_money(text) for text in ("51,12 zł", "CHF 89.-", "(1,234.50)", "5k kr")]
+    [(51.12, 'PLN'), (89.0, 'CHF'), (-1234.5, None), (5000.0, 'KR')]
     """
     if isinstance(value, bool) or value is None:
         return None, None
@@ -66,16 +69,27 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
     text = "".join(_plain_digits(value)).strip()
     if _SCIENTIFIC.fullmatch(text):
         return float(text), None
-    match = None if _is_odd(value) else _MONEY.fullmatch(text[:60])
-    number = written_number(re.sub(r"['’]", "", match[2].strip())) if match else None
-    if match is None or number is None:
+    match = None if _is_odd(value) else _MONEY.fullmatch(with_plain_sign(text[:60]))
+    number = written_number(re.sub(r"['’]", "", match[4].strip())) if match else None
+    if match is None or number is None or (match[1] and match[3]):
         return None, None
     sign = next((c for c in value if unicodedata.category(c) == "Sc"), "")
-    word = (match[1] or match[4] or sign).lower()
-    currency = _CURRENCIES.get(word, word.upper()) or None
-    if currency and currency not in _CODES:
-        return None, None  # some other unit, or a number in words such as 2 Mio
-    return number * _SCALES.get(match[3].lower(), 1.0), currency
+    scale, behind = _scale_and_word(match[5])
+    words = filter(None, ((match[2] or "").lower(), behind, sign))
+    named = {_CURRENCIES.get(word, word.upper()) for word in words}
+    if len(named) > 1 or not named <= _CODES:
+        return None, None  # two currencies, some other unit, or a number in words such as 2 Mio
+    is_negative = "-" in (match[1], match[3])
+    return number * scale * (-1 if is_negative else 1), next(iter(named), None)
+
+
+def _scale_and_word(behind: str) -> tuple[float, str]:
+    """What the words behind a number say: its scale, and the rest of them."""
+    word = re.sub(r"[.\s]", "", behind.lower())
+    if word in _CURRENCIES or word.upper() in _CODES:
+        return 1.0, word
+    scale = next((scale for scale in _SCALES if word.startswith(scale)), "")
+    return _SCALES.get(scale, 1.0), word[len(scale) :]
 
 
 def _is_odd(text: str) -> bool:

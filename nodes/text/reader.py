@@ -17,6 +17,7 @@ from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, written_number
+from acegraph.state.values.times import ISO_DATE
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ANSWERS: Final = {
@@ -24,9 +25,6 @@ _ANSWERS: Final = {
     **dict.fromkeys(("no", "false", "0", "0.0"), False),
 }
 _READ_AT_MOST: Final = 8_000
-_DATE = re.compile(
-    r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?(?:Z|[+-]\d{2}:?\d{2})?)?"
-)
 # A comma between two digits is part of a number.
 _BREAK = r"[;|\n]|(?<!\d),|,(?!\d)"
 _PAIR = re.compile(
@@ -247,7 +245,7 @@ def _code(name: str, number: float) -> Scalar:
 
 def _date(value: Scalar) -> datetime | None:
     """The date that a value states, if it is the text of a date."""
-    if not isinstance(value, str) or not _DATE.fullmatch(value):
+    if not isinstance(value, str) or not ISO_DATE.fullmatch(value):
         return None
     try:
         return datetime.fromisoformat(value.replace("Z", "+00:00"))

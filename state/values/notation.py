@@ -11,7 +11,10 @@ _CONTINENTAL: Final = re.compile(
     r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
 )
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?")
-_AROUND: Final = r"(?:[A-Za-z]{3}\s*)?[^\w.,]*", r"[^\w.,]*(?:[A-Za-z]{3}\s*)?"
+_AROUND: Final = (
+    r"(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
+    r"(?:[.,][-–—])?[^\w.,]*(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
+)
 """A currency before a number, and behind it."""
 _COMMA: Final = re.compile(
     rf"({_AROUND[0]})(\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:\s\d{{3}})+|\d+)(?:,(\d+))?({_AROUND[1]})"
@@ -25,6 +28,8 @@ _ONLY_POINT: Final = re.compile(
 )
 _WHOLE: Final = re.compile(rf"{_AROUND[0]}\d{{1,3}}{_AROUND[1]}")
 _IN_THOUSANDS: Final = re.compile(rf"{_AROUND[0]}[1-9]\d{{0,2}}(?:\.\d{{3}})+{_AROUND[1]}")
+_NO_CENTS: Final = re.compile(r"(?<=\d)[.,][-–—](?!\d)")
+_NEGATIVE: Final = re.compile(r"\(([^()+-]*\d[^()+-]*)\)|([^()+-]*\d\s*)-")
 _DIGIT: Final = re.compile(r"\d")
 _THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
 _SMALLEST_RISK: Final = 0.0001
@@ -38,7 +43,7 @@ def written_number(text: str) -> float | None:
     >>> [written_number(t) for t in ("1,234.50", "1.234,56", "1 234,5", "€9.50", "12,50", "1,2,3")]
     [1234.5, 1234.56, 1234.5, 9.5, 12.5, None]
     """
-    plain = text.strip().strip("$€£¥").strip()
+    plain = with_plain_sign(text.strip()).strip("$€£¥").strip()
     if _SPACED.fullmatch(plain):
         plain = re.sub(r"[\s'’]", "", plain)
     if _ENGLISH.fullmatch(plain):
@@ -46,6 +51,17 @@ def written_number(text: str) -> float | None:
     if _CONTINENTAL.fullmatch(plain):
         return float(plain.replace(".", "").replace(",", "."))
     return None
+
+
+def with_plain_sign(text: str) -> str:
+    """A number with its sign before it, and without a line for cents that are none.
+
+    >>> [with_plain_sign(t) for t in ("(1,234.50)", "12.50-", "89.-", "2026-01-06", "(a)")]
+    ['-1,234.50', '-12.50', '89', '2026-01-06', '(a)']
+    """
+    text = _NO_CENTS.sub("", text.replace("\u2212", "-"))
+    match = _NEGATIVE.fullmatch(text)
+    return f"-{match[1] or match[2]}".strip() if match else text
 
 
 def decimal_marks(

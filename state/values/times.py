@@ -53,20 +53,39 @@ _SINCE_1970: Final = {
     "seconds since 1970": 1,
     "milliseconds since 1970": 1_000,
     "microseconds since 1970": 1_000_000,
+    "nanoseconds since 1970": 1_000_000_000,
 }
 COUNTED_FORMS: Final = (*_SINCE_1970, _EXCEL, YEAR_FIRST)
 """The forms in which a number is a date."""
 MIDNIGHT: Final = " 00:00:00"
-_DIGITS: Final = re.compile(r"[0-9]{5,17}(?:\.[0-9]{1,12})?")
+COUNTED: Final = re.compile(r"[0-9]{5,19}(?:\.[0-9]{1,12})?")
+"""A number that may be a date in one of them."""
+_ZONE: Final = r"Z|[+-]\d{2}(?::?\d{2})?"
+ISO_DATE: Final = re.compile(
+    rf"\d{{4}}-\d{{2}}-\d{{2}}(?:[ T]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?(?:{_ZONE})?)?"
+)
 _CLOCK: Final = (
-    r"(?:[T ,]\s*(\d{1,2})[:.](\d{2})(?:[:.](\d{2})(?:[.,]\d{1,9})?)?\s*([AaPp]\.?[Mm]\.?)?"
-    r"\s*(Z|UTC|GMT|[+-]\d{2}:?\d{2})?)?"
+    r"(?:(?:[T ,:]|\s(?:um|à|at|a las)\s)\s*(\d{1,2})[:.h](\d{2})(?:[:.](\d{2})(?:[.,]\d{1,9})?)?"
+    rf"\s*([AaPp]\.?\s?[Mm]\.?|Uhr)?\s*(UTC|GMT|{_ZONE})?)?"
 )
 _PART: Final = r"(\d{1,4}|[^\W\d_]{3,9})"
 _BETWEEN: Final = r"(?:[./-]|[.,]?\s+)"
-WRITTEN_DATE: Final = re.compile(
+_WRITTEN: Final = re.compile(
     rf"(?:[^\W\d_]{{2,10}},\s*)?{_PART}{_BETWEEN}{_PART}{_BETWEEN}(\d{{2,4}}){_CLOCK}"
 )
+_OTHERWISE: Final = (
+    (re.compile(r"\[(.*)\]"), r"\1"),
+    (re.compile(r"(.*\d)(?:\s?\[[\w/+-]+\]|\s(?!UTC|GMT)(?:[A-Z]{3,4}|[A-Z][a-z]+/\w+))"), r"\1"),
+    (re.compile(r"(\d{4})(\d\d)(\d\d)[T ](\d\d):?(\d\d)(\D.*|)"), r"\1-\2-\3 \4:\5\6"),
+    (re.compile(r"(\d{4})(\d\d)(\d\d)[T ](\d\d)(\d\d)(\d\d.*)"), r"\1-\2-\3 \4:\5:\6"),
+    (
+        re.compile(r"[A-Z]\w\w ([A-Z]\w\w) +(\d+) ([\d:]{8})(?: [A-Z]{3,4})? (\d{4})"),
+        r"\2 \1 \4 \3",
+    ),
+    (re.compile(r"(\d{4})年(\d+)月(\d+)日(.*)"), r"\1-\2-\3\4"),
+)
+"""Other ways to write a date, and how `_WRITTEN` has it. The name of a zone is left out: the time
+before it is the one there."""
 _MONTHS: Final = {
     word: number
     for number, words in enumerate(
@@ -79,6 +98,20 @@ _MONTHS: Final = {
 }
 
 
+def written_date(text: str) -> re.Match[str] | None:
+    """The parts of a date that is written in words and numbers.
+
+    >>> [iso_of(written_date(t), day_first=True) for t in ("20260106T024200Z", "6.1.26 2:42 Uhr")]
+    ['2026-01-06 02:42:00+00:00', '2026-01-06 02:42:00']
+    >>> iso_of(written_date("Tue Jan 06 02:42:00 CET 2026"), day_first=True)
+    '2026-01-06 02:42:00'
+    """
+    for pattern, plain in _OTHERWISE:
+        if match := pattern.fullmatch(text):
+            text = match.expand(plain)
+    return _WRITTEN.fullmatch(text)
+
+
 def read_date(value: str | float, form: str) -> str | None:
     """A date in ISO 8601, if it is written in this form or can be read in one way only.
 
@@ -87,9 +120,9 @@ def read_date(value: str | float, form: str) -> str | None:
     """
     if not isinstance(value, str):
         return counted_date(value, form)
-    if _DIGITS.fullmatch(value):
+    if COUNTED.fullmatch(value):
         return counted_date(float(value), form)
-    match = WRITTEN_DATE.fullmatch(value)
+    match = written_date(value)
     if match is None:
         return None
     is_numeric = match[1].isdigit() and match[2].isdigit() and len(match[1]) <= 2
@@ -130,7 +163,7 @@ def iso_of(match: re.Match[str], *, day_first: bool) -> str | None:
         return None
     number = int(year) + (2000 if len(year) == 2 and int(year) < 70 else 1900 * (len(year) == 2))
     at = int(hour or 0)
-    if half:
+    if half and half[0] in "aApP":
         at = at % 12 + (12 if half[0] in "pP" else 0) if 1 <= at <= 12 else 24
     try:
         moment = datetime(number, int(month), int(day), at, int(minute or 0), int(seconds or 0))
@@ -144,11 +177,12 @@ def iso_of(match: re.Match[str], *, day_first: bool) -> str | None:
 def _zone(zone: str | None) -> str:
     if zone in ("Z", "UTC", "GMT"):
         return "+00:00"
-    return f"{zone[:3]}:{zone[-2:]}" if zone else ""
+    return f"{zone[:3]}:{zone[3:].strip(':') or '00'}" if zone else ""
 
 
 _ISO_TIME: Final = re.compile(
-    r"\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}(?::\d{2}(?:\.\d+)?)?\s*(Z|[+-]\d{2}:?\d{2}|)", re.IGNORECASE
+    rf"\d{{4}}-\d{{2}}-\d{{2}}[T ]\d{{2}}:\d{{2}}(?::\d{{2}}(?:\.\d+)?)?\s*({_ZONE}|)",
+    re.IGNORECASE,
 )
 
 
@@ -161,8 +195,7 @@ def zone_of(text: str) -> str | None:
     match = _ISO_TIME.fullmatch(text)
     if match is None:
         return None
-    zone = match[1].upper().replace("Z", "+00:00")
-    return zone if ":" in zone or not zone else f"{zone[:3]}:{zone[3:]}"
+    return _zone(match[1].upper())
 
 
 def in_zone(text: str, zones: Collection[str]) -> str | None:

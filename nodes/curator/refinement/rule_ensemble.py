@@ -161,11 +161,28 @@ def conditions_of(
     tests: Sequence[Comparison], rules: Iterable[Conjunction], weights: Numbers
 ) -> list[Condition]:
     """The rules as conditions, each with the verdict that its weight argues for; what a text
-    mentions can argue for DECLINE only.
+    mentions can argue for DECLINE only. Of two cuts that go the same way the closer one says all.
     """
     conditions = []
     for rule, weight in zip(rules, weights, strict=True):
-        tested = tuple(tests[i] for i in rule)
+        tested = _closest_cuts([tests[i] for i in rule])
         declines = weight > 0 or any(test.op == MENTIONS for test in tested)
         conditions.append(Condition(tested, DECLINE if declines else APPROVE))
     return conditions
+
+
+def _closest_cuts(tests: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons without those that follow from another one.
+
+    >>> low, high = Comparison("amount", ">=", 97), Comparison("amount", ">=", 130)
+    >>> _closest_cuts([low, high]) == (high,)
+    True
+    """
+    closest: dict[object, Comparison] = {}
+    for test in tests:
+        is_cut = test.op in ("<", ">=") and isinstance(test.value, int | float)
+        key = (test.field, test.op) if is_cut else test
+        known = closest.setdefault(key, test)
+        if is_cut and (test.value < known.value) == (test.op == "<"):
+            closest[key] = test
+    return tuple(closest.values())

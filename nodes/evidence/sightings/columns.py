@@ -32,6 +32,10 @@ _NO_PAYMENT: Final = frozenset(
     "birth dob born expiry expiration expires valid opened opening since".split()
 )
 """Dates of something else than the payment."""
+_PAYMENT: Final = frozenset(
+    "transaction trans tx txn payment paid purchase order auth authorization authorisation booked "
+    "booking event".split()
+)
 _NORTH: Final = frozenset({"lat", "latitude"})
 _EAST: Final = frozenset({"lon", "long", "lng", "longitude"})
 _WHERE_PAID: Final = frozenset(
@@ -52,6 +56,11 @@ def is_time_of_payment(name: str) -> bool:
     (True, False)
     """
     return not _NO_PAYMENT & set(words_of_name(name))
+
+
+def says_payment(name: str) -> bool:
+    """Whether a name speaks of the payment itself."""
+    return bool(_PAYMENT & set(words_of_name(name)))
 
 
 @lru_cache(maxsize=256)

@@ -72,6 +72,50 @@ DATES = {
         dates("t", "03/02/2025 16:05 +0100", "14/02/2025 08:00 +0100"),
         "2025-02-03 16:05:00+01:00",
     ),
+    "the zone of PostgreSQL": (
+        dates("t", "2025-02-03 16:05:06+01", "2025-02-04 01:00:00+01"),
+        "2025-02-03 16:05:06+01",
+    ),
+    "nothing between the parts": (
+        dates("t", "20250203T160506Z", "20250204T010000Z"),
+        "2025-02-03 16:05:06+00:00",
+    ),
+    "eight digits and a time": (
+        dates("t", "20250203 16:05", "20250204 01:00"),
+        "2025-02-03 16:05:00",
+    ),
+    "the name of a zone": (
+        dates("t", "2025-02-03 16:05:06 CET", "2025-07-04 01:00:00 CEST"),
+        "2025-02-03 16:05:06",
+    ),
+    "a zone in brackets": (
+        dates(
+            "t",
+            "2025-02-03T16:05:06+01:00[Europe/Berlin]",
+            "2025-02-04T01:00:00+01:00[Europe/Berlin]",
+        ),
+        "2025-02-03 16:05:06+01:00",
+    ),
+    "as computers print it": (
+        dates("t", "Mon Feb 03 16:05:06 2025", "Tue Feb 04 01:00:00 CET 2025"),
+        "2025-02-03 16:05:06",
+    ),
+    "a word before the time": (
+        dates("Datum", "03.02.2025 um 16:05 Uhr", "14.02.2025 um 01:00 Uhr"),
+        "2025-02-03 16:05:00",
+    ),
+    "the log of a server": (
+        dates("t", "03/Feb/2025:16:05:06 +0000", "04/Feb/2025:01:00:00 +0000"),
+        "2025-02-03 16:05:06+00:00",
+    ),
+    "epoch microseconds": (
+        dates("created_at", 1738598706123456, 1738599999000000),
+        "2025-02-03 16:05:06",
+    ),
+    "epoch nanoseconds": (
+        dates("created_at", 1738598706123456789, 1738599999000000000),
+        "2025-02-03 16:05:06",
+    ),
     "another column settles it": (
         "a,date,fraud\n14/02/2025,03/02/2025,1\n15/02/2025,04/02/2025,0\n",
         "2025-02-03",
@@ -112,6 +156,49 @@ def test_a_number_is_no_date_unless_name_and_range_say_so(
 ) -> None:
     dataset = read(tmp_path, "n.csv", f"{name},fraud\n{value},1\n{value + 1},0\n")
     assert (first_of(dataset, name), dataset.forms) == (value, {})
+
+
+def test_times_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    text = dates("booked_at", "2025-W06-1", "2025-W06-2", "2025-W06-3")
+    (note,) = read(tmp_path, "d.csv", text).notes
+    assert "booked_at is not read as dates, such as '2025-W06-1'" in note
+
+
+def test_the_time_of_the_payment_is_told_from_others_by_its_name(tmp_path: Path) -> None:
+    rows = ["2025-02-03 16:05,2025-02-04 09:00,9,1", "2025-02-04 16:05,2025-02-05 09:00,8,0"]
+    named = "\n".join(["paid_at,changed_at,amount,fraud", *rows])
+    assert read(tmp_path, "d.csv", named).time == "paid_at"
+    unclear = read(tmp_path, "d.csv", named.replace("paid_at", "created_at"))
+    assert unclear.time is None
+    assert "created_at and changed_at may be the time of the payment" in unclear.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("written", "number"),
+    [
+        ("1.234,50 kr", 1234.5),
+        ("1.234,50 zł", 1234.5),
+        ("Kč 1.234,50", 1234.5),
+        ("CHF 1234.-", 1234),
+        ("1234,- Kč", 1234),
+        ("(1,234.50)", -1234.5),
+        ("1234.50-", -1234.5),
+        ("-$1,234.50", -1234.5),
+        ("EUR -1234.50", -1234.5),
+        ("\N{MINUS SIGN}1234.50", -1234.5),
+        ("1.2k", 1200),
+        ("1.2k kr", 1200),
+    ],
+)
+def test_an_amount_is_read_as_people_write_it(tmp_path: Path, written: str, number: float) -> None:
+    dataset = read(tmp_path, "a.csv", f"amount;fraud\n{written};1\n{written};0\n")
+    assert (first_of(dataset, "amount"), dataset.notes) == (number, [])
+
+
+def test_amounts_that_cannot_be_read_are_told(tmp_path: Path) -> None:
+    lines = [f"{i}.50 DR,{i % 2}" for i in range(9)]
+    (note,) = read(tmp_path, "a.csv", "\n".join(["amount,fraud", *lines])).notes
+    assert "amount is read as words, such as '0.50 DR'" in note
 
 
 GROSS = "Straße;Betrag;fraud\nMünchen;1.234,50;1\nKöln;9,00;0\n"
