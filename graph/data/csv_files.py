@@ -12,7 +12,8 @@ import io
 import re
 import zlib
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import cache, partial
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -109,7 +110,8 @@ def find_delimiter(text: str) -> str:
 def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, dict[str, str]]]]:
     """The columns of a CSV, and its rows, each with the number of its line."""
     names, reader, above = _below_header(file, text)
-    return names, _rows(((reader.line_num + above, row) for row in reader if row), names, file)
+    lines = ((reader.line_num + above, row) for row in reader if row)
+    return names, _rows(lines, names, file, cache(partial(_is_proper, text)))
 
 
 def read_header(file: Path, text: str) -> tuple[list[str], int]:
@@ -131,7 +133,10 @@ def _below_header(file: Path, text: str) -> "tuple[list[str], Reader, int]":
 
 
 def _rows(
-    lines: Iterable[tuple[int, list[str]]], names: list[str], file: Path
+    lines: Iterable[tuple[int, list[str]]],
+    names: list[str],
+    file: Path,
+    is_proper: Callable[[], bool],
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows by the names of their columns; cells that a row lacks at its end are empty."""
     try:
@@ -141,9 +146,25 @@ def _rows(
                     f"{file}: row {number} has {_width(cells)} cells, the header {len(names)}; "
                     "quote values that hold the delimiter, and name every column"
                 )
+            if any("\n" in cell for cell in cells) and not is_proper():
+                raise InvalidDataset(
+                    f"{file}: row {number} goes on to line {line}: a quotation mark is not closed"
+                )
             yield line, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
+
+
+def _is_proper(text: str) -> bool:
+    """Whether each quotation mark that opens a cell of a CSV is closed at the end of the cell."""
+    try:
+        for _ in csv.reader(
+            io.StringIO(text, newline=""), strict=True, delimiter=find_delimiter(text)
+        ):
+            pass
+    except csv.Error:
+        return False
+    return True
 
 
 def _column_names(header: Sequence[str], file: Path) -> list[str]:

@@ -178,11 +178,12 @@ def _closest_cuts(tests: Sequence[Comparison]) -> tuple[Comparison, ...]:
     >>> _closest_cuts([low, high]) == (high,)
     True
     """
-    closest: dict[object, Comparison] = {}
-    for test in tests:
-        is_cut = test.op in ("<", ">=") and isinstance(test.value, int | float)
-        key = (test.field, test.op) if is_cut else test
-        known = closest.setdefault(key, test)
-        if is_cut and (test.value < known.value) == (test.op == "<"):
-            closest[key] = test
-    return tuple(closest.values())
+    return tuple(test for test in tests if not any(_follows(test, other) for other in tests))
+
+
+def _follows(test: Comparison, other: Comparison) -> bool:
+    """Whether a cut holds wherever another one of its field holds."""
+    if (test.field, test.op) != (other.field, other.op) or test.op not in ("<", ">="):
+        return False
+    cut, other_cut = float(test.value or 0), float(other.value or 0)
+    return cut > other_cut if test.op == "<" else cut < other_cut

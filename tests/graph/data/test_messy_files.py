@@ -244,6 +244,18 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, object], str]] = {
     "an old workbook": ("f.xls", b"\xd0\xcf\x11\xe0\xa1", {}, "save the sheet as CSV"),
     "half of a gzip file": ("f.csv.gz", gzip.compress(PLAIN.encode())[:30], {}, "pack it again"),
     "a picture": ("f.csv", b"\x89PNG\r\n\x1a\n\x00\x00\x00\x81", {}, "save it as UTF-8"),
+    "a quotation mark is not closed": (
+        "f.csv",
+        b'shop,amount,fraud\n"A",1,0\n"B,2,1\n"C",3,0\n',
+        {},
+        "row 2 goes on to line 4: a quotation mark is not closed",
+    ),
+    "nor is it up to the end of the file": (
+        "f.csv",
+        b'amount,fraud,shop\n1,0,A\n2,1,"B\n3,0,C\n',
+        {},
+        "row 2 goes on to line 4: a quotation mark is not closed",
+    ),
     "the label is called otherwise": (
         "f.csv",
         ROWS.encode(),

@@ -72,6 +72,16 @@ def test_a_table_has_the_cells_of_the_careful_reader(tmp_path: Path, data: st.Da
     assert table_of(file) == cells_of(file)
 
 
+def test_a_quotation_mark_that_is_not_closed_hides_no_rows(tmp_path: Path) -> None:
+    file = tmp_path / "t.csv"
+    lines = [f'{i},"shop {i}",{i % 7}' for i in range(50)]
+    file.write_text("\n".join(["a,b,c", *lines]))
+    assert len(table_of(file)) == 50
+    for broken, why in (('9,"shop 9,2', "mark is not closed"), ('9,shop 9,"2', "4 cells")):
+        file.write_text("\n".join(["a,b,c", *lines[:9], broken, *lines[10:]]))
+        assert why in table_of(file)
+
+
 def test_a_short_row_far_below_changes_no_cell(tmp_path: Path) -> None:
     file = tmp_path / "long.csv"
     lines = [f"{i},{'long ' * 40},word {i % 5}" for i in range(90_000)]
