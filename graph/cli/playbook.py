@@ -12,6 +12,7 @@ from acegraph.graph.cli.console import (
     AsJson,
     DryRun,
     PlaybookUrl,
+    RiskOptions,
     Who,
     announce_models,
     field_and_value,
@@ -21,8 +22,9 @@ from acegraph.graph.cli.console import (
     print_usage,
     progress_bar,
     say,
+    takes_groups,
 )
-from acegraph.state import Status
+from acegraph.state import AceContext, Status
 from acegraph.state.database.places import shown_url
 from acegraph.state.run.review_answers import signature
 
@@ -349,7 +351,9 @@ def _difference_json(difference: "Difference") -> dict[str, object]:
 
 
 @playbook_app.command("sql")
+@takes_groups
 def playbook_sql(
+    risk: RiskOptions,
     dialect: Annotated[
         str, typer.Option(help="Whose SQL: duckdb, postgres, snowflake, bigquery, and others.")
     ] = "duckdb",
@@ -367,4 +371,5 @@ def playbook_sql(
     from acegraph.graph.tables.ruleset import Ruleset
 
     with lasting(playbook, must_exist=True) as book:
-        typer.echo(playbook_sql(Ruleset.of(book), dialect, table))
+        ruleset = Ruleset.of(book, AceContext().with_changes(**vars(risk)))
+        typer.echo(playbook_sql(ruleset, dialect, table))

@@ -224,10 +224,19 @@ def _counts(name: str, row: Mapping[str, Any]) -> Counts:
     )
 
 
+_IN_WORDS: Final = {
+    "float64": "a number",
+    "boolean": "true or false",
+    "string": "text",
+    "timestamp": "a timestamp without a time zone, by the clock of the labelled payments",
+}
+
+
 def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str:
     """The decision of a ruleset as SQL text, for a table with the columns that it knows.
 
-    Texts are compared as they are written: what needs reading must be read before.
+    Texts are compared as they are written: what needs reading must be read before. The comment
+    above the query says which columns it reads, and as what.
     """
     asking = [b.id for b in ruleset.active if b.condition and asks_for_words(b.condition)]
     if asking:
@@ -238,13 +247,16 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
     unbound = ibis.table(types, name=table)
     decided = as_expression(ruleset, unbound, texts=texts)
     try:
-        return str(ibis.to_sql(decided, dialect=dialect))
+        query = str(ibis.to_sql(decided, dialect=dialect))
     except (IbisError, AttributeError, ImportError, ValueError, NotImplementedError) as error:
         why = str(error) if isinstance(error, NotImplementedError) else type(error).__name__
         raise InvalidSettings(
             f"no SQL in the dialect {dialect!r}: {why}; duckdb, postgres, snowflake, bigquery, "
             "databricks, trino and clickhouse are some"
         ) from None
+    read = [f"--   {' '.join(name.split())}: {_IN_WORDS[kind]}" for name, kind in types.items()]
+    above = f"-- Decides by version {ruleset.version} of a playbook. It reads these columns:"
+    return "\n".join([above, *read, query])
 
 
 def _known_columns(ruleset: Ruleset) -> tuple[dict[str, str], dict[str, list[str]]]:

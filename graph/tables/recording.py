@@ -14,11 +14,12 @@ from acegraph.state import (
     BulletPlaybook,
     DecisionRecord,
     InvalidDataset,
+    Recorded,
     Shown,
     Transaction,
     parse_verdict,
 )
-from acegraph.state.errors import PlaybookError
+from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.verdict import UNDECIDED
@@ -53,10 +54,19 @@ class Recorder:
                 records.append(self._record(ruleset, str(name), self._scorer.row(batch, row)))
         for first in range(0, len(records), _AT_ONCE):
             some = [(record, None) for record in records[first : first + _AT_ONCE]]
-            for one in self._playbook.record_many(some):
+            results = self._playbook.record_many(some)
+            self.new_decisions += sum(
+                isinstance(one, Recorded) and one.is_new_decision for one in results
+            )
+            for (record, _), one in zip(some, results, strict=True):
+                if isinstance(one, DecisionConflict):
+                    raise InvalidDataset(
+                        f"the id {quoted(record.id)} in column {self._ids!r} names another payment "
+                        f"too; {self.new_decisions:,} decision(s) are recorded, this one is not: "
+                        "give each payment an id of its own and run it again, none counts twice"
+                    )
                 if isinstance(one, PlaybookError):
                     raise one
-                self.new_decisions += one.is_new_decision
 
     def _record(self, ruleset: Ruleset, name: str, row: dict[str, object]) -> DecisionRecord:
         given = Transaction.of(row)

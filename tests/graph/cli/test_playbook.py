@@ -72,3 +72,11 @@ def test_changes_are_signed(command: Command) -> None:
         reasons = [row[0] for row in ledger.execute("SELECT reason FROM adjustments")]
     assert len(reasons) == 2
     assert all(reason.endswith(" by analyst:ann lee") for reason in reasons)
+
+
+def test_the_sql_of_a_playbook_heeds_costs_and_names_its_columns(command: Command) -> None:
+    plain = command("playbook", "sql")
+    assert plain.startswith("-- Decides by version ")
+    assert "--   amount: a number\n" in plain
+    costs = ("--costs", "missed_fraud=1,false_decline=0.02")
+    assert command("playbook", "sql", *costs) != plain

@@ -196,6 +196,17 @@ def test_a_row_without_an_id_is_not_recorded(tmp_path: Path) -> None:
         score_files(book, tmp_path / "t.parquet", ids="id", record=True)
 
 
+def test_an_id_that_comes_twice_stops_the_recording_and_says_how_far_it_came(
+    tmp_path: Path,
+) -> None:
+    rows = [{"id": f"p{n % 8}", "amount": float(n)} for n in range(10)]
+    pq.write_table(table_of(rows), tmp_path / "t.parquet")
+    with BulletPlaybook() as book:
+        with pytest.raises(InvalidDataset, match=r"the id 'p0' .* 8 decision\(s\) are recorded"):
+            score_files(book, tmp_path / "t.parquet", ids="id", record=True)
+        assert book.decision("p7")["decision"] == "APPROVE"
+
+
 def test_decisions_are_recorded_once_by_their_ids(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path}/ace.db"
     rows = [{"id": f"r{i}", "amount": 10.0 * i, "hour": i % 24} for i in range(40)]
