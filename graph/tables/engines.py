@@ -244,6 +244,8 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
             f"{', '.join(asking)}: SQL cannot say what a text mentions; score a file instead"
         )
     types, texts = _known_columns(ruleset)
+    if not types:
+        raise InvalidSettings("the playbook knows no column yet: label cases or add rules first")
     unbound = ibis.table(types, name=table)
     decided = as_expression(ruleset, unbound, texts=texts)
     try:

@@ -18,7 +18,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.field_patterns import MEASURED, OTHER_NAMES
+from acegraph.nodes.text.field_patterns import AMOUNT_ELSEWHERE, MEASURED, OTHER_NAMES
 from acegraph.nodes.text.lexicon import CATEGORIES, FLAGS
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.money import read_money, read_number
@@ -302,11 +302,12 @@ class FieldContract:
         twice = set[str]()
         if given.keys() <= self.fields.keys():
             return dict(given), twice
-        named: Fields = {name: value for name, value in given.items() if name in self.fields}
+        all_meant = {name: self.known_name(name) for name in given}
+        named: Fields = {name: value for name, value in given.items() if all_meant[name] == name}
         for name, value in given.items():
-            if name in self.fields:
+            meant = all_meant[name]
+            if meant == name:
                 continue
-            meant = self.known_name(name)
             if meant is None:
                 named[name] = value
             elif named.get(meant) is None:
@@ -316,7 +317,8 @@ class FieldContract:
                     raise InvalidTransaction(
                         f"{name!r} and {meant!r} are one field with two values; send one of them"
                     )
-                if _without_affixes(name) == _without_affixes(meant):
+                is_another_word = _folded_name(name) in self.by_folded_name
+                if is_another_word or _without_affixes(name) == _without_affixes(meant):
                     twice.add(meant)
         return named, twice
 
@@ -501,4 +503,7 @@ def _fields_of_the_reader() -> Iterator[KnownField]:
 
 _OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
 """The fields whose kind is known before a labelled case has them."""
-_READERS_NAMES: Final = {_folded_name(name): name for name in _OF_THE_READER}
+_READERS_NAMES: Final = {
+    **dict.fromkeys(map(_folded_name, AMOUNT_ELSEWHERE), "amount"),
+    **{_folded_name(name): name for name in _OF_THE_READER},
+}

@@ -349,6 +349,11 @@ OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
     "distance_km": ("distance", "distance_from_home"),
 }
 """Other names that payment systems have for these fields."""
+AMOUNT_ELSEWHERE: Final = (
+    *("betrag", "montant", "importe", "importo", "bedrag", "monto", "kwota", "belopp", "beløb"),
+    *("částka", "tutar", "сумма"),
+)
+"""What the amount is called in other languages."""
 _ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))
 
 

@@ -248,6 +248,11 @@ def test_a_dialect_without_what_is_needed_is_one_line(many_columns: Ruleset) -> 
         playbook_sql(many_columns, "mysql")
 
 
+def test_a_playbook_that_knows_no_column_has_no_sql() -> None:
+    with pytest.raises(InvalidSettings, match="knows no column yet"):
+        playbook_sql(Ruleset.of(BulletPlaybook()), "duckdb")
+
+
 def test_the_sql_of_a_playbook_with_costs_is_not_many_times_as_long() -> None:
     book, _ = few_words(random.Random(18))
     costs = AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5")
