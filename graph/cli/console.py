@@ -5,11 +5,13 @@ import json
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
 from functools import wraps
 from pathlib import Path
+from threading import Event, Thread
+from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
 from unicodedata import category
 
@@ -45,7 +47,7 @@ err = Console(stderr=True)
 
 def _url_of(place: str) -> str:
     """A database URL; the plain name of a SQLite file becomes one."""
-    return f"sqlite:///{place}" if re.fullmatch(r"[\w./ -]+\.(db|sqlite3?)", place) else place
+    return f"sqlite:///{place}" if re.fullmatch(r"[\w./ +-]+\.(db|sqlite3?)", place) else place
 
 
 MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."
@@ -434,8 +436,11 @@ class _Rate(progress.ProgressColumn):
 
 
 @contextmanager
-def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
-    """Progress on standard error, so that output can be piped; gives the callback of a seed."""
+def progress_bar(silent: float = 30.0) -> "Iterator[Callable[[int | None], Progress]]":
+    """Progress on standard error, so that output can be piped; gives the callback of a seed.
+
+    Where that is no terminal, a line after so many `silent` seconds says how far the work is.
+    """
     columns = (
         progress.TextColumn("{task.description}"),
         progress.BarColumn(),
@@ -447,6 +452,7 @@ def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
     quiet = not err.is_terminal
     with progress.Progress(*columns, console=err, transient=True, disable=quiet) as bar:
         tasks: dict[str, progress.TaskID] = {}
+        under_way: list[str] = []
 
         def of_seed(seed: int | None) -> "Progress":
             def report(what: str, done: int, total: int) -> None:
@@ -454,10 +460,31 @@ def progress_bar() -> "Iterator[Callable[[int | None], Progress]]":
                 if name not in tasks:
                     tasks[name] = bar.add_task(name, total=total)
                 bar.update(tasks[name], completed=done)
+                under_way[:] = [name if total <= 1 else f"{name}: {done:,} of {total:,}"]
 
             return report
 
-        yield of_seed
+        with _told_every(silent, under_way) if quiet else nullcontext():
+            yield of_seed
+
+
+@contextmanager
+def _told_every(seconds: float, under_way: Sequence[str]) -> "Iterator[None]":
+    """Say on standard error what is under way, after so many seconds and again."""
+    began, is_done = monotonic(), Event()
+
+    def tell() -> None:
+        while not is_done.wait(seconds):
+            for what in under_way:
+                typer.echo(f"{what}, after {monotonic() - began:.0f} s", err=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        teller.join()
 
 
 def visible(text: str, keep: str = "\n\t") -> str:

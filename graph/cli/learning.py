@@ -110,7 +110,7 @@ class LearningOptions:
 
             table = LabelledTable.open(file, columns.layout)
         except (InvalidDataset, InvalidSettings):
-            if self.row_by_row is None:
+            if self.row_by_row is None and file.suffix.lower() not in (".parquet", ".pq"):
                 return None
             raise
         rows = table.files.about_rows

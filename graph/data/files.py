@@ -248,6 +248,10 @@ def understand_rows(
         _group(rows, name)
     layout = replace(layout, query=query, time=time)
     items, labels = _items(file, rows, conversion.given, layout, progress)
+    honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
+    if layout.positive is not None and len(honest) > 1:
+        some = ", ".join(honest[:6]) + (", ..." if len(honest) > 6 else "")
+        notes.append(f"{file}: all labels but {layout.positive!r} are taken for honest: {some}")
     sighting_columns = earlier.columns if earlier is not None else {}
     for item in items if sighting_columns else ():
         item["sighting_columns"] = sighting_columns

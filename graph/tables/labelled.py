@@ -7,6 +7,7 @@ of rules, the rows of such a group are one case that counts as often.
 
 from __future__ import annotations
 
+import shlex
 import zlib
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -42,7 +43,16 @@ from acegraph.nodes.evidence.columns.entities import (
 from acegraph.nodes.evidence.scorecard import SCORECARD, SCORECARD_FIELDS, resolved
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import FieldContract, date_of_part
-from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Condition, Scalar, Verdict
+from acegraph.state import (
+    APPROVE,
+    DECLINE,
+    Case,
+    CaseTable,
+    Condition,
+    InvalidDataset,
+    Scalar,
+    Verdict,
+)
 from acegraph.state.values.cases import ALL_COUNT, Column, Draw, is_drawn
 from acegraph.state.values.transaction import plain_value
 
@@ -55,6 +65,10 @@ LARGE: Final = 50_000
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
 _ROOM: Final = 1.25
 """By so much more than the evidence may have, rows are kept before their number is known."""
+_NO_VALUES: Final = (
+    *(pa.types.is_list, pa.types.is_large_list, pa.types.is_map),
+    *(pa.types.is_binary, pa.types.is_large_binary),
+)
 _ROW, _PLACE = "number of the row", "place of the row"
 
 
@@ -147,6 +161,12 @@ class LabelledTable:
         """The table of a file, which must have the columns of the layout."""
         files = TableFiles.open(file)
         check_names(file, files.flat_schema.names, layout)
+        read = [one for one in files.flat_schema if one.name not in layout.drop]
+        if odd := [one.name for one in read if any(is_odd(one.type) for is_odd in _NO_VALUES)]:
+            raise InvalidDataset(
+                f"{file}: lists or bytes are in {', '.join(odd)}: "
+                f"--drop {shlex.quote(','.join(odd))} leaves them out"
+            )
         return cls(files, layout)
 
     @property
@@ -214,7 +234,10 @@ class LabelledTable:
                 cells, names, layout.answer, layout.amount, is_continental=is_continental
             )
         else:
-            typed = [{n: plain_value(n, value) for n, value in row.items()} for row in rows]
+            typed = [
+                {n: None if n in layout.drop else plain_value(n, v) for n, v in row.items()}
+                for row in rows
+            ]
             read = ReadRows(typed)
         dataset = understand_rows(self.file, read, layout)
         for item, place in zip(dataset.items, places.tolist(), strict=True):

@@ -19,8 +19,7 @@ from acegraph.state.values.transaction import render_fields
 
 _AMOUNTS: Final = tuple(
     dict.fromkeys(
-        next(folded_names(name))
-        for name in ("amount", *OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)
+        next(folded_names(name)) for name in ("amount", *OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)
     )
 )
 _CURRENCY: Final = tuple(

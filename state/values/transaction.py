@@ -10,7 +10,7 @@ import re
 import unicodedata
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import date, datetime
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
 
@@ -252,6 +252,10 @@ def plain_value(name: str, value: object) -> Scalar:
         return number if math.isfinite(number) else None
     if isinstance(value, datetime | date):
         return value.isoformat(" ") if isinstance(value, datetime) else value.isoformat()
+    if isinstance(value, time):
+        return value.isoformat()
+    if isinstance(value, timedelta):
+        return value.total_seconds()
     raise InvalidTransaction(f"field {name!r} holds a {type(value).__name__}; plain values wanted")
 
 

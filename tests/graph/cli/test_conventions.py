@@ -5,11 +5,13 @@ import stat
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic
 
 import pytest
 from command_line import from_json, run
 from project_paths import ROOT
 
+from acegraph.graph.cli.console import progress_bar
 from acegraph.graph.cli.running.setup import SETTINGS
 from acegraph.state import BulletPlaybook
 
@@ -80,3 +82,14 @@ def test_a_shell_can_complete_commands() -> None:
         check=False,
     )
     assert done.stdout.split() == ["playbook"]
+
+
+def test_long_work_tells_how_far_it_is_where_there_is_no_terminal(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    told, end = "", monotonic() + 20
+    with progress_bar(silent=0.01) as of_seed:
+        of_seed(None)("learning", 3, 9)
+        while "learning" not in told and monotonic() < end:
+            told += capsys.readouterr().err
+    assert "learning: 3 of 9, after 0 s" in told

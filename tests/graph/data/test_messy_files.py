@@ -309,6 +309,13 @@ def test_there_are_forty_files() -> None:
     assert len(DATES) + len(ENCODED) + len(REFUSED) >= 40
 
 
+def test_labels_that_are_taken_for_honest_are_told_if_there_are_several(tmp_path: Path) -> None:
+    text = "amount,fraud\n1,ja\n2,nein\n3,offen\n4,nein\n"
+    dataset = read(tmp_path, "f.csv", text, positive="ja")
+    assert "all labels but 'ja' are taken for honest: nein (2), offen (1)" in dataset.notes[0]
+    assert read(tmp_path, "f.csv", text.replace("offen", "nein"), positive="ja").notes == []
+
+
 def test_rows_without_a_label_are_counted_and_left_out(tmp_path: Path) -> None:
     dataset = read(tmp_path, "f.csv", "amount,fraud\n1,0\n2,\n3,1\n4,n/a\n")
     assert [item["query"] for item in dataset.items] == [{"amount": 1}, {"amount": 3}]
