@@ -143,6 +143,8 @@ def _say_rows(report: "FileReport") -> None:
         say(f"label {label}: taken for {taken['taken_for']}, {taken['rows']} rows")
     if report.time:
         say(f"time: {report.time}")
+    if report.looked_at < labelled:
+        say(f"what the columns hold is that of the newest {report.looked_at} labelled rows")
 
 
 def _names_a_file(text: str) -> bool:

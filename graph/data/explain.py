@@ -83,6 +83,8 @@ class FileReport(Readings):
     """By label as the file writes it, what it was `taken_for` and how many `rows` have it."""
     time: str | None
     """The column that says when a payment happened, where one is known."""
+    looked_at: int
+    """How many of the labelled rows, the newest, tell what the columns hold."""
     warnings: list[str]
     """What to look at: suspected leaks, and readings that nothing in the file settles."""
 
@@ -109,6 +111,7 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
             for label, (verdict, rows) in dataset.labels.items()
         },
         time=dataset.time,
+        looked_at=min(len(dataset.items), _LOOKED_AT),
         warnings=[*warnings, *dataset.notes],
     )
 
