@@ -7,6 +7,8 @@ STAMP := $(VENV)/.installed
 JOBS ?= 1
 # One BLAS thread: two on a busy two-core machine stall each other.
 export OPENBLAS_NUM_THREADS ?= 1
+# Compiled code is kept: else each process that a test starts compiles the whole package again.
+export PYTHONDONTWRITEBYTECODE =
 
 .PHONY: help install demo prove worlds test test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 

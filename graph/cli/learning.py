@@ -191,8 +191,7 @@ def train(
     with gathered_warnings() as warnings:
         learning.check_picture()
         table = learning.whole_table(file, columns, context)
-        known = _known_labels(playbook, context.node) if table else {}
-        drawn = columns.draw_to_learn(file, table, known) if table else None
+        drawn = table and columns.draw_to_learn(file, table, _known_labels(playbook, context.node))
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
             warn(f"{file}: {_NO_AMOUNT}")

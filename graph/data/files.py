@@ -230,28 +230,19 @@ def understand_rows(
             row[name] = value
     hidden = {name for name in (answer, query, layout.ids, *layout.drop) if name}
     conversion = convert_amounts(rows, layout.rates, layout.amount, hidden)
-    notes += [f"{file}: {note}" for note in conversion.notes]
-    notes += [f"{file}: {note}" for note in unread_times(columns, forms)]
-    times = [layout.time] if layout.time else _times_of_payment(rows, forms)
-    time = times[0] if len(times) == 1 else None
-    if len(times) > 1:
-        notes.append(
-            f"{file}: {', '.join(times[:-1])} and {times[-1]} may be the time of the payment; "
-            "without --time no order in time is known, nor which dates come after the payment"
-        )
+    time, of_time = (layout.time, "") if layout.time else _time_of_payment(rows, forms)
+    said = [*conversion.notes, *unread_times(columns, forms), of_time]
     if earlier is not None and query is not None:
-        notes.append(f"{file}: its rows are texts: nothing is derived from earlier ones")
+        said.append("its rows are texts: nothing is derived from earlier ones")
     elif earlier and not earlier.derive(rows, {answer, *layout.drop}, time, layout.amount):
         wanted = ", ".join(earlier.columns.values())
-        notes.append(f"{file}: nothing is derived: no row has an id and a time in {wanted}")
+        said.append(f"nothing is derived: no row has an id and a time in {wanted}")
     for name in columns.keys() & set(layout.keep):
         _group(rows, name)
     layout = replace(layout, query=query, time=time)
     items, labels = _items(file, rows, conversion.given, layout, progress)
-    honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
-    if layout.positive is not None and len(honest) > 1:
-        some = ", ".join(honest[:6]) + (", ..." if len(honest) > 6 else "")
-        notes.append(f"{file}: all labels but {layout.positive!r} are taken for honest: {some}")
+    if layout.positive is not None and (honest := _taken_for_honest(labels)):
+        said.append(f"all labels but {layout.positive!r} are taken for honest: {honest}")
     sighting_columns = earlier.columns if earlier is not None else {}
     for item in items if sighting_columns else ():
         item["sighting_columns"] = sighting_columns
@@ -264,7 +255,7 @@ def understand_rows(
         form=FileForm(
             settled, conversion.rates, layout.amount, conversion.currency, read.decimal_marks
         ),
-        notes=notes,
+        notes=[*notes, *(f"{file}: {note}" for note in said if note)],
         unread=[*beside, *(name for name in layout.drop if name in names)],
         kept=tuple(layout.keep),
         time=time,
@@ -400,12 +391,28 @@ def _dates(
         raise InvalidDataset(f"{file}: {error}") from None
 
 
-def _times_of_payment(rows: Sequence[Mapping[str, object]], dated: Iterable[str]) -> list[str]:
-    """The columns of dates that no row lacks: the one that is named after the payment, or all."""
+def _time_of_payment(
+    rows: Sequence[Mapping[str, object]], dated: Iterable[str]
+) -> tuple[str | None, str]:
+    """The column of dates that no row lacks, and that is the only one or named after the payment;
+    and what to say if there are several.
+    """
     named = [name for name in dated if is_time_of_payment(name)]
     complete = [name for name in named if all(time_of(row.get(name)) for row in rows)]
     of_payment = [name for name in complete if says_payment(name)]
-    return of_payment if len(of_payment) == 1 else complete
+    times = of_payment if len(of_payment) == 1 else complete
+    if len(times) < 2:
+        return next(iter(times), None), ""
+    return None, (
+        f"{', '.join(times[:-1])} and {times[-1]} may be the time of the payment; without --time "
+        "no order in time is known, nor which dates come after the payment"
+    )
+
+
+def _taken_for_honest(labels: Mapping[str, tuple[Verdict, int]]) -> str:
+    """The labels that mean honest with their numbers of rows, if they are several."""
+    honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
+    return ", ".join(honest[:6]) + ", ..." * (len(honest) > 6) if len(honest) > 1 else ""
 
 
 def _group(rows: Sequence[dict[str, Scalar]], name: str) -> None:
