@@ -211,8 +211,7 @@ def understand_rows(
     answer, rows, notes = layout.answer, read.rows, [*read.notes]
     if not rows:
         raise InvalidDataset(f"{file}: no rows")
-    names = list(dict.fromkeys(name for row in rows for name in row))
-    check_names(file, names, layout)
+    check_names(file, names := list(dict.fromkeys(n for row in rows for n in row)), layout)
     query = _prose_column(rows, answer) if layout.query is None else layout.query
     columns = {
         name: [row.get(name) for row in rows]

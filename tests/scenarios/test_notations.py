@@ -292,12 +292,12 @@ def test_a_second_file_may_write_yes_and_no_otherwise(
         assert decisions(pipeline.playbook, payments) == ["DECLINE", "APPROVE"]
 
 
-@pytest.mark.parametrize("nothing", [None, "", "n/a", "-", "null"])
-def test_a_word_for_nothing_is_nothing(nothing: object) -> None:
+def test_a_word_for_nothing_is_nothing() -> None:
     column = [None if i % 2 else f"shop{i % 25}.example" for i in range(200)]
     book = _trained(column, ANSWERS).playbook
     assert "DECLINE when value is missing" in [b.content for b in book]
-    assert decisions(book, [{"value": nothing, "other": 1}]) == ["DECLINE"]
+    payments = [{"value": word, "other": 1} for word in (None, "", "n/a", "-", "null")]
+    assert decisions(book, payments) == ["DECLINE"] * 5
 
 
 def test_a_positive_number_where_all_are_negative_is_not_approved() -> None:

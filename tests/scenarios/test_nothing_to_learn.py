@@ -6,7 +6,7 @@ from demo_runs import balanced, demo
 
 
 def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
-    noise = demo(tmp_path, "--shuffle-labels", "--train", "120", "--test", "160")
+    noise = demo(tmp_path, "--shuffle-labels", "--train", "100", "--test", "120")
     assert noise["bullets"] == []
     for mode in ("offline", "offline_online", "online"):
         test = noise["modes"][mode]["against_vanilla"]
