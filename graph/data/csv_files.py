@@ -13,7 +13,7 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from functools import cache, partial
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -111,7 +111,12 @@ def read_sheet(file: Path, text: str) -> tuple[list[str], Iterator[tuple[int, di
     """The columns of a CSV, and its rows, each with the number of its line."""
     names, reader, above = _below_header(file, text)
     lines = ((reader.line_num + above, row) for row in reader if row)
-    return names, _rows(lines, names, file, cache(partial(_is_proper, text)))
+    all_lines = cache(lambda: list(io.StringIO(text, newline="")))
+
+    def is_proper(first: int, last: int) -> bool:
+        return _is_proper("".join(all_lines()[first:last]), find_delimiter(text))
+
+    return names, _rows(lines, names, file, is_proper, reader.line_num + above)
 
 
 def read_header(file: Path, text: str) -> tuple[list[str], int]:
@@ -136,7 +141,8 @@ def _rows(
     lines: Iterable[tuple[int, list[str]]],
     names: list[str],
     file: Path,
-    is_proper: Callable[[], bool],
+    is_proper: Callable[[int, int], bool],
+    before: int,
 ) -> Iterator[tuple[int, dict[str, str]]]:
     """The rows by the names of their columns; cells that a row lacks at its end are empty."""
     try:
@@ -146,25 +152,34 @@ def _rows(
                     f"{file}: row {number} has {_width(cells)} cells, the header {len(names)}; "
                     "quote values that hold the delimiter, and name every column"
                 )
-            if any("\n" in cell for cell in cells) and not is_proper():
+            if any("\n" in cell for cell in cells) and not is_proper(before, line):
                 raise InvalidDataset(
                     f"{file}: row {number} goes on to line {line}: a quotation mark is not closed"
                 )
+            before = line
             yield line, dict(zip_longest(names, cells[: len(names)], fillvalue=""))
     except csv.Error as error:
         raise InvalidDataset(f"{file}: not CSV: {error}") from None
 
 
-def _is_proper(text: str) -> bool:
-    """Whether each quotation mark that opens a cell of a CSV is closed at the end of the cell."""
+def _is_proper(lines: str, mark: str) -> bool:
+    """Whether each quotation mark that opens a cell is closed at the end of the cell; blanks may
+    follow.
+    """
+    plain = re.sub(rf'"[ \t]+(?=[{re.escape(mark)}\r\n]|$)', '"', lines)
     try:
-        for _ in csv.reader(
-            io.StringIO(text, newline=""), strict=True, delimiter=find_delimiter(text)
-        ):
-            pass
+        return (
+            len(
+                [
+                    row
+                    for row in csv.reader(plain.splitlines(True), strict=True, delimiter=mark)
+                    if row
+                ]
+            )
+            == 1
+        )
     except csv.Error:
         return False
-    return True
 
 
 def _column_names(header: Sequence[str], file: Path) -> list[str]:

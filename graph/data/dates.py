@@ -37,7 +37,7 @@ _SAYS_SPAN: Final = frozenset(
     "since per last until elapsed duration diff delta between days hours minutes seconds age avg "
     "count zone".split()
 )
-_TWO_NUMBERS: Final = re.compile(r"\d\D+\d|\d{8}")
+_LIKE_A_DATE: Final = re.compile(r"(?:19|20)\d\d|\d[./-]\d{1,2}[./-]\d")
 _MOST: Final = 0.9
 """So many values of a column must be dates."""
 
@@ -96,7 +96,7 @@ def unread_times(columns: Mapping[str, Column], found: Collection[str]) -> Itera
     """What to say of columns that are named like times, and of which no date could be read."""
     for name, values in columns.items():
         texts = {value for value in values if isinstance(value, str)}
-        has_digits = sum(map(bool, map(_TWO_NUMBERS.search, texts)))
+        has_digits = sum(map(bool, map(_LIKE_A_DATE.search, texts)))
         is_like_dates = len(texts) > 2 and has_digits > _MOST * len(texts)
         if name not in found and is_like_dates and _says_time(name):
             yield f"{name} is not read as dates, such as {min(texts)!r}: write 2026-01-31 13:00"

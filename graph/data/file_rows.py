@@ -119,7 +119,9 @@ def _decimal_marks(
 
 
 def _cell_with_comma(text: str, read: Callable[[str], Scalar]) -> Scalar:
-    return read(with_point(text.strip()))
+    value = read(with_point(text.strip()))
+    is_word = isinstance(value, str) and not (read is _money_cell and read_money(value)[1])
+    return read(text.strip()) if is_word else value
 
 
 def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:

@@ -246,15 +246,16 @@ def _dialect(file: Path) -> _Dialect:
 
 def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
     """The cells of a CSV by Arrow; from where it does not understand them by the careful reader."""
-    done = 0
+    done, dialect, (quotes, lines) = 0, _dialect(file), _quotes_and_lines(file)
     try:
-        for batch in _open_csv(file, _dialect(file), wanted) if _has_pairs_of_quotes(file) else ():
+        for batch in () if quotes % 2 else _open_csv(file, dialect, wanted):
             done += batch.num_rows
             yield batch
-        if done:
+        if done and not (quotes and done + dialect.above < lines):
             return
     except pa.ArrowInvalid:
         pass
+    # A row may be part of a cell whose quotation mark is not closed: Arrow does not care.
     rows = islice(read_sheet(file, read_text(file))[1], done, None)
     schema = pa.schema([(name, pa.string()) for name in wanted])
     while some := list(islice(rows, BATCH)):
@@ -262,10 +263,13 @@ def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
         yield pa.RecordBatch.from_pylist(cells, schema)
 
 
-def _has_pairs_of_quotes(file: Path) -> bool:
-    """Whether a CSV may have closed all of its quotation marks: Arrow does not care."""
+def _quotes_and_lines(file: Path) -> tuple[int, int]:
+    """How many quotation marks a CSV has, and how many lines."""
+    quotes, lines = 0, 0
     with _opened(file) as opened:
-        return sum(part.count(b'"') for part in iter(partial(opened.read, 1 << 20), b"")) % 2 == 0
+        for part in iter(partial(opened.read, 1 << 20), b""):
+            quotes, lines = quotes + part.count(b'"'), lines + part.count(b"\n")
+    return quotes, lines
 
 
 def _open_csv(file: Path, dialect: _Dialect, wanted: Sequence[str]) -> pa.csv.CSVStreamingReader:

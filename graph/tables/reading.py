@@ -182,7 +182,8 @@ class FieldReader:
         has_doubt = self._doubts_points and may_be_thousands(text, ".")
         if self._is_number and (self._has_commas or has_doubt):
             return text
-        return read_cell(with_point(text) if self._has_commas else text)
+        value = read_cell(with_point(text)) if self._has_commas else None
+        return read_cell(text) if value is None or isinstance(value, str) else value
 
     def _read_encoded(self, array: pa.Array) -> Parts:
         if pa.types.is_boolean(array.type):

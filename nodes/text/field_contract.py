@@ -277,8 +277,8 @@ class FieldContract:
         """The contract; while cases are few it knows the names of rules and of the reader, too."""
         if self.fields:
             return self
-        tested = (name for rule in rules if rule.condition for name in rule.condition.fields)
-        of_rules = {_folded_name(name): name for name in tested}
+        tested = [name for rule in rules if rule.condition for name in rule.condition.fields]
+        of_rules = {_folded_name(other): name for name in tested for other in _names_of(name)}
         return replace(self, by_folded_name=_READERS_NAMES | self.by_folded_name | of_rules)
 
     def spellings(self, name: str) -> frozenset[str]:
@@ -293,7 +293,9 @@ class FieldContract:
         """The known field that a name means, however it is written; None for a new field."""
         if name in self.fields:
             return name
-        return next(filter(None, map(self.by_folded_name.get, folded_names(name))), None)
+        if found := next(filter(None, map(self.by_folded_name.get, folded_names(name))), None):
+            return found
+        return "amount" if "amount" in self.fields and _folded_name(name) in _AMOUNTS else None
 
     def _known_names(self, given: Mapping[str, Scalar]) -> tuple[Fields, set[str]]:
         """The fields under their known names, and those that have another value elsewhere; two
@@ -317,7 +319,8 @@ class FieldContract:
                     raise InvalidTransaction(
                         f"{name!r} and {meant!r} are one field with two values; send one of them"
                     )
-                is_another_word = _folded_name(name) in self.by_folded_name
+                folded = _folded_name(name)
+                is_another_word = folded in self.by_folded_name or folded in _AMOUNTS
                 if is_another_word or _without_affixes(name) == _without_affixes(meant):
                     twice.add(meant)
         return named, twice
@@ -489,6 +492,11 @@ def _folded_word(word: str) -> str:
     return _SEPARATOR.sub("", skeleton(word).strip()) or word
 
 
+def _names_of(name: str) -> tuple[str, ...]:
+    """Other names of a field that the reader knows, and last its own."""
+    return (*OTHER_NAMES.get(name, ()), name)
+
+
 def _fields_of_the_reader() -> Iterator[KnownField]:
     for name in FLAGS:
         yield KnownField(name, "flag", share=0.0)
@@ -503,6 +511,8 @@ def _fields_of_the_reader() -> Iterator[KnownField]:
 
 _OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
 """The fields whose kind is known before a labelled case has them."""
+_AMOUNTS: Final = frozenset(map(_folded_name, (*AMOUNT_ELSEWHERE, *OTHER_NAMES["amount"])))
+"""What the amount is called elsewhere."""
 _READERS_NAMES: Final = {
     **dict.fromkeys(map(_folded_name, AMOUNT_ELSEWHERE), "amount"),
     **{_folded_name(name): name for name in _OF_THE_READER},

@@ -75,7 +75,9 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
         return None, None
     sign = next((c for c in value if unicodedata.category(c) == "Sc"), "")
     scale, behind = _scale_and_word(match[5])
-    words = filter(None, ((match[2] or "").lower(), behind, sign))
+    words = [word for word in ((match[2] or "").lower(), behind) if word]
+    if not words or sign == "€":  # other signs belong to several currencies
+        words += [sign] if sign else []
     named = {_CURRENCIES.get(word, word.upper()) for word in words}
     if len(named) > 1 or not named <= _CODES:
         return None, None  # two currencies, some other unit, or a number in words such as 2 Mio
@@ -85,11 +87,13 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
 
 def _scale_and_word(behind: str) -> tuple[float, str]:
     """What the words behind a number say: its scale, and the rest of them."""
-    word = re.sub(r"[.\s]", "", behind.lower())
-    if word in _CURRENCIES or word.upper() in _CODES:
-        return 1.0, word
-    scale = next((scale for scale in _SCALES if word.startswith(scale)), "")
-    return _SCALES.get(scale, 1.0), word[len(scale) :]
+    word, *more = [part.strip(".") for part in behind.lower().split()] or [""]
+    if word in _SCALES and "." not in behind:
+        return _SCALES[word], "".join(more)
+    scale = next((scale for scale in ("k", "mn", "m") if word.startswith(scale)), "")
+    if scale and not more and len(word) == len(scale) + 3 and word[len(scale) :].upper() in _CODES:
+        return _SCALES[scale], word[len(scale) :]
+    return 1.0, "".join((word, *more))
 
 
 def _is_odd(text: str) -> bool:

@@ -21,6 +21,7 @@ from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
 _LEFT_OUT: Final = "left_out:"
+_CORRECTED: Final = "corrected:"
 
 
 def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT) -> CaseTable:
@@ -32,7 +33,7 @@ def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT
     if all(count < all_count for count in counts.values()):
         in_time = in_order(connection.execute(sql.LABELLED, given).all())
         found = (replace(read_case(row), known_at=known_at) for known_at, row in in_time)
-        return CaseTable(found, draw)
+        return _since_correction(CaseTable(found, draw), connection, node)
     weights = {
         row.id: (known_at, draw.weight(row.id, row.label))
         for known_at, row in in_order(connection.execute(sql.LABELS, given).all())
@@ -43,7 +44,24 @@ def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT
         for row in connection.execute(sql.LABELLED_OF, {"ids": part}):
             known_at, weight = drawn[row.id]
             cases[row.id] = replace(read_case(row), known_at=known_at, weight=weight)
-    return CaseTable((cases[case_id] for case_id in drawn), draw)
+    table = CaseTable((cases[case_id] for case_id in drawn), draw)
+    return _since_correction(table, connection, node)
+
+
+def _since_correction(table: CaseTable, connection: sa.Connection, node: str) -> CaseTable:
+    """The table, with how many of its cases came before a whole table was last corrected."""
+    at = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _CORRECTED + node))
+    table.in_order_from = sum(case.known_at <= at for case in table) if at else 0
+    return table
+
+
+def note_correction(writer: LedgerWriter, node: str) -> None:
+    """Keep that a whole table came again with other labels: rows that it adds belong among those
+    before them, not behind.
+    """
+    writer.connection.execute(meta.delete().where(meta.c.key == _CORRECTED + node))
+    kept = {"key": _CORRECTED + node, "value": now()}
+    writer.connection.execute(meta.insert(), [kept])
 
 
 def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
@@ -70,15 +88,28 @@ def leave_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) ->
     writer.connection.execute(meta.insert(), [kept])
 
 
-def in_order(rows: Sequence[sa.Row[Any]]) -> list[tuple[str, sa.Row[Any]]]:
+def in_order(rows: Sequence[Any]) -> list[tuple[str, Any]]:
     """Labels with the time since when they are known, oldest first; one from the future was known
     when the row before it was.
 
     Else a clock that was once ahead would shut all later labels out.
     """
-    present, known_at, timed = now(), "", []
-    for row in sorted(rows, key=lambda row: int(row.position)):
-        if row.known_at <= present:
-            known_at = max(known_at, row.known_at)
-        timed.append((min(row.known_at, known_at), row))
+    present, newest, timed = now(), "", []
+    for (known_at, _), row in sorted(((_known_since(row), row) for row in rows), key=_position):
+        if known_at <= present:
+            newest = max(newest, known_at)
+        timed.append((min(known_at, newest), row))
     return sorted(timed, key=lambda pair: pair[0])  # stable: then by position
+
+
+def _known_since(row: Any) -> tuple[str, int]:
+    """Since when a label is known, and its position; a row of a whole table keeps its place in it
+    when its label is corrected.
+    """
+    if row.id.startswith(TABLE) and "stored" in row._fields:
+        return row.created_at, int(row.stored)
+    return row.known_at, int(row.position)
+
+
+def _position(known: tuple[tuple[str, int], Any]) -> int:
+    return known[0][1]

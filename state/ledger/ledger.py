@@ -28,7 +28,6 @@ from acegraph.state.ledger.label_history import (
     is_approved_by_person,
     is_repeated,
     is_too_young,
-    labels_given,
     repeated,
     says_something_new,
 )
@@ -89,17 +88,19 @@ def remember_cases(
 def correct_cases(writer: LedgerWriter, past: Iterable[Case], label: Label) -> int:
     """Correct the labels of stored cases, and give how many were corrected.
 
-    A label that was given before corrects nothing: it is an older state of the same data.
+    Only a label of the same source is corrected: what others said of a case stays.
     """
     labels, corrected = {case.id: replace(label, value=case.label) for case in past}, 0
     for ids in chunks(list(labels)):
-        states = _case_states(writer, ids)
-        differ = {i: s for i, s in states.items() if s.label and s.label.value != labels[i].value}
-        given = labels_given(writer.connection, list(differ))
-        older = {earlier.case for earlier in given if earlier.is_same(labels[earlier.case])}
-        new = {i: state for i, state in differ.items() if i not in older}
-        _apply_labels(writer, new, {i: labels[i] for i in new})
-        corrected += len(new)
+        states = {
+            i: state
+            for i, state in _case_states(writer, ids).items()
+            if state.label
+            and state.label.source == label.source
+            and state.label.value != labels[i].value
+        }
+        _apply_labels(writer, states, {i: labels[i] for i in states})
+        corrected += len(states)
     return corrected
 
 

@@ -130,9 +130,12 @@ _labelled = _evidence(_newest, _is_label_of_case)
 _is_evidence = sa.and_(
     cases.c.node == sa.bindparam("node"), _newest.c.source != JUDGE, _newest.c.label.is_not(None)
 )
-LABELLED = _labelled.add_columns(_newest.c.position).where(_is_evidence)
+_stored = (cases.c.created_at, cases.c.position.label("stored"))
+LABELLED = _labelled.add_columns(_newest.c.position, *_stored).where(_is_evidence)
 LABELS = (
-    sa.select(cases.c.id, *(_newest.c[name] for name in ("label", "known_at", "position")))
+    sa.select(
+        cases.c.id, *(_newest.c[name] for name in ("label", "known_at", "position")), *_stored
+    )
     .select_from(cases)
     .join(_newest, _is_label_of_case)
     .where(cases.c.evidence == 1, _is_evidence)

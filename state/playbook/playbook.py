@@ -17,7 +17,12 @@ from acegraph.state.database.encoding import stored_float
 from acegraph.state.database.writer import LedgerWriter, fetch_by
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
-from acegraph.state.ledger.evidence import evidence_of, labels_of_tables, leave_out
+from acegraph.state.ledger.evidence import (
+    evidence_of,
+    labels_of_tables,
+    leave_out,
+    note_correction,
+)
 from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
 from acegraph.state.ledger.redaction.redact import redacted
@@ -455,6 +460,8 @@ class BulletPlaybook(PlaybookCache):
                 for name, count in counts.items()
             }
             leave_out(writer, node, not_drawn)
+            if corrected:
+                note_correction(writer, node)
             self._cases.pop(node, None)
         return len(added), corrected
 

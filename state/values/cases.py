@@ -309,6 +309,8 @@ class CaseTable:
         self.form = FileForm()
         """How the files write that the cases came from."""
         self.shared: dict[str, object] = {}
+        self.in_order_from = 0
+        """Up to so many cases the order is not that in which they happened."""
         """What was computed from the cases; snapshots of the table share it."""
         for case in cases:
             self.add(case)
@@ -385,6 +387,7 @@ class CaseTable:
         copy._start, copy._columns = self._start, dict(self._columns)
         copy._filled = dict(self._filled)
         copy.form, copy.shared = self.form, self.shared
+        copy.in_order_from = self.in_order_from
         return copy
 
     def first(self, rows: int) -> "CaseTable":
@@ -399,6 +402,7 @@ class CaseTable:
         copy = self._copy()
         copy._start += row
         copy.shared = {}
+        copy.in_order_from = max(self.in_order_from - row, 0)
         return copy
 
     @property

@@ -13,7 +13,7 @@ _CONTINENTAL: Final = re.compile(
 _SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?")
 _AROUND: Final = (
     r"(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
-    r"(?:[.,][-–—])?[^\w.,]*(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
+    r"(?:[.,][-–—]+)?[^\w.,]*(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
 )
 """A currency before a number, and behind it."""
 _COMMA: Final = re.compile(
@@ -28,7 +28,10 @@ _ONLY_POINT: Final = re.compile(
 )
 _WHOLE: Final = re.compile(rf"{_AROUND[0]}\d{{1,3}}{_AROUND[1]}")
 _IN_THOUSANDS: Final = re.compile(rf"{_AROUND[0]}[1-9]\d{{0,2}}(?:\.\d{{3}})+{_AROUND[1]}")
-_NO_CENTS: Final = re.compile(r"(?<=\d)[.,][-–—](?!\d)")
+_THOUSANDS: Final = re.compile(r"\d\.\d{3},[-–—]")
+_NO_CENTS: Final = re.compile(r"(?<=\d)[.,][-–—]+(?!\d)")
+_LONGEST: Final = 60
+"""No number is written with more characters."""
 _NEGATIVE: Final = re.compile(r"\(([^()+-]*\d[^()+-]*)\)|([^()+-]*\d\s*)-")
 _DIGIT: Final = re.compile(r"\d")
 _THREE_PLACES: Final = re.compile(r"\D*[1-9]\d{0,2}([.,])\d{3}\D*")
@@ -43,6 +46,8 @@ def written_number(text: str) -> float | None:
     >>> [written_number(t) for t in ("1,234.50", "1.234,56", "1 234,5", "€9.50", "12,50", "1,2,3")]
     [1234.5, 1234.56, 1234.5, 9.5, 12.5, None]
     """
+    if len(text) > _LONGEST:
+        return None
     plain = with_plain_sign(text.strip()).strip("$€£¥").strip()
     if _SPACED.fullmatch(plain):
         plain = re.sub(r"[\s'’]", "", plain)
@@ -56,10 +61,13 @@ def written_number(text: str) -> float | None:
 def with_plain_sign(text: str) -> str:
     """A number with its sign before it, and without a line for cents that are none.
 
-    >>> [with_plain_sign(t) for t in ("(1,234.50)", "12.50-", "89.-", "2026-01-06", "(a)")]
-    ['-1,234.50', '-12.50', '89', '2026-01-06', '(a)']
+    >>> [with_plain_sign(t) for t in ("(1,234.50)", "12.50-", "89.--", "1.234,-", "(a)")]
+    ['-1,234.50', '-12.50', '89', '1234', '(a)']
     """
-    text = _NO_CENTS.sub("", text.replace("\u2212", "-"))
+    text = text.replace("\u2212", "-")
+    if _THOUSANDS.search(text):
+        text = text.replace(".", "")
+    text = _NO_CENTS.sub("", text)
     match = _NEGATIVE.fullmatch(text)
     return f"-{match[1] or match[2]}".strip() if match else text
 
@@ -81,12 +89,15 @@ def decimal_marks(
     marks: dict[str, str] = {}
     columns = {n: [t for t in texts if _DIGIT.search(t)] for n, texts in columns.items()}
     for name, texts in columns.items():
+        if any(len(text) > _LONGEST for text in texts):
+            continue
         has_point = any(map(_ONLY_POINT.fullmatch, texts))
         has_comma = any(map(_ONLY_COMMA.fullmatch, texts)) and all(map(_COMMA.fullmatch, texts))
         if has_comma != has_point:
             marks[name] = "," if has_comma else "."
     if is_continental or "," in marks.values():
-        marks |= {n: "," for n, texts in columns.items() if n not in marks and _are_whole(texts)}
+        short = {n: t for n, t in columns.items() if all(len(text) <= _LONGEST for text in t)}
+        marks |= {n: "," for n, texts in short.items() if n not in marks and _are_whole(texts)}
     return marks
 
 
@@ -102,7 +113,7 @@ def with_point(text: str) -> str:
     >>> with_point("1.728,50 €"), with_point("1.728"), with_point("0,125"), with_point("2.5")
     ('1728.50 €', '1728', '0.125', '2.5')
     """
-    match = _COMMA.fullmatch(text)
+    match = _COMMA.fullmatch(text) if len(text) <= _LONGEST else None
     if match is None:
         return text
     before, whole, decimals, behind = match.groups()

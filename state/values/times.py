@@ -66,26 +66,35 @@ ISO_DATE: Final = re.compile(
 )
 _CLOCK: Final = (
     r"(?:(?:[T ,:]|\s(?:um|à|at|a las)\s)\s*(\d{1,2})[:.h](\d{2})(?:[:.](\d{2})(?:[.,]\d{1,9})?)?"
-    rf"\s*([AaPp]\.?\s?[Mm]\.?|Uhr)?\s*(UTC|GMT|{_ZONE})?)?"
+    rf"\s*([AaPp]\.?\s?[Mm]\.?|Uhr)?\s*({_ZONE})?)?"
 )
 _PART: Final = r"(\d{1,4}|[^\W\d_]{3,9})"
 _BETWEEN: Final = r"(?:[./-]|[.,]?\s+)"
 _WRITTEN: Final = re.compile(
     rf"(?:[^\W\d_]{{2,10}},\s*)?{_PART}{_BETWEEN}{_PART}{_BETWEEN}(\d{{2,4}}){_CLOCK}"
 )
+_ZONES: Final = dict(
+    pair.split("=")
+    for pair in "CET=+01:00 CEST=+02:00 MEZ=+01:00 MESZ=+02:00 EET=+02:00 EEST=+03:00 WET=+00:00 "
+    "WEST=+01:00 MSK=+03:00 EST=-05:00 EDT=-04:00 MST=-07:00 MDT=-06:00 PST=-08:00 PDT=-07:00 "
+    "JST=+09:00 UTC=+00:00 GMT=+00:00".split()
+)
+"""Names of zones that mean one offset everywhere; CST, IST and BST do not."""
 _OTHERWISE: Final = (
-    (re.compile(r"\[(.*)\]"), r"\1"),
-    (re.compile(r"(.*\d)(?:\s?\[[\w/+-]+\]|\s(?!UTC|GMT)(?:[A-Z]{3,4}|[A-Z][a-z]+/\w+))"), r"\1"),
+    (re.compile(r"\[(.*:.*)\]"), r"\1"),
+    (
+        re.compile(r"[A-Z]\w\w ([A-Z]\w\w) +(\d+) ([\d:]{8})( [A-Z]{3,4})? (\d{4})"),
+        r"\2 \1 \5 \3\4",
+    ),
+    (re.compile(r"(.*:.*(?:Z|[+-]\d\d:?\d\d))(?:\s?\[[\w/+-]+\]|\s[A-Z]{3,4})"), r"\1"),
     (re.compile(r"(\d{4})(\d\d)(\d\d)[T ](\d\d):?(\d\d)(\D.*|)"), r"\1-\2-\3 \4:\5\6"),
     (re.compile(r"(\d{4})(\d\d)(\d\d)[T ](\d\d)(\d\d)(\d\d.*)"), r"\1-\2-\3 \4:\5:\6"),
-    (
-        re.compile(r"[A-Z]\w\w ([A-Z]\w\w) +(\d+) ([\d:]{8})(?: [A-Z]{3,4})? (\d{4})"),
-        r"\2 \1 \4 \3",
-    ),
     (re.compile(r"(\d{4})年(\d+)月(\d+)日(.*)"), r"\1-\2-\3\4"),
 )
-"""Other ways to write a date, and how `_WRITTEN` has it. The name of a zone is left out: the time
-before it is the one there."""
+"""Other ways to write a date, and how `_WRITTEN` has it."""
+_NAMED_ZONE: Final = re.compile(r"(.*:.*) ([A-Z]{3,4})")
+_LONGEST: Final = 80
+"""No date is written with more characters."""
 _MONTHS: Final = {
     word: number
     for number, words in enumerate(
@@ -104,11 +113,15 @@ def written_date(text: str) -> re.Match[str] | None:
     >>> [iso_of(written_date(t), day_first=True) for t in ("20260106T024200Z", "6.1.26 2:42 Uhr")]
     ['2026-01-06 02:42:00+00:00', '2026-01-06 02:42:00']
     >>> iso_of(written_date("Tue Jan 06 02:42:00 CET 2026"), day_first=True)
-    '2026-01-06 02:42:00'
+    '2026-01-06 02:42:00+01:00'
     """
+    if len(text) > _LONGEST:
+        return None
     for pattern, plain in _OTHERWISE:
         if match := pattern.fullmatch(text):
             text = match.expand(plain)
+    if (match := _NAMED_ZONE.fullmatch(text)) and match[2] in _ZONES:
+        text = f"{match[1]} {_ZONES[match[2]]}"
     return _WRITTEN.fullmatch(text)
 
 
@@ -175,7 +188,7 @@ def iso_of(match: re.Match[str], *, day_first: bool) -> str | None:
 
 
 def _zone(zone: str | None) -> str:
-    if zone in ("Z", "UTC", "GMT"):
+    if zone == "Z":
         return "+00:00"
     return f"{zone[:3]}:{zone[3:].strip(':') or '00'}" if zone else ""
 

@@ -250,6 +250,16 @@ def test_names_of_rules_are_known_before_cases_are() -> None:
         assert decisions(playbook, [payment]) == ["DECLINE"]
 
 
+def test_other_words_for_the_amount_reach_a_rule_about_it() -> None:
+    playbook, rule = BulletPlaybook(), "DECLINE when amount >= 900"
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    payments: list[dict[str, object]] = [{"amt": 950}, {"Betrag": 950}, {"amount": 10, "amt": 950}]
+    assert decisions(playbook, payments) == ["DECLINE", "DECLINE", "UNDECIDED"]
+    known = [Case(str(i), {"amount": 20.0 + i}, "APPROVE") for i in range(60)]
+    playbook.remember(known, "fraud_detection")
+    assert decisions(playbook, [{"betrag": 950}, {"amt": 30}]) == ["DECLINE", "APPROVE"]
+
+
 def test_names_of_few_cases_are_kept() -> None:
     playbook = BulletPlaybook()
     playbook.remember([Case("1", {"AMOUNT": 20.0}, "APPROVE")], "fraud_detection")

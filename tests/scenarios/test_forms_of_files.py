@@ -82,3 +82,20 @@ def test_the_form_goes_along_with_the_playbook(lasting_url: str, tmp_path: Path)
             copy_ledger(one.database, copy.database)
             copy.invalidate()
             assert [decision(b, written(NIGHT)) for b in (other, fork, copy)] == ["DECLINE"] * 3
+
+
+def test_a_named_zone_is_an_offset(tmp_path: Path) -> None:
+    playbook = BulletPlaybook()
+    learn(tmp_path, playbook, lambda at: f"{at:%Y-%m-%d %H:%M}:00 CET")
+    graph = create_ace_graph(playbook=playbook).compile()
+    decided = [
+        graph.invoke({"transaction": {"paid_at": at, "amount": 20}}, context=FROZEN)["decision"]
+        for at in (
+            "2026-05-12 03:30:00 CET",
+            "2026-05-12 13:30:00 CET",
+            "2026-05-12 22:30:00 EST",  # 04:30 there
+            "2026-05-12 13:30:00 CST",  # in China or in Chicago
+            "2026-05-12 13:30:00",
+        )
+    ]
+    assert decided == ["DECLINE", "APPROVE", "DECLINE", "UNDECIDED", "UNDECIDED"]

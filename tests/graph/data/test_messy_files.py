@@ -8,6 +8,8 @@ import pytest
 
 from acegraph.graph.data.files import Dataset, FileLayout, read_dataset
 from acegraph.state import InvalidDataset, Scalar
+from acegraph.state.values.notation import with_point, written_number
+from acegraph.state.values.times import read_date
 
 LAYOUT = FileLayout(query=None, answer="fraud")
 
@@ -86,7 +88,7 @@ DATES = {
     ),
     "the name of a zone": (
         dates("t", "2025-02-03 16:05:06 CET", "2025-07-04 01:00:00 CEST"),
-        "2025-02-03 16:05:06",
+        "2025-02-03 16:05:06+01:00",
     ),
     "a zone in brackets": (
         dates(
@@ -181,6 +183,8 @@ def test_the_time_of_the_payment_is_told_from_others_by_its_name(tmp_path: Path)
         ("Kč 1.234,50", 1234.5),
         ("CHF 1234.-", 1234),
         ("1234,- Kč", 1234),
+        ("CHF 1234.--", 1234),
+        ("$1234.50 CAD", 1234.5),
         ("(1,234.50)", -1234.5),
         ("1234.50-", -1234.5),
         ("-$1,234.50", -1234.5),
@@ -193,6 +197,25 @@ def test_the_time_of_the_payment_is_told_from_others_by_its_name(tmp_path: Path)
 def test_an_amount_is_read_as_people_write_it(tmp_path: Path, written: str, number: float) -> None:
     dataset = read(tmp_path, "a.csv", f"amount;fraud\n{written};1\n{written};0\n")
     assert (first_of(dataset, "amount"), dataset.notes) == (number, [])
+
+
+def test_words_with_a_comma_stay_as_they_are_written(tmp_path: Path) -> None:
+    dataset = read(tmp_path, "a.csv", "pack;amount;fraud\n2,5 ml;1,50;1\n0,7 ml;2,50;0\n")
+    assert (first_of(dataset, "pack"), first_of(dataset, "amount")) == ("2,5 ml", 1.5)
+
+
+@pytest.mark.parametrize("words", ["1 JAN 2026 CALL", "1.2.2026 BETA", "2025-02-03 16:05 CST"])
+def test_a_word_behind_a_date_is_not_lost(tmp_path: Path, words: str) -> None:
+    text = dates("code", words, words.replace("26", "25"), words.replace("02", "03"))
+    assert read(tmp_path, "d.csv", text).forms == {}
+
+
+def test_no_number_and_no_date_has_hundreds_of_characters() -> None:
+    """Patterns would take a time that grows with the square of the length."""
+    assert written_number("1" * 60) == float("1" * 60)
+    assert written_number("1" * 61) is None
+    assert with_point("1" * 60 + ",5") == "1" * 60 + ",5"
+    assert read_date("1.1.2026 10:00" + " " * 80, "the day first") is None
 
 
 def test_amounts_that_cannot_be_read_are_told(tmp_path: Path) -> None:

@@ -80,6 +80,11 @@ def test_a_quotation_mark_that_is_not_closed_hides_no_rows(tmp_path: Path) -> No
     for broken, why in (('9,"shop 9,2', "mark is not closed"), ('9,shop 9,"2', "4 cells")):
         file.write_text("\n".join(["a,b,c", *lines[:9], broken, *lines[10:]]))
         assert why in table_of(file)
+    file.write_text("\n".join(["a,b,c", *lines[:9], '9,"shop,2', *lines[10:30], '30,"shop,2']))
+    assert "mark is not closed" in table_of(file)  # an even number of them
+    several = ["a,b,c", '1,"two\nlines",2', '2,"5" pipe",3', '3,"two\nlines" ,4']
+    file.write_text("\n".join(several))
+    assert len(table_of(file)) == 3
 
 
 def test_a_short_row_far_below_changes_no_cell(tmp_path: Path) -> None:

@@ -1,5 +1,6 @@
 """Which labelled cases count: all of a label, or a sample of very many, the same for everybody."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -120,3 +121,21 @@ def test_rows_left_out_of_a_table_count_as_if_they_were_stored() -> None:
     playbook.remember_table(more, {"APPROVE": 4_000}, NODE)
     twice = evidence(playbook, 100)
     assert set(twice.weights[~twice.fraud]) == {128.0}  # half of the first are drawn now
+
+
+def test_corrected_rows_of_a_table_keep_their_place_and_are_no_change() -> None:
+    rows = [
+        Case(f"{TABLE}{i:08x}:{i}", {"amount": float(i)}, "APPROVE" if i % 3 else "DECLINE")
+        for i in range(60)
+    ]
+    playbook = BulletPlaybook()
+    playbook.remember_table(rows[:50], {"APPROVE": 33, "DECLINE": 17}, NODE)
+    corrected = [replace(row, label="DECLINE") for row in rows]
+    assert playbook.remember_table(corrected, {"DECLINE": 60}, NODE) == (10, 33)
+    playbook.remember([Case("later", {"amount": 1.0}, "APPROVE")], NODE)
+    for book in (playbook, playbook.fork()):
+        table = evidence(book, 1_000)
+        assert [case.id for case in table] == [*(row.id for row in rows), "later"]
+        assert table.fraud[:60].all()
+        assert table.in_order_from == 60
+        assert table.since(50).in_order_from == 10
