@@ -77,5 +77,10 @@ def test_a_file_without_a_common_field_is_refused_and_changes_nothing(
 ) -> None:
     before = trained.playbook.clock
     with pytest.raises(InvalidDataset, match=r"amount.*another playbook"):
-        trained.train_offline(rows(60, amount="Betrag", abroad="Ausland", shop="Laden"))
+        trained.train_offline(rows(60, amount="Preis", abroad="Ausland", shop="Laden"))
     assert trained.playbook.clock == before
+
+
+def test_the_amount_is_known_in_other_languages(trained: TrainingPipeline) -> None:
+    report = trained.train_offline(rows(60, amount="Betrag"))
+    assert report.columns == "other columns than the playbook knows: Betrag is taken for amount"
