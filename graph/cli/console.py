@@ -403,10 +403,15 @@ def lasting(
 
 def existing(url: str) -> str:
     """The URL, if there is a playbook; else it is refused."""
-    file = file_of(place_of(url))
-    if file is not None and not file.exists():
+    if not may_exist(url):
         raise InvalidSettings(f"no playbook at {url}; 'acegraph train FILE' makes one")
     return url
+
+
+def may_exist(url: str) -> bool:
+    """Whether there is a file with the playbook, or a server that may have it."""
+    file = file_of(place_of(url))
+    return file is None or file.exists()
 
 
 def place_of(url: str) -> str:

@@ -24,7 +24,7 @@ from acegraph.graph.cli.console import (
     announce_models,
     gathered_warnings,
     lasting,
-    place_of,
+    may_exist,
     print_experiment,
     print_json,
     print_table,
@@ -36,7 +36,6 @@ from acegraph.graph.cli.console import (
     warn_of_misspelt,
 )
 from acegraph.graph.cli.scoring import need_tables
-from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 
 if TYPE_CHECKING:
@@ -163,8 +162,7 @@ class LearningOptions:
 
 def _known_labels(playbook: str, node: str) -> "dict[int, Verdict]":
     """The labels of rows of whole tables that a playbook has, if there is one."""
-    file = file_of(place_of(playbook))
-    if file is not None and not file.exists():
+    if not may_exist(playbook):
         return {}
     with lasting(playbook) as book:
         return book.labels_of_tables(node)

@@ -168,18 +168,10 @@ def _is_proper(lines: str, mark: str) -> bool:
     """
     plain = re.sub(rf'"[ \t]+(?=[{re.escape(mark)}\r\n]|$)', '"', lines)
     try:
-        return (
-            len(
-                [
-                    row
-                    for row in csv.reader(plain.splitlines(True), strict=True, delimiter=mark)
-                    if row
-                ]
-            )
-            == 1
-        )
+        rows = list(csv.reader(plain.splitlines(True), strict=True, delimiter=mark))
     except csv.Error:
         return False
+    return sum(map(bool, rows)) == 1
 
 
 def _column_names(header: Sequence[str], file: Path) -> list[str]:

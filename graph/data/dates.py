@@ -96,9 +96,9 @@ def unread_times(columns: Mapping[str, Column], found: Collection[str]) -> Itera
     """What to say of columns that are named like times, and of which no date could be read."""
     for name, values in columns.items():
         texts = {value for value in values if isinstance(value, str)}
-        has_digits = sum(map(bool, map(_LIKE_A_DATE.search, texts)))
-        is_like_dates = len(texts) > 2 and has_digits > _MOST * len(texts)
-        if name not in found and is_like_dates and _says_time(name):
+        alike = sum(map(bool, map(_LIKE_A_DATE.search, texts)))
+        are_dates = len(texts) > 2 and alike > _MOST * len(texts)
+        if name not in found and are_dates and _says_time(name):
             yield f"{name} is not read as dates, such as {min(texts)!r}: write 2026-01-31 13:00"
 
 

@@ -184,5 +184,7 @@ def label_cell(text: str) -> Scalar:
 def _money_cell(text: str) -> Scalar:
     """The value of a cell for an amount: the text itself, if it names a currency."""
     number, currency = read_money(text)
-    value = text.strip() if currency else read_cell(text)
-    return number if isinstance(value, str) and number is not None and not currency else value
+    if currency:
+        return text.strip()
+    value = read_cell(text)
+    return number if isinstance(value, str) and number is not None else value

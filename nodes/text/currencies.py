@@ -9,19 +9,14 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from acegraph.nodes.text.field_contract import FieldContract, folded_names
-from acegraph.nodes.text.field_patterns import AMOUNT_ELSEWHERE, OTHER_NAMES
+from acegraph.nodes.text.field_contract import AMOUNTS, FieldContract, folded_names
 from acegraph.nodes.text.money import read_money
 from acegraph.nodes.text.reader import find
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.notation import is_nothing, written
 from acegraph.state.values.transaction import render_fields
 
-_AMOUNTS: Final = tuple(
-    dict.fromkeys(
-        next(folded_names(name)) for name in ("amount", *OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)
-    )
-)
+_AMOUNTS: Final = ("amount", *AMOUNTS)
 _CURRENCY: Final = tuple(
     next(folded_names(name))
     for name in "currency ccy currency_code währung waehrung valuta devise moneda divisa moeda "

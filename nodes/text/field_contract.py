@@ -278,7 +278,11 @@ class FieldContract:
         if self.fields:
             return self
         tested = [name for rule in rules if rule.condition for name in rule.condition.fields]
-        of_rules = {_folded_name(other): name for name in tested for other in _names_of(name)}
+        of_rules = {
+            _folded_name(other): name
+            for name in tested
+            for other in (*OTHER_NAMES.get(name, ()), name)
+        }
         return replace(self, by_folded_name=_READERS_NAMES | self.by_folded_name | of_rules)
 
     def spellings(self, name: str) -> frozenset[str]:
@@ -295,7 +299,7 @@ class FieldContract:
             return name
         if found := next(filter(None, map(self.by_folded_name.get, folded_names(name))), None):
             return found
-        return "amount" if "amount" in self.fields and _folded_name(name) in _AMOUNTS else None
+        return "amount" if "amount" in self.fields and _folded_name(name) in AMOUNTS else None
 
     def _known_names(self, given: Mapping[str, Scalar]) -> tuple[Fields, set[str]]:
         """The fields under their known names, and those that have another value elsewhere; two
@@ -320,7 +324,7 @@ class FieldContract:
                         f"{name!r} and {meant!r} are one field with two values; send one of them"
                     )
                 folded = _folded_name(name)
-                is_another_word = folded in self.by_folded_name or folded in _AMOUNTS
+                is_another_word = folded in self.by_folded_name or folded in AMOUNTS
                 if is_another_word or _without_affixes(name) == _without_affixes(meant):
                     twice.add(meant)
         return named, twice
@@ -492,11 +496,6 @@ def _folded_word(word: str) -> str:
     return _SEPARATOR.sub("", skeleton(word).strip()) or word
 
 
-def _names_of(name: str) -> tuple[str, ...]:
-    """Other names of a field that the reader knows, and last its own."""
-    return (*OTHER_NAMES.get(name, ()), name)
-
-
 def _fields_of_the_reader() -> Iterator[KnownField]:
     for name in FLAGS:
         yield KnownField(name, "flag", share=0.0)
@@ -511,8 +510,8 @@ def _fields_of_the_reader() -> Iterator[KnownField]:
 
 _OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
 """The fields whose kind is known before a labelled case has them."""
-_AMOUNTS: Final = frozenset(map(_folded_name, (*AMOUNT_ELSEWHERE, *OTHER_NAMES["amount"])))
-"""What the amount is called elsewhere."""
+AMOUNTS: Final = tuple(map(_folded_name, (*OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)))
+"""What the amount is called elsewhere, folded."""
 _READERS_NAMES: Final = {
     **dict.fromkeys(map(_folded_name, AMOUNT_ELSEWHERE), "amount"),
     **{_folded_name(name): name for name in _OF_THE_READER},

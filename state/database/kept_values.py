@@ -10,6 +10,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.tables import meta
+from acegraph.state.database.writer import LedgerWriter
 
 
 def kept(database: Database, prefix: str) -> dict[str, Any]:
@@ -32,9 +33,13 @@ def kept_value(database: Database, key: str) -> Any:
 def keep(database: Database, key: str, value: object) -> None:
     """Keep a value in the place of the one before."""
     with database.writing() as writer:
-        forget(database, key)
-        text = json.dumps(value, sort_keys=True)
-        writer.connection.execute(meta.insert(), [{"key": key, "value": text}])
+        keep_text(writer, key, json.dumps(value, sort_keys=True))
+
+
+def keep_text(writer: LedgerWriter, key: str, text: str) -> None:
+    """The same for a text, as part of a write."""
+    writer.connection.execute(meta.delete().where(meta.c.key == key))
+    writer.connection.execute(meta.insert(), [{"key": key, "value": text}])
 
 
 def forget(database: Database, key: str) -> bool:

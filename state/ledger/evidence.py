@@ -12,6 +12,7 @@ from typing import Any, Final
 import sqlalchemy as sa
 
 from acegraph.state.database.encoding import chunks
+from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
@@ -59,9 +60,7 @@ def note_correction(writer: LedgerWriter, node: str) -> None:
     """Keep that a whole table came again with other labels: rows that it adds belong among those
     before them, not behind.
     """
-    writer.connection.execute(meta.delete().where(meta.c.key == _CORRECTED + node))
-    kept = {"key": _CORRECTED + node, "value": now()}
-    writer.connection.execute(meta.insert(), [kept])
+    keep_text(writer, _CORRECTED + node, now())
 
 
 def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
@@ -83,9 +82,7 @@ def leave_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) ->
     """Count rows of a whole table that are not stored."""
     all_counts = left_out(writer.connection, node)
     all_counts.update(counts)
-    writer.connection.execute(meta.delete().where(meta.c.key == _LEFT_OUT + node))
-    kept = {"key": _LEFT_OUT + node, "value": json.dumps(all_counts, sort_keys=True)}
-    writer.connection.execute(meta.insert(), [kept])
+    keep_text(writer, _LEFT_OUT + node, json.dumps(all_counts, sort_keys=True))
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[str, Any]]:
@@ -95,7 +92,8 @@ def in_order(rows: Sequence[Any]) -> list[tuple[str, Any]]:
     Else a clock that was once ahead would shut all later labels out.
     """
     present, newest, timed = now(), "", []
-    for (known_at, _), row in sorted(((_known_since(row), row) for row in rows), key=_position):
+    for row in sorted(rows, key=lambda row: _known_since(row)[1]):
+        known_at, _ = _known_since(row)
         if known_at <= present:
             newest = max(newest, known_at)
         timed.append((min(known_at, newest), row))
@@ -109,7 +107,3 @@ def _known_since(row: Any) -> tuple[str, int]:
     if row.id.startswith(TABLE) and "stored" in row._fields:
         return row.created_at, int(row.stored)
     return row.known_at, int(row.position)
-
-
-def _position(known: tuple[tuple[str, int], Any]) -> int:
-    return known[0][1]

@@ -15,6 +15,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, to_text
+from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta, sightings
 from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, Statement
 from acegraph.state.ledger.redaction.spellings import is_named
@@ -98,9 +99,7 @@ def store_sightings(writer: LedgerWriter, node: str, seen: Iterable[Case | Decis
 
 def set_sighting_columns(writer: LedgerWriter, node: str, columns: Mapping[str, str]) -> None:
     """Store from which fields the sightings of a node are read from now on."""
-    name, value = _COLUMNS + node, to_text(dict(columns))
-    writer.connection.execute(meta.delete().where(meta.c.key == name))
-    writer.connection.execute(meta.insert().values(key=name, value=value))
+    keep_text(writer, _COLUMNS + node, to_text(dict(columns)))
 
 
 def _rows(key: str, node: str, case_id: str, sighting: Sighting) -> Iterator[dict[str, Any]]:

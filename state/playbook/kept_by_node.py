@@ -6,6 +6,7 @@ from typing import Final
 
 import sqlalchemy as sa
 
+from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import Fetch, LedgerWriter, Statement, fetch_by
 from acegraph.state.values.file_form import FileForm
@@ -27,7 +28,7 @@ def keep_form(writer: LedgerWriter, node: str, form: FileForm) -> None:
     It is kept before the cases of the file are stored: with their positions other processes see it.
     """
     joined = read_form(fetch_by(writer.connection), node).joined(form)
-    _keep(writer, _FORM + node, json.dumps(asdict(joined), sort_keys=True))
+    keep_text(writer, _FORM + node, json.dumps(asdict(joined), sort_keys=True))
 
 
 def read_refined_from(fetch: Fetch, node: str) -> int:
@@ -38,9 +39,4 @@ def read_refined_from(fetch: Fetch, node: str) -> int:
 
 def keep_refined_from(writer: LedgerWriter, node: str, cases: int) -> None:
     """Keep how many labelled cases there are at a look at all bullets of a node."""
-    _keep(writer, _REFINED_FROM + node, str(cases))
-
-
-def _keep(writer: LedgerWriter, key: str, value: str) -> None:
-    writer.connection.execute(meta.delete().where(meta.c.key == key))
-    writer.connection.execute(meta.insert(), [{"key": key, "value": value}])
+    keep_text(writer, _REFINED_FROM + node, str(cases))

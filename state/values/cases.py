@@ -309,9 +309,9 @@ class CaseTable:
         self.form = FileForm()
         """How the files write that the cases came from."""
         self.shared: dict[str, object] = {}
+        """What was computed from the cases; snapshots of the table share it."""
         self.in_order_from = 0
         """Up to so many cases the order is not that in which they happened."""
-        """What was computed from the cases; snapshots of the table share it."""
         for case in cases:
             self.add(case)
 

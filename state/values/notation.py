@@ -88,16 +88,14 @@ def decimal_marks(
     """
     marks: dict[str, str] = {}
     columns = {n: [t for t in texts if _DIGIT.search(t)] for n, texts in columns.items()}
+    columns = {n: texts for n, texts in columns.items() if all(len(t) <= _LONGEST for t in texts)}
     for name, texts in columns.items():
-        if any(len(text) > _LONGEST for text in texts):
-            continue
         has_point = any(map(_ONLY_POINT.fullmatch, texts))
         has_comma = any(map(_ONLY_COMMA.fullmatch, texts)) and all(map(_COMMA.fullmatch, texts))
         if has_comma != has_point:
             marks[name] = "," if has_comma else "."
     if is_continental or "," in marks.values():
-        short = {n: t for n, t in columns.items() if all(len(text) <= _LONGEST for text in t)}
-        marks |= {n: "," for n, texts in short.items() if n not in marks and _are_whole(texts)}
+        marks |= {n: "," for n, texts in columns.items() if n not in marks and _are_whole(texts)}
     return marks
 
 
