@@ -17,7 +17,6 @@ from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.agent.fail_closed import telling_fields
 from acegraph.nodes.evidence.scorecard import (
     SCORECARD,
-    SCORECARD_FIELDS,
     START,
     names_of,
     points_of,
@@ -133,13 +132,13 @@ class Decider:
         return doubted | (approved & unknown)
 
     def _unknown(self, rows: Rows) -> Mask:
-        """The rows that have no value in any field that the playbook or the scorecard knows."""
+        """The rows that have neither an amount nor a value in any field that the playbook knows."""
         ruleset, unknown = self._ruleset, np.ones(len(rows), dtype=bool)
         tested = {name for b in ruleset.active if b.condition for name in b.condition.fields}
         for name in rows.fields:
             if unknown.any() and (
-                name in ruleset.contract.fields
-                or name in SCORECARD_FIELDS
+                name == "amount"
+                or name in ruleset.contract.fields
                 or (name in tested and not is_free_text(name))
             ):
                 unknown &= ~rows.known(name)

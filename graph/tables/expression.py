@@ -510,5 +510,5 @@ def _anything_known(columns: EngineColumns, stage: _Stage, ruleset: Ruleset) -> 
         for name in b.condition.fields
         if not is_free_text(name)
     }
-    wanted = tested | ruleset.contract.fields.keys() | SCORECARD_FIELDS
+    wanted = tested | ruleset.contract.fields.keys() | {"amount"}
     return [stage.known(name) for name in columns.fields if name in wanted]

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Final
 
 from langgraph.runtime import get_runtime
 
-from acegraph.nodes.evidence.scorecard import SCORECARD_FIELDS
 from acegraph.nodes.models.providers import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
@@ -38,7 +37,7 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _MAX_ID: Final = 200
-NOTHING_KNOWN: Final = "has no field that the playbook or the scorecard knows"
+NOTHING_KNOWN: Final = "has neither an amount nor a field that the playbook knows"
 _NOT_YET_WRITTEN: Final[Update] = {
     "decision": UNDECIDED,
     "risk_score": None,
@@ -167,15 +166,19 @@ def understand_given(
 def unless_unknown(
     understood: Understood, contract: FieldContract, bullets: Iterable[Bullet]
 ) -> Understood:
-    """The transaction; as a whole it is in doubt if nobody knows any of its fields."""
+    """The transaction; as a whole it is in doubt if the playbook knows none of its fields, and it
+    has no amount: what the scorecard says of other fields alone is not enough to approve.
+    """
     fields = understood.fields
     names = {n for n, value in fields.items() if value is not None and not is_free_text(n)}
-    if names & contract.fields.keys() or names & SCORECARD_FIELDS:
+    if "amount" in names or names & contract.fields.keys():
         return understood
     if any(names.intersection(b.condition.fields) for b in bullets if b.condition):
         return understood
-    of_currency = (doubt for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS)
-    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *of_currency))
+    others = understood.doubts
+    if contract.fields:  # that they are absent says no more than that none is known
+        others = tuple(doubt for doubt in others if doubt.why in CURRENCY_DOUBTS)
+    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *others))
 
 
 def new_case(state: AceInput | AceState, given: Transaction, understood: Understood) -> CaseData:

@@ -329,7 +329,7 @@ def test_a_payment_without_a_known_field_still_tells_of_its_currency() -> None:
     graph = create_ace_graph().compile()
     payment = {"Transaction Amount": 100, "currency": "CHF", "foo": 1}
     result = graph.invoke({"transaction": payment}, context=AceContext(rates={"USD": 1.0}))
-    assert "no field that the playbook or the scorecard knows" in result["undecided"]
+    assert "neither an amount nor a field that the playbook knows" in result["undecided"]
     assert "currency without a rate" in result["undecided"]
     assert "currency without a rate" in result["warnings"][0]
 

@@ -127,7 +127,7 @@ def test_a_payment_in_other_names_is_not_approved_where_a_field_is_often_missing
 def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
     result = create_ace_graph().compile().invoke({"transaction": given})
     assert result["decision"] == "UNDECIDED"
-    assert "no field that the playbook or the scorecard knows" in result["undecided"]
+    assert "neither an amount nor a field that the playbook knows" in result["undecided"]
 
 
 def test_an_undecided_payment_is_kept_and_its_label_is_evidence() -> None:
@@ -190,7 +190,7 @@ def test_a_reviewed_graph_asks_a_person_about_what_was_not_understood() -> None:
     result = graph.invoke({"transaction": {"foo": 1}}, config)
     (question,) = result["__interrupt__"]
     assert question.value["kind"] == "verdict"
-    assert "no field" in question.value["undecided"]
+    assert "neither an amount nor a field" in question.value["undecided"]
 
 
 @pytest.mark.parametrize("amount", ["seven thousand, all fine", "9,0,0", "lots"])
@@ -199,6 +199,22 @@ def test_a_new_playbook_approves_no_amount_that_it_cannot_read(amount: str) -> N
     result = graph.invoke({"transaction": {"amount": amount, "hour": 14}})
     assert result["decision"] == "UNDECIDED"
     assert "amount is not a number" in result["undecided"]
+
+
+@pytest.mark.parametrize(
+    "payment",
+    [
+        "pays 9000 kr at 3 PM for groceries",
+        "Purchase of 9 thousand rupees at 3 PM",
+        {"hour": 12},
+        {"amount": None, "hour": 12, "verified": True},
+        {"hour": 12, "merchant_category": "grocery"},
+    ],
+)
+def test_a_new_playbook_approves_no_payment_without_an_amount(payment: object) -> None:
+    result = create_ace_graph(playbook=BulletPlaybook()).compile().invoke({"transaction": payment})
+    assert result["decision"] == "UNDECIDED"
+    assert "neither an amount nor a field" in result["undecided"]
 
 
 def test_a_new_playbook_reads_what_is_written_otherwise() -> None:

@@ -94,7 +94,7 @@ def test_derived_fields_that_a_table_brings_are_kept() -> None:
 
 
 def test_a_tie_is_decided_alike_for_one_payment_and_over_columns() -> None:
-    fields = {"hour": 3, "account_age_days": 10, "travel_notice": True}
+    fields = {"amount": 5.0, "hour": 3, "account_age_days": 10, "travel_notice": True}
     assert log_odds_over(CaseTable([Case("a", fields, "APPROVE")]), ())[0] == 0.0
     assert analyse(fields).decision == "APPROVE"
     assert score(BulletPlaybook(), table_of([fields]))["decision"].to_pylist() == ["APPROVE"]
