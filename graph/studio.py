@@ -28,7 +28,7 @@ def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
 
 
 shut_server_folder()
-_playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL"))
+_playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
 graph = create_ace_graph(playbook=_playbook).compile()
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
 app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], _mounts())

@@ -20,7 +20,7 @@ from acegraph.nodes.reflector.custom import (
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
-from acegraph.state.errors import InvalidDataset, InvalidInput
+from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.label_sources import ANALYST, JUDGE, folded, is_absence
 from acegraph.state.values.times import as_past
@@ -84,6 +84,11 @@ def feedback(
     honest label that comes before its source can know (`mature_days`, else that in the settings of
     the decision) is refused.
     """
+    if not isinstance(playbook, BulletPlaybook) or not isinstance(decision_id, str):
+        raise InvalidInput(
+            "feedback wants the playbook, the id of a decision as a text, and its label; found "
+            f"{type(playbook).__name__} and {quoted(decision_id)}"
+        )
     answer = Label(parse_verdict(label), source, as_past(at) if at else "")
     recorded = playbook.label(decision_id, answer, mature_days, learn=True)
     if recorded.missing:

@@ -10,7 +10,7 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import answer_fields, ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Bullet, Status
-from acegraph.state.run.review_answers import ApprovalAnswer, check_four_eyes
+from acegraph.state.run.review_answers import ApprovalAnswer, check_four_eyes, check_subject
 from acegraph.state.run.schema import ApprovalData, Update
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class ApprovalNode:
         answer = None
         if bullet.status == "candidate":
             answer = ask(
-                ApprovalAnswer, _question(bullet), lambda reply: check_four_eyes(bullet, reply.who)
+                ApprovalAnswer, _question(bullet), lambda reply: _check_answer(bullet, reply)
             )
             curator = self.curator.with_drift(state["settings"].get("drift", True))
             bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, curator)
@@ -63,7 +63,7 @@ def give_approval(
     with playbook.writing():
         bullet = playbook.get_bullet(bullet_id)
         if bullet.status == "candidate":
-            check_four_eyes(bullet, answer.who)
+            _check_answer(bullet, answer)
             status: Status = "active" if answer.approve else "retired"
             word = "approved" if answer.approve else "rejected"
             playbook.set_status(bullet_id, status, f"{word}: {answer.why}", answer.source)
@@ -71,6 +71,11 @@ def give_approval(
             if answer.approve:
                 curator.tend(bullet.node, playbook, keep=bullet_id)
         return playbook.get_bullet(bullet_id)
+
+
+def _check_answer(bullet: Bullet, answer: ApprovalAnswer) -> None:
+    check_subject(answer.bullet, bullet.id)
+    check_four_eyes(bullet, answer.who)
 
 
 def _question(bullet: Bullet) -> dict[str, object]:

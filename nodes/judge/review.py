@@ -18,7 +18,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, BulletPlaybook, parse_verdict
 from acegraph.state.playbook import review_queue
 from acegraph.state.playbook.review_queue import HumanVerdict
-from acegraph.state.run.review_answers import VerdictAnswer
+from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.run.schema import Update
 from acegraph.state.values.label_sources import ANALYST
 from acegraph.state.values.verdict import UNDECIDED
@@ -45,7 +45,11 @@ class ReviewNode:
             reason = review_queue.reason_to_ask(decision, state["risk_score"], settings)
             if not reason:
                 return {"decision_id": case["id"]}
-            answer = ask(VerdictAnswer, _question(state, decision, reason))
+            answer = ask(
+                VerdictAnswer,
+                _question(state, decision, reason),
+                lambda reply: check_subject(reply.decision_id, case["id"]),
+            )
             human = await wait.work(review_queue.give_verdict, self.playbook, case["id"], answer)
             if human.is_by(answer):
                 why = answer.why

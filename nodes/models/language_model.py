@@ -264,7 +264,12 @@ def as_model_errors(name: str) -> Iterator[None]:
     except ValidationError as error:
         raise ModelAnswerInvalid(f"{name}: {_first_complaint(error)}") from error
     except _NOT_THE_PROTOCOL as error:
-        raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol") from error
+        kind = type(error).__name__
+        raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol ({kind})") from error
+    except Exception as error:  # of another client than OpenAI's
+        if not isinstance(getattr(error, "status_code", None), int):
+            raise
+        raise _translated(name, error) from error
 
 
 def is_chat_model(value: object) -> TypeGuard["BaseChatModel"]:

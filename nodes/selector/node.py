@@ -28,6 +28,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.ledger.redaction.redact import unmatched
+from acegraph.state.run.context import unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.memos import is_free_text
@@ -101,7 +102,8 @@ class SelectorNode:
         clock = selection.clock
         if clock is None:
             clock = await wait.work(lambda: playbook.clock)
-        return selected(case, understood, settings, selection, clock)
+        update = selected(case, understood, settings, selection, clock)
+        return {**update, "warnings": [*unused_settings(given), *update["warnings"]]}
 
 
 def selected(

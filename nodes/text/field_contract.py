@@ -211,7 +211,10 @@ class FieldContract:
         given = transaction.fields
         if not given:
             read = fields_to_test(transaction)
-            return Understood(transaction, read, tuple(self._absent(read)))
+            known = {name: value for name, value in read.items() if value is not None}
+            whys = {name: self.understand_value(name, value)[1] for name, value in known.items()}
+            doubted = (Doubt(name, why) for name, why in whys.items() if why)
+            return Understood(transaction, read, (*self._absent(read), *doubted))
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
         named, twice = self._known_names(given)

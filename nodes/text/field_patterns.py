@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Final, NamedTuple
 
 from acegraph.state import Scalar
-from acegraph.state.values.notation import written_number
+from acegraph.state.values.notation import may_be_thousands, written_number
 
 # Bounded, and never starting inside a longer number, so that digits are read in linear time.
 _DIGITS = (
@@ -16,9 +16,9 @@ _DIGITS = (
     r"|\d{1,3}(?:[\u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
 )
-_NUMBER = rf"(?<![\d.,])({_DIGITS})(?!\d)"
-# Before a unit, a plain space may separate thousands too.
-_MEASURE = rf"(?<![\d.,])([1-9]\d{{0,2}}(?: \d{{3}}){{1,4}}(?:[.,]\d{{1,2}})?|{_DIGITS})(?!\d)"
+# Beside a unit, a plain space may separate thousands too.
+_SPACED = r"[1-9]\d{0,2}(?: \d{3}){1,4}(?:[.,]\d{1,2})?"
+_MEASURE = rf"(?<![\d.,$€£¥])({_SPACED}|{_DIGITS})(?!\d)"
 _WORDS: Final = dict(
     zip(
         "zero one two three four five six seven eight nine ten eleven twelve".split(),
@@ -30,16 +30,19 @@ _WORDS: Final = dict(
 _WORD = rf"\b(?:{'|'.join(_WORDS)})"
 _COUNT = rf"((?<![\d.,:])(?:\d{{1,3}}(?:,\d{{3}}){{1,3}}|\d{{1,10}})|\bno|{_WORD})"
 _SPAN = rf"((?<![\d.,])(?:{_DIGITS})(?!\d)|{_WORD}|\ban?)"
-_UNIT = r"(minute|hour|day|week|month|year)s?"
+_UNITS = "minute|hour|day|week|month|year"
+_UNIT = rf"({_UNITS})s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
+_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
+_COUNTED = rf"(?:%|km|kilomet|mi\b|miles?|times|{_UNITS}|{_EVENT})"
 _MONEY = (
-    rf"(?:(?:\b[a-z]{{1,2}}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?{_NUMBER}\s?(k|m|thousand|million)?\b"
-    rf"|{_MEASURE}\s?(k|m|thousand|million)?\s?"
+    r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?"
+    rf"(?<![\d.,])({_SPACED}(?!\d|\s?{_COUNTED})|{_DIGITS})(?!\d)(?:[\s-]?(k|m|thousand|million))?\b"
+    rf"|{_MEASURE}(?:[\s-]?(k|m|thousand|million))?\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
     r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
-_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
 # Between an account and its age: "account, opened only 3 days ago", "customer for 2 years".
 _AGED = (
@@ -79,6 +82,12 @@ _ROLES: Final = tuple(
     (role, re.compile(_BEFORE[role], re.IGNORECASE), re.compile(_AFTER[role], re.IGNORECASE))
     for role in _BEFORE
 )
+_TORN_BEFORE = re.compile(r"[^\W_]$|[\d_][^\w\s]$")
+_TORN_AFTER = re.compile(
+    r"[^\s\w;:)]\d|[\s-]?(?:hundred|grand|bn|billion|trillion|mio|mln|mrd|mil|tsd|lakh|lac|crore)s?\b",
+    re.IGNORECASE,
+)
+"""What stands beside an amount that is only a part of a number: 9'000, 1e6, 9 Mio."""
 _DENIED = re.compile(r"(?:\b(?:not|never)|n['’]t)\s+(?:\w{1,20}\s+)?$", re.IGNORECASE)
 _RANGE = re.compile(r"\d\s?(?:-|–|to|or|and)\s?$", re.IGNORECASE)
 
@@ -111,13 +120,19 @@ def money(match: re.Match[str]) -> float:
 def amount_role(match: re.Match[str]) -> str:
     """What an amount is by the words round it: "amount", "now" where several are told apart,
     "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range.
+    It is "unclear" where it would be the amount, but another number may be meant.
     """
     before = match.string[max(0, match.start() - _CONTEXT) : match.start()]
     after = match.string[match.end() : match.end() + _CONTEXT]
-    for role, lead, follow in _ROLES:
-        if lead.search(before) or follow.match(after):
-            return role
-    return "amount"
+    found = (r for r, lead, follow in _ROLES if lead.search(before) or follow.match(after))
+    role = next(found, "amount")
+    return "unclear" if role in ("amount", "now") and _is_unclear(match, before, after) else role
+
+
+def _is_unclear(match: re.Match[str], before: str, after: str) -> bool:
+    """Whether an amount is a part of another number, or may be one in thousands, as 9.000."""
+    is_torn = _TORN_BEFORE.search(before) or _TORN_AFTER.match(after)
+    return bool(is_torn) or may_be_thousands(match[1] or match[3], ".")
 
 
 def states(match: re.Match[str]) -> bool:

@@ -7,7 +7,7 @@ reader states facts and judges nothing.
 
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import lru_cache
 from typing import Final
@@ -16,7 +16,7 @@ from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
-from acegraph.state.values.notation import is_nothing, written_number
+from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
 from acegraph.state.values.times import ISO_DATE
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -134,17 +134,24 @@ def _find(text: str) -> Iterator[Found]:
 
 
 def _amounts(text: str) -> Iterator[Found]:
-    """The amounts of a text; of several, first the one that is said to be paid now."""
+    """The amounts of a text; of several, first the one that is said to be paid now.
+
+    If one is unclear, nobody knows the amount of the payment: it is none.
+    """
     roles = _amounts_by_role(text)
+    for found in roles["unclear"]:
+        yield replace(found, value=None)
     for role in ("now", "amount", "usual_amount"):
         yield from roles[role]
 
 
 def _amounts_by_role(text: str) -> dict[str, list[Found]]:
-    roles: dict[str, list[Found]] = {"now": [], "amount": [], "usual_amount": [], "": []}
+    roles: dict[str, list[Found]] = {
+        role: [] for role in ("now", "amount", "usual_amount", "unclear", "")
+    }
     for match in field_patterns.MONEY.pattern.finditer(text):
         role = field_patterns.amount_role(match)
-        name = "amount" if role == "now" else role
+        name = "amount" if role in ("now", "unclear") else role
         roles[role].append(Found(name, field_patterns.money(match), match.start(), match.end()))
     return roles
 
@@ -163,6 +170,8 @@ def _read_pairs(text: str) -> Fields:
 
 def _pair_value(name: str, value: str) -> Scalar:
     plain = value.rstrip("%")
+    if name.endswith("amount") and may_be_thousands(value, "."):
+        return None
     if (number := written_number(plain)) is not None:
         return number
     if re.fullmatch(r"-?\d+(?:\.\d+)?e[+-]?\d+", plain, re.IGNORECASE):

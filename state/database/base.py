@@ -62,6 +62,7 @@ class Database(ABC):
     takes_drafts: ClassVar[bool] = False
     """Whether rows can be appended without holding the lock of the ledger meanwhile."""
     schema_version: ClassVar[int] = tables.SCHEMA_VERSION
+    is_closed: bool = False
     _read_clock: ClassVar[Statement] = Statement(READ_CLOCK)
     """How a writer reads the clock; in PostgreSQL the query also locks the row."""
     _driver_error: ClassVar[type[Exception]]
@@ -128,7 +129,7 @@ class Database(ABC):
 
     def writing(self, memory: Memory | None = None) -> AbstractContextManager[LedgerWriter]:
         """Open a write transaction that is committed as a whole; a nested use joins the outer."""
-        self._check_process()
+        self._check_usable()
         if self._writer is not None and self.is_writing:
             return nullcontext(self._writer)
         self._close_newest()
@@ -222,7 +223,7 @@ class Database(ABC):
     def _reading(
         self, connect: Callable[[], Generator[sa.Connection, None, None]]
     ) -> Generator[sa.Connection, None, None]:
-        self._check_process()
+        self._check_usable()
         try:
             if self._writer is not None and self.is_writing:
                 yield self._writer.connection
@@ -253,7 +254,7 @@ class Database(ABC):
 
     def drafting(self) -> AbstractContextManager[Draft]:
         """Begin a draft: other writers of this process wait until its end, others do not."""
-        self._check_process()
+        self._check_usable()
         self._close_newest()
         steps = self._drafting()
         self._newest[get_ident()] = (ref(steps),)
@@ -285,8 +286,12 @@ class Database(ABC):
         """Write what a draft holds, all at once, unless the ledger has moved since it began."""
         raise NotImplementedError
 
-    def _check_process(self) -> None:
-        """Refuse a forked process: it lacks SQLite's locks and shares PostgreSQL's connection."""
+    def _check_usable(self) -> None:
+        """Refuse a forked process, which lacks SQLite's locks and shares PostgreSQL's connection,
+        and a database that was closed.
+        """
+        if self.is_closed:
+            raise PlaybookError(f"{self.url} was closed: open it again")
         if self._is_inherited() and not self.in_memory:
             raise PlaybookError(f"{self.url} was opened before a fork: open it in this process")
 

@@ -10,6 +10,12 @@ def open_database(url: str | PathLike[str] | None, durability: Durability = "nor
     """Open the database of a URL or the SQLite file of a path; else a new one in memory."""
     if isinstance(url, PathLike):
         url = f"sqlite:///{fspath(url)}"
+    if url is not None and not isinstance(url, str):
+        raise InvalidSettings(
+            f"a playbook is a BulletPlaybook, a URL or a file, not {type(url).__name__}"
+        )
+    if url == "":
+        raise InvalidSettings("the URL of the playbook is empty; without one it is in memory")
     scheme = (url or "sqlite:").partition(":")[0]
     if scheme == "sqlite":
         from acegraph.state.database.sqlite import SqliteDatabase

@@ -199,7 +199,7 @@ class PostgresDatabase(Database):
         it is alive, takes longer than most of them. Of a connection that is found dead nothing is
         known, so what is sent here can be sent again: it reads, or compares before it writes.
         """
-        self._check_process()
+        self._check_usable()
         try:
             for is_last in (False, True):
                 line = self._line

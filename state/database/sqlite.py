@@ -101,7 +101,7 @@ class SqliteDatabase(Database):
 
     def fetch(self, statement: Statement, *values: object) -> list[Any]:
         """The rows of a query, from the driver: for one row SQLAlchemy takes longer than SQLite."""
-        self._check_process()
+        self._check_usable()
         with self.lock:
             try:
                 text = statement.text(self._connection.dialect)
@@ -147,7 +147,7 @@ class SqliteDatabase(Database):
 
     def _end_orphan(self) -> None:
         """Roll back what a signal handler's exception left open; the caller holds the lock."""
-        if self._driver.in_transaction:
+        if not self.is_closed and self._driver.in_transaction:
             self._driver.execute("ROLLBACK")
 
     def _read(self) -> Generator[sa.Connection, None, None]:
@@ -223,5 +223,6 @@ class SqliteDatabase(Database):
     def close(self) -> None:
         """Close the file."""
         with self.lock:
+            self.is_closed = True
             self._connection.close()
             self._engine.dispose()

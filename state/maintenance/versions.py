@@ -7,7 +7,7 @@ from typing import Final
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import history
-from acegraph.state.errors import InvalidInput
+from acegraph.state.errors import InvalidInput, quoted
 from acegraph.state.ledger.counters import bullet_texts
 from acegraph.state.ledger.row_mapping import as_in_history
 from acegraph.state.playbook.playbook import BulletPlaybook
@@ -66,6 +66,8 @@ def rollback(
     playbook: BulletPlaybook, version: int, reason: str = "", source: str = "user"
 ) -> list[Difference]:
     """Make the bullets those of an earlier version; this change can be rolled back too."""
+    if not isinstance(version, int):
+        raise InvalidInput(f"a version is a whole number, not {quoted(version)}")
     with playbook.writing() as writer:
         changes = diff(playbook, writer.version, version)
         why = f"{_ROLLBACK} to version {version}" + (f": {reason}" if reason else "")

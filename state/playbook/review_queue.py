@@ -20,7 +20,7 @@ from acegraph.state.ledger.ledger import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
 from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.run.review_answers import VerdictAnswer
+from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import LET_THROUGH, CounterDeltas, Label, Recorded
 from acegraph.state.values.label_sources import ANALYST, JUDGE
@@ -166,6 +166,7 @@ def first_human_verdict(playbook: BulletPlaybook, decision_id: str) -> HumanVerd
 
 def give_verdict(playbook: BulletPlaybook, decision_id: str, answer: VerdictAnswer) -> HumanVerdict:
     """Make a person's verdict the label of a stored case; the first person's verdict stays."""
+    check_subject(answer.decision_id, decision_id)
     with playbook.writing() as writer:
         stored = playbook.decision(decision_id)
         before = first_human_verdict(playbook, decision_id)

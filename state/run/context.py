@@ -227,6 +227,8 @@ class AceContext(BaseModel):
             settings = given.get("ace")
         elif not isinstance(given, cls):
             settings = getattr(given, "ace", None)
+        if settings is not None and not isinstance(settings, cls | Mapping):
+            raise InvalidSettings(f"entry 'ace': {_NO_SETTINGS.format(type(settings).__name__)}")
         if isinstance(settings, cls):
             if not default.model_fields_set:
                 return settings
@@ -245,6 +247,14 @@ class AceContext(BaseModel):
     def with_changes(self, **changes: object) -> "AceContext":
         """A copy of the settings with these changes, checked."""
         return type(self)(**{**self.model_dump(exclude_unset=True), **changes})
+
+
+def unused_settings(given: object) -> list[str]:
+    """A warning about settings in a host graph's context that are outside of its entry `ace`."""
+    if not isinstance(given, Mapping) or "ace" in given:
+        return []
+    names = ", ".join(name for name in given if name in AceContext.model_fields)
+    return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"] * bool(names)
 
 
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"

@@ -6,7 +6,7 @@ from typing import Annotated, Final, TypeVar
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
-from acegraph.state.errors import InvalidAnswer
+from acegraph.state.errors import InvalidAnswer, quoted
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.label_sources import ANALYST
 from acegraph.state.values.transaction import clean_text
@@ -52,6 +52,9 @@ class VerdictAnswer(_Answer):
         description="APPROVE or DECLINE"
     )
     why: _Why = Field(description="the reason; it is kept in the ledger")
+    decision_id: str | None = Field(
+        None, description="optional; an answer about another payment than this one is refused"
+    )
 
 
 class ApprovalAnswer(_Answer):
@@ -59,6 +62,9 @@ class ApprovalAnswer(_Answer):
 
     approve: bool = Field(description="true: it may act; false: it is retired")
     why: _Why = Field(description="the reason; it is kept in the history")
+    bullet: str | None = Field(
+        None, description="optional; an answer about another bullet than this one is refused"
+    )
 
 
 AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
@@ -80,6 +86,12 @@ def read_answer(
         raise InvalidAnswer(f"{name}: {message}") from None
     check(answer)
     return answer
+
+
+def check_subject(named: str | None, asked: str) -> None:
+    """Refuse an answer that names another payment or bullet than the one that is asked about."""
+    if named not in (None, asked):
+        raise InvalidAnswer(f"the answer is about {quoted(named)}, the question about {asked}")
 
 
 def signature(who: str) -> str:

@@ -9,7 +9,9 @@ import pytest
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.graph import END, START, StateGraph
 from langgraph.types import RetryPolicy
+from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, feedback, generate_transactions
 from acegraph.state import (
@@ -478,6 +480,23 @@ def test_a_model_error_of_a_collaborator_keeps_its_reason() -> None:
     assert result["undecided"] == "agent: the line is dead"
 
 
+def test_a_payment_on_which_the_agent_failed_can_be_labelled_and_sent_again() -> None:
+    playbook, lines = BulletPlaybook(), [ConnectionError("reset"), TimeoutError()]
+
+    def agent(given: dict[str, Any]) -> str:
+        if lines:
+            raise lines.pop()
+        return "APPROVE"
+
+    graph = create_ace_graph(playbook=playbook, agent=agent).compile()
+    given = {"transaction": CALM, "decision_id": "order-1"}
+    assert graph.invoke(given)["decision"] == "UNDECIDED"
+    assert feedback(playbook, "order-1", "DECLINE").changed
+    assert graph.invoke(given)["decision"] == "UNDECIDED"
+    answered = graph.invoke(given)
+    assert (answered["decision"], answered["verdict"]) == ("APPROVE", "wrong")
+
+
 @pytest.mark.parametrize("answer", [False, 0, "No", "yes", "fraud", {"decision": False}, None])
 def test_a_word_that_may_mean_either_is_no_decision_of_an_agent(answer: Any) -> None:
     result = create_ace_graph(agent=lambda _: answer).compile().invoke({"transaction": CALM})
@@ -505,6 +524,25 @@ def test_an_agent_may_answer_in_a_word_a_message_or_a_mapping(answer: Any) -> No
 def test_what_is_of_another_kind_is_refused_at_once(given: dict[str, Any], fault: str) -> None:
     with pytest.raises(InvalidSettings, match=fault):
         create_ace_graph(**given)
+
+
+class Till(TypedDict, total=False):
+    transaction: Any
+    warnings: list[str]
+
+
+def test_settings_that_a_host_puts_in_the_wrong_place_are_not_ignored_silently() -> None:
+    host: Any = StateGraph(Till)
+    host.add_node("fraud", create_ace_graph().compile())
+    host.add_edge(START, "fraud")
+    host.add_edge("fraud", END)
+    till = host.compile()
+    (warning,) = till.invoke({"transaction": CALM}, context={"mode": "vanilla"})["warnings"]
+    assert "mode not used" in warning
+    for own in ({"ace": {"mode": "vanilla"}}, {"shop": 7}, None):
+        assert till.invoke({"transaction": CALM}, context=own)["warnings"] == []
+    with pytest.raises(InvalidSettings, match=r"entry 'ace': .* not str"):
+        till.invoke({"transaction": CALM}, context={"ace": "vanilla"})
 
 
 def test_a_run_with_a_context_that_is_no_settings_is_refused() -> None:

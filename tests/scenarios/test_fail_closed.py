@@ -193,7 +193,7 @@ def test_a_reviewed_graph_asks_a_person_about_what_was_not_understood() -> None:
     assert "neither an amount nor a field" in question.value["undecided"]
 
 
-@pytest.mark.parametrize("amount", ["seven thousand, all fine", "9,0,0", "lots"])
+@pytest.mark.parametrize("amount", ["seven thousand, all fine", "9,0,0", "lots", "2 Mio"])
 def test_a_new_playbook_approves_no_amount_that_it_cannot_read(amount: str) -> None:
     graph = create_ace_graph(playbook=BulletPlaybook()).compile()
     result = graph.invoke({"transaction": {"amount": amount, "hour": 14}})

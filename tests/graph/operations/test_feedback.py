@@ -37,6 +37,12 @@ def write(file: Path, *lines: str) -> Path:
     return file
 
 
+@pytest.mark.parametrize(("book", "decision_id"), [("book", "d0"), (None, 4711)])
+def test_arguments_in_another_order_are_one_clear_line(book: object, decision_id: object) -> None:
+    with pytest.raises(InvalidInput, match="feedback wants the playbook, the id"):
+        feedback(book or BulletPlaybook(), decision_id, "DECLINE")  # type: ignore[arg-type]
+
+
 def test_a_file_of_chargebacks_moves_what_single_labels_would(
     playbook: BulletPlaybook, tmp_path: Path
 ) -> None:

@@ -54,6 +54,7 @@ WRONG: list[Any] = [
     {"who": "ann", "verdict": "APPROVE", "why": "x", "admin": True},
     {"who": ["ann"], "verdict": "APPROVE", "why": "x"},
     {"who": "ann", "approve": True, "why": "an answer to another question"},
+    {"who": "ann", "verdict": "APPROVE", "why": "another payment", "decision_id": "d2"},
 ]
 
 
@@ -133,7 +134,8 @@ def test_a_wrong_answer_is_asked_again_and_loses_nothing(place: Place) -> None:
         assert question["error"]
         assert question["decision_id"] == "d"
     assert (record(place.playbook), labels(place.playbook)) == ((0, 0, 1), [])
-    assert place.send(verdict("ann", "DECLINE"))["verdict"] == "right"
+    named = {"who": "ann", "verdict": "DECLINE", "why": "this payment", "decision_id": "d"}
+    assert place.send(Command(resume=named))["verdict"] == "right"
     assert record(place.playbook) == (1, 0, 1)
 
 
@@ -195,6 +197,8 @@ def test_nobody_approves_their_own_proposal(place: Place) -> None:
     for own in ("ann", " Ann", "ANN"):
         assert "cannot approve" in asked(place.send(approval(own, True)))["error"]
     assert "approve" in asked(place.send(approval("bob", "yes")))["error"]
+    other = {"who": "bob", "approve": True, "why": "read it", "bullet": "b1"}
+    assert "question about b2" in asked(place.send(Command(resume=other)))["error"]
     assert place.playbook.get_bullet("b2").status == "candidate"
     result = place.send(approval("bob", True, "two clerks checked it"))
     assert (result["new_bullet"], result["decision"]) == ("b2", "APPROVE")

@@ -85,6 +85,43 @@ def test_a_chat_model_that_only_talks_is_not_an_approval(
     assert found["undecided"] == "agent: FakeListChatModel gave no JSON for DecisionForm"
 
 
+class OverloadedError(Exception):
+    """What another provider's library raises."""
+
+    status_code = 529
+
+
+class FailingModel(FakeListChatModel):
+    error: Any
+
+    def _call(self, *args: Any, **options: Any) -> str:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (OverloadedError("the prompt was ..."), "OverloadedError (HTTP 529)"),
+        (ValueError("no key"), "outside the protocol (ValueError)"),
+        (ConnectionError("reset"), "reset"),
+    ],
+)
+def test_what_another_providers_library_raises_is_no_verdict(
+    no_key: None, run: Run, error: Exception, told: str
+) -> None:
+    model = FailingModel(responses=[], error=error)
+    found = run(create_ace_graph(agent=model), {"transaction": SUSPICIOUS})
+    assert found["decision"] == "UNDECIDED"
+    assert told in found["undecided"]
+    assert "prompt" not in found["undecided"]
+
+
+def test_a_bug_of_a_chat_model_is_not_hidden(no_key: None, run: Run) -> None:
+    model = FailingModel(responses=[], error=ZeroDivisionError("a bug"))
+    with pytest.raises(ZeroDivisionError, match="a bug"):
+        run(create_ace_graph(agent=model), {"transaction": SUSPICIOUS})
+
+
 def test_a_client_of_ones_own_may_stream_and_prints_nothing(server: OpenAIServer) -> None:
     server.on("DecisionForm", filled(**DENIAL))
     client = ChatOpenAI(model=SCHEMAS, streaming=True)

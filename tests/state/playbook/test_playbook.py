@@ -248,6 +248,22 @@ def test_what_is_unknown_is_said_in_one_line(playbook: BulletPlaybook) -> None:
         playbook.add_bullet("   ", NODE)
     with pytest.raises(InvalidSettings, match="sqlite:///FILE or postgresql"):
         BulletPlaybook("mysql://nowhere")
+    with pytest.raises(InvalidSettings, match="is empty"):
+        BulletPlaybook("")
+    with pytest.raises(InvalidSettings, match="not int"):
+        BulletPlaybook(5)  # type: ignore[arg-type]
+
+
+def test_a_closed_playbook_says_so(tmp_path: Path) -> None:
+    playbook = BulletPlaybook(tmp_path / "ace.db")
+    playbook.close()
+    for use in (
+        lambda: playbook.label("d1", Label("APPROVE")),
+        lambda: playbook.decision("d1"),
+        lambda: playbook.add_bullet("DECLINE when amount >= 1", NODE),
+    ):
+        with pytest.raises(PlaybookError, match=r"ace\.db was closed: open it again"):
+            use()
 
 
 def test_a_file_survives_a_restart(tmp_path: Path) -> None:
