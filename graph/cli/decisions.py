@@ -238,6 +238,8 @@ def _label_file(
         f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
         f"{len(report.bullets_added)} bullet(s) learned"
     )
+    if report.replaced:
+        say(f"{report.replaced} decision(s) have two different labels here: the last one counts")
     if report.waiting:
         say(f"{report.waiting} lesson(s) wait for: acegraph learn")
     if report.missing:

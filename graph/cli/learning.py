@@ -319,7 +319,7 @@ def _say_training(
     if bullets and report.repeated:
         say(f"{report.repeated} of the cases were known: this playbook learned from them before")
     elif not bullets:
-        say(_why_nothing(report))
+        say(_why_nothing(report, ending.unlabelled))
     for warning in ending.warnings:
         say(f"warning: {warning}")
     for command in ending.next:
@@ -356,7 +356,7 @@ def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
     )
 
 
-def _why_nothing(report: "TrainingReport") -> str:
+def _why_nothing(report: "TrainingReport", unlabelled: int) -> str:
     if report.repeated == report.cases:
         return (
             "Nothing was learned: this playbook learned from all of these cases before, and does "
@@ -365,8 +365,17 @@ def _why_nothing(report: "TrainingReport") -> str:
     if report.failed:
         return "Nothing was learned: the models failed."
     if report.frauds in (0, report.cases):
-        return "Nothing was learned: all cases have the same label."
+        return _ONE_LABEL + (_EMPTY_IS_NO_LABEL if report.frauds and unlabelled else "")
     return "Nothing was learned: no rule did better than chance explains."
+
+
+_ONE_LABEL: Final = (
+    "Nothing was learned: all cases have the same label. The scorecard decides alone: it was not "
+    "made for this file."
+)
+_EMPTY_IS_NO_LABEL: Final = (
+    " If rows without a label are honest payments, write that into them: an empty cell is no label."
+)
 
 
 @dataclass(frozen=True)

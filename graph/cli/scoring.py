@@ -16,6 +16,7 @@ from acegraph.graph.cli.console import (
     progress_bar,
     say,
     takes_groups,
+    warn,
 )
 from acegraph.state import AceContext, InvalidSettings
 
@@ -102,6 +103,8 @@ def score(
         return
     counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
     say(f"{report.rows:,} rows by version {report.version}: {counts}")
+    if not report.bullets:
+        warn("no bullet acts in this playbook: the scorecard decides alone")
     if report.recorded is not None:
         say(f"{report.recorded:,} decision(s) recorded that the ledger did not know")
     if out is not None:

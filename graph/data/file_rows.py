@@ -168,7 +168,9 @@ def read_cell(text: str) -> Scalar:
         return word if (as_written := written_number(word)) is None else as_written
     digits = word.lstrip("+-")
     if not digits.isdigit():
-        return number if math.isfinite(number) else None
+        if math.isfinite(number):
+            return number
+        return word if digits[0].isdigit() else None  # 12e999 is a name; inf is nothing
     # Long digit strings are identifiers: as floats they would lose digits.
     if len(digits) > 15:
         return word

@@ -240,6 +240,7 @@ def understand_rows(
         _group(rows, name)
     layout = replace(layout, query=query, time=time)
     items, labels = _items(file, rows, conversion.given, layout, progress)
+    said.append(_ids_that_come_again(items))
     if layout.positive is not None and (honest := _taken_for_honest(labels)):
         said.append(f"all labels but {layout.positive!r} are taken for honest: {honest}")
     sighting_columns = earlier.columns if earlier is not None else {}
@@ -408,6 +409,20 @@ def _time_of_payment(
     )
 
 
+def _ids_that_come_again(items: Sequence[Item]) -> str:
+    """A note on ids that several rows have; empty if each has its own."""
+    labels: dict[str, list[Verdict]] = {}
+    for item in items:
+        if "copy" not in item:  # then it came with an id
+            labels.setdefault(item["id"], []).append(item["answer"])
+    again = [given for given in labels.values() if len(given) > 1]
+    if not again:
+        return ""
+    two_labels = sum(len(set(given)) > 1 for given in again)
+    both = f", {two_labels:,} of them with both labels" if two_labels else ""
+    return f"at least {len(again):,} ids come more than once{both}: give each payment one row"
+
+
 def _taken_for_honest(labels: Mapping[str, tuple[Verdict, int]]) -> str:
     """The labels that mean honest with their numbers of rows, if they are several."""
     honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
@@ -460,7 +475,8 @@ def check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
         if name is not None and name not in names:
             guess = guess_column(name, names, is_label=option == "--label")
             hint = f"did you mean {guess!r}? ({option} {shlex.quote(guess)})" if guess else ""
-            hint = hint or "say which one to take (--label, --text)"
+            options = "--label, --text" if option in ("--label", "--text") else option
+            hint = hint or f"say which one to take ({options})"
             raise InvalidDataset(
                 f"{file}: row 1: field {name!r} is missing; it has {', '.join(names)}; {hint}"
             )

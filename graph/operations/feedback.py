@@ -58,6 +58,8 @@ class FeedbackReport:
     """Labels that were ignored: no chargeback came, but the payment had been declined."""
     too_young: int = 0
     """Labels that were ignored: their source calls so young a payment honest too early."""
+    replaced: int = 0
+    """Labels that a different one for the same decision followed: the last one counts."""
     unknown: list[str] = field(default_factory=list)
     """Decision ids that this playbook does not hold."""
     waiting: int = 0
@@ -129,6 +131,7 @@ def feedback_many(
     waiting = iter(labels)
     while batch := list(islice(waiting, _BATCH)):
         by_id = _last_labels(batch)
+        report.replaced += len({(i, label.value) for i, label in batch}) - len(by_id)
         recorded_by_id = playbook.label_many(by_id, mature_days, learn=learn)
         report.labels += len(batch)
         progress(report.labels)  # so many are recorded, whatever becomes of the lessons

@@ -189,6 +189,7 @@ ENDPOINTS: Final = (
             "wrong": 0,
             "missing": 0,
             "too_young": 0,
+            "replaced": 0,
             "unknown": [],
             "bullets_added": [],
         },

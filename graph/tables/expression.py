@@ -32,7 +32,7 @@ from acegraph.nodes.evidence.scorecard import (
     names_of,
     points_of,
 )
-from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.currencies import amount_fields, currencies_of_amounts
 from acegraph.nodes.text.field_contract import KnownField
 from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
@@ -362,6 +362,10 @@ class _Stage:
             if not known.is_usual:
                 absent = self.table["_few"] & ~self.known(known.name)
                 self.doubts[known.name] = absent | self.doubts.get(known.name, ibis.literal(False))
+        for amount, currency in currencies_of_amounts(ruleset.contract).items():
+            if currency in self.doubts:
+                earlier = self.doubts.get(amount, ibis.literal(False))
+                self.doubts[amount] = earlier | self.doubts[currency]
 
     def has(self, name: str) -> bool:
         """Whether there is such a field."""

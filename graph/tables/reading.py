@@ -20,9 +20,14 @@ from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.scorecard import (
     SCORECARD_FIELDS,
 )
-from acegraph.nodes.text.currencies import amount_fields
+from acegraph.nodes.text.currencies import (
+    PERHAPS_ANOTHER,
+    amount_fields,
+    currencies_of_amounts,
+)
 from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_of_part
 from acegraph.nodes.text.lexicon import FLAGS
+from acegraph.nodes.text.money import read_money
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
 from acegraph.state.values.cases import Column
@@ -146,6 +151,7 @@ class FieldReader:
         is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
         self._takes_numbers = is_plain and not is_other
         self._is_number = known is not None and known.kind == "number"
+        self._is_amount = bool(amount_fields((name,), contract.form.amount))
         # As in a file that is learned from; among words NA may mean Namibia.
         self._na_is_nothing = known is not None and known.kind in ("number", "flag")
         wanted = contract.known_field(name)
@@ -170,17 +176,22 @@ class FieldReader:
     def read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
-            value = self._read_cell(value.strip())
-            if value == "NA" and self._na_is_nothing:
-                value = None
+            value = self.read_cell(value)
         plain = plain_value(self.name, value)
         understood, why = self._contract.understand_value(self.name, plain)
         return read_value(self.name, understood), self._reasons.number(why)
 
-    def _read_cell(self, text: str) -> Scalar:
-        """The value of a cell; where its form is in question the text, which the contract reads."""
+    def read_cell(self, cell: str) -> Scalar:
+        """The value of a cell; where its form is in question, or it names a currency, the text,
+        which the contract reads.
+        """
+        text = cell.strip()
+        if text == "NA" and self._na_is_nothing:
+            return None
         has_doubt = self._doubts_points and may_be_thousands(text, ".")
         if self._is_number and (self._has_commas or has_doubt):
+            return text
+        if (self._is_number or self._is_amount) and read_money(text)[1]:
             return text
         value = read_cell(with_point(text)) if self._has_commas else None
         return read_cell(text) if value is None or isinstance(value, str) else value
@@ -370,7 +381,15 @@ class TableReader:
         lacks_most = has < self._contract.enough
         for known in self._contract.fields.values():
             self._doubt_absent(rows, known, lacks_most)
+        for amount, currency in currencies_of_amounts(self._contract).items():
+            only_this = rows.in_doubt(currency) & ~rows.in_doubt(amount)
+            rows.doubt(amount, PERHAPS_ANOTHER, only_this)
         return rows
+
+    def read_cell(self, column: str, text: str) -> Scalar:
+        """The value of one cell of a CSV."""
+        reader = self._readers.get(column)
+        return read_cell(text) if reader is None else reader.read_cell(text)
 
     def _doubt_absent(self, rows: Rows, known: KnownField, lacks_most: Mask) -> None:
         """Put a field in doubt where a row should have it, and lacks it."""

@@ -48,6 +48,8 @@ class ScoreReport:
     """The version of the playbook."""
     recorded: int | None = None
     """How many decisions were new to the ledger, if they were recorded."""
+    bullets: int = 0
+    """How many bullets act."""
 
     def to_json(self) -> dict[str, object]:
         """The report for machines."""
@@ -161,7 +163,8 @@ def score_files(
         if not counts:
             raise InvalidDataset(f"{source}: no rows")
     recorded = None if recorder is None else recorder.new_decisions
-    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded)
+    size = len(ruleset.active)
+    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded, size)
 
 
 def _counts(batch: pa.RecordBatch) -> dict[str, int]:

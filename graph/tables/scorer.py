@@ -9,7 +9,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.data.file_rows import read_cell
 from acegraph.graph.tables.deciding import DECISIONS, Decider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
@@ -131,7 +130,8 @@ class Scorer:
         """One row as a transaction."""
         values = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
         if self._is_cells:
-            return {name: None if v is None else read_cell(v) for name, v in values.items()}
+            cells = {name: value for name, value in values.items() if value is not None}
+            return values | {name: self._reader.read_cell(name, v) for name, v in cells.items()}
         return values
 
 

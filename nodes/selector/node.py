@@ -14,7 +14,12 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selecting
 from acegraph.nodes.selector.stages import Selection
-from acegraph.nodes.text.currencies import CURRENCY_DOUBTS, in_base_currency
+from acegraph.nodes.text.currencies import (
+    CURRENCY_DOUBTS,
+    PERHAPS_ANOTHER,
+    currencies_of_amounts,
+    in_base_currency,
+)
 from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
 from acegraph.state import (
     AceContext,
@@ -159,9 +164,14 @@ def understand_given(
     """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
     transaction, unconverted = in_base_currency(transaction, rates, contract)
     understood = contract.understand(transaction)
-    if not unconverted:
+    if not (understood.doubts or unconverted):
         return understood
-    doubts = {doubt.field: doubt.why for doubt in understood.doubts} | unconverted
+    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
+    if not contract.form.rates_instead(rates):
+        for amount, currency in currencies_of_amounts(contract).items():
+            if currency in doubts:
+                doubts.setdefault(amount, PERHAPS_ANOTHER)
+    doubts |= unconverted
     return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
 
 

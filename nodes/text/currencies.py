@@ -26,7 +26,8 @@ NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"
 _UNNAMED: Final = "names no currency, though the labelled payments do"
 _IN_TEXT: Final = "is in another currency, and inside a text nothing is converted: send fields"
-CURRENCY_DOUBTS: Final = frozenset((NO_RATE, _CONTRADICTS, _UNNAMED, _IN_TEXT))
+PERHAPS_ANOTHER: Final = "may be in another currency: the field beside it is in doubt"
+CURRENCY_DOUBTS: Final = frozenset((NO_RATE, _CONTRADICTS, _UNNAMED, _IN_TEXT, PERHAPS_ANOTHER))
 _DECIMALS: Final = 6
 
 
@@ -126,10 +127,19 @@ def amount_fields(names: tuple[str, ...], named: str | None = None) -> tuple[str
     return tuple(sorted(ranks, key=ranks.__getitem__))
 
 
+def currencies_of_amounts(contract: FieldContract) -> dict[str, str]:
+    """By field that means the amount, the field that names its currency.
+
+    Where nothing is converted, an amount is in doubt if its currency is.
+    """
+    pairs = _amounts_among(tuple(contract.fields), contract.form.amount)
+    return {amount: beside for amount, beside in pairs if beside}
+
+
 def _is_usually_named(contract: FieldContract) -> bool:
     """Whether nearly every labelled payment has a field that names its currency."""
-    pairs = _amounts_among(tuple(contract.fields), contract.form.amount)
-    return any(beside and contract.fields[beside].is_usual for _, beside in pairs)
+    named = currencies_of_amounts(contract).values()
+    return any(contract.fields[beside].is_usual for beside in named)
 
 
 @lru_cache(maxsize=64)

@@ -22,7 +22,7 @@ from acegraph.nodes.text.field_patterns import AMOUNT_ELSEWHERE, MEASURED, OTHER
 from acegraph.nodes.text.lexicon import CATEGORIES, FLAGS
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.money import read_money, read_number
-from acegraph.nodes.text.reader import fields_to_test, read_fields
+from acegraph.nodes.text.reader import fields_to_test, read_fields, read_value
 from acegraph.state import Bullet, CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import UNSETTLED, FileForm
@@ -242,7 +242,8 @@ class FieldContract:
             value = value if number is None else number
         if known and known.zones and isinstance(value, str):
             if (there := in_zone(value, known.zones)) is None:
-                return None, _OTHER_ZONE
+                has_parts = len(read_value(name, value)) > 1  # else it is no time at all
+                return None, _OTHER_ZONE if has_parts else _NO_DATE
             value = there
         return (value, "") if known is None else _understood_value(known, value)
 

@@ -11,12 +11,12 @@ from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.cases import Case, CaseTable
+from acegraph.state.values.cases import TABLE, Case, CaseTable
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.verdict import APPROVE
 
-TRAINED: Final = ("history:", "stream:")
+TRAINED: Final = ("history:", "stream:", TABLE)
 """How the ids of cases begin that were learned from a file."""
 _MOST: Final = 5_000
 """So many of the newest cases are looked at."""

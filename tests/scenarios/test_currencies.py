@@ -4,10 +4,22 @@ import json
 import random
 from pathlib import Path
 
+import ibis
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from command_line import invoke as run
 
-from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge, replay
+from acegraph.graph import (
+    Ruleset,
+    TrainingPipeline,
+    as_expression,
+    create_ace_graph,
+    feedback,
+    purge,
+    replay,
+    score_files,
+)
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.text.currencies import Exchange
@@ -310,6 +322,48 @@ def test_a_hidden_amount_is_no_part_of_the_digest() -> None:
         graph.invoke({"transaction": payment, "decision_id": str(amount)}, context=context)
         digests.add(playbook.decision(str(amount))["digest"])
     assert len(digests) == 1
+
+
+def decisions_of_file(playbook: BulletPlaybook, lines: list[str], folder: Path) -> list[str]:
+    file = folder / "new.csv"
+    file.write_text("\n".join(lines), encoding="utf-8")
+    score_files(playbook, file, folder / "out.parquet")
+    return [str(one) for one in pq.read_table(folder / "out.parquet")["decision"].to_pylist()]
+
+
+@pytest.mark.parametrize("rates", [{}, {"EUR": 1.25, "GBP": 2.0}])
+def test_a_cell_with_the_sign_of_another_currency_is_read_like_a_live_payment(
+    rates: dict[str, float], tmp_path: Path
+) -> None:
+    form = "{amount} {currency}" if rates else "${amount}"
+    dataset = read(write(tmp_path, form), **rates)
+    playbook = BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    given = ["$300", "$100", "¥100", "100 ¥", "£150", "CHF 100", "100"]
+    live = [decide(playbook, {"amount": amount, "hour": 12})[0] for amount in given]
+    assert live[:4] == ["DECLINE", "APPROVE", "UNDECIDED", "UNDECIDED"]
+    assert live[4] == "DECLINE"  # 300 dollars; as it stands, above the limit too
+    lines = ["amount,hour", *(f"{amount},12" for amount in given)]
+    assert decisions_of_file(playbook, lines, tmp_path) == live
+
+
+def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(tmp_path: Path) -> None:
+    dataset = read(write(tmp_path, "{amount},USD"))
+    playbook = BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    given = [(100, "USD"), (100, "usd"), (100, "KWD"), (100, ""), (300, "USD")]
+    payments = [{"amount": n, "currency": code, "hour": 12} for n, code in given]
+    found = [decide(playbook, payment) for payment in payments]
+    live = [decision for decision, _ in found]
+    assert live == ["APPROVE", "APPROVE", "UNDECIDED", "UNDECIDED", "DECLINE"]
+    assert "amount may be in another currency" in found[2][1]
+    lines = ["amount,currency,hour", *(f"{n},{code},12" for n, code in given)]
+    assert decisions_of_file(playbook, lines, tmp_path) == live
+    backend = ibis.duckdb.connect()
+    table = pa.Table.from_pylist([{**one, "currency": one["currency"] or None} for one in payments])
+    decided = as_expression(Ruleset.of(playbook), backend.create_table("t", table)).to_pyarrow()
+    assert decided["decision"].to_pylist() == live
+    backend.disconnect()
 
 
 def test_rates_in_another_base_are_refused(trained: BulletPlaybook, tmp_path: Path) -> None:

@@ -182,6 +182,10 @@ def test_a_time_is_read_in_the_zone_of_the_labelled_payments() -> None:
         times = pa.array(moments, pa.timestamp("us", tz=zone))
         table = pa.table({"paid_at": times, "n": [7]})
         assert score(playbook, table)["decision"].to_pylist() == [wanted]
+    told = score(playbook, pa.table({"paid_at": [naive, "2026-13-45T25:00"], "n": [7, 7]}))
+    of_zone, of_date = told["undecided"].to_pylist()
+    assert "with a zone where labelled payments have none" in of_zone
+    assert "paid_at cannot be read: write the date as" in of_date
 
 
 def test_an_amount_in_a_currency_that_no_labelled_payment_has_is_not_approved(

@@ -113,4 +113,9 @@ def test_train_warns_that_a_playbook_approves_every_payment() -> None:
 def test_a_file_of_one_label_teaches_nothing_and_train_says_why() -> None:
     Path("honest.csv").write_text("amount,fraud\n5,0\n7,0\n")
     said = run("train", "honest.csv", "--label", "fraud", "--playbook", "h.db").stdout
-    assert "Nothing was learned: all cases have the same label." in said
+    assert "Nothing was learned: all cases have the same label. The scorecard decides alone" in said
+    Path("new.csv").write_text("amount\n5\n")
+    assert "no bullet acts" in run("score", "new.csv", "--playbook", "h.db").stderr
+    Path("chargebacks.csv").write_text("amount,fraud\n5,1\n7,\n")
+    said = run("train", "chargebacks.csv", "--label", "fraud", "--playbook", "c.db").stdout
+    assert "an empty cell is no label" in said

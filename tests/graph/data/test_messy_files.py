@@ -339,6 +339,16 @@ def test_labels_that_are_taken_for_honest_are_told_if_there_are_several(tmp_path
     assert read(tmp_path, "f.csv", text.replace("offen", "nein"), positive="ja").notes == []
 
 
+def test_ids_that_come_more_than_once_are_told(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    file.write_text("id,amount,fraud\na,5,0\na,5,1\nb,6,0\nb,6,0\nc,7,0\n")
+    layout = FileLayout(query=None, answer="fraud")
+    (note,) = read_dataset(file, layout).notes
+    assert "at least 2 ids come more than once, 1 of them with both labels" in note
+    file.write_text("id,amount,fraud\na,5,0\nb,5,0\n")
+    assert read_dataset(file, layout).notes == []
+
+
 def test_rows_without_a_label_are_counted_and_left_out(tmp_path: Path) -> None:
     dataset = read(tmp_path, "f.csv", "amount,fraud\n1,0\n2,\n3,1\n4,n/a\n")
     assert [item["query"] for item in dataset.items] == [{"amount": 1}, {"amount": 3}]

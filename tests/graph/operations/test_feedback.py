@@ -60,7 +60,7 @@ def test_a_file_of_chargebacks_moves_what_single_labels_would(
     )
     report = feedback_many(playbook, read_labels(file, "chargeback"), learn=False)
     assert (report.labels, report.changed, report.wrong) == (5, 3, 2)
-    assert report.unknown == ["nobody"]
+    assert (report.unknown, report.replaced) == (["nobody"], 1)
     assert counters(playbook, "b1") == (1, 2, 4)
     told = playbook.decision("d0")
     assert (told["label_source"], told["known_at"]) == (

@@ -26,9 +26,10 @@ def payment(number: int, factor: float = 1.0) -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def trained() -> Iterator[BulletPlaybook]:
-    """A playbook with 400 cases of a file, and a bullet that was proved on them."""
+    """A playbook with 400 cases of files, and a bullet that was proved on them."""
     with BulletPlaybook() as book:
-        rows = [Case(f"history:{NODE}:{i}", payment(i), "APPROVE") for i in range(400)]
+        ids = [f"table:{i:08}:x" if i % 2 else f"history:{NODE}:{i}" for i in range(400)]
+        rows = [Case(name, payment(i), "APPROVE") for i, name in enumerate(ids)]
         book.remember(rows, NODE)
         proved = {"fires": 60, "precision": 0.9}
         book.add_bullet("DECLINE when amount >= 95", NODE, evidence=proved)
