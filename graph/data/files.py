@@ -240,9 +240,7 @@ def understand_rows(
         _group(rows, name)
     layout = replace(layout, query=query, time=time)
     items, labels = _items(file, rows, conversion.given, layout, progress)
-    said.append(_ids_that_come_again(items))
-    if layout.positive is not None and (honest := _taken_for_honest(labels)):
-        said.append(f"all labels but {layout.positive!r} are taken for honest: {honest}")
+    said += [_ids_that_come_again(items), _taken_for_honest(labels, layout.positive)]
     sighting_columns = earlier.columns if earlier is not None else {}
     for item in items if sighting_columns else ():
         item["sighting_columns"] = sighting_columns
@@ -423,10 +421,13 @@ def _ids_that_come_again(items: Sequence[Item]) -> str:
     return f"at least {len(again):,} ids come more than once{both}: give each payment one row"
 
 
-def _taken_for_honest(labels: Mapping[str, tuple[Verdict, int]]) -> str:
-    """The labels that mean honest with their numbers of rows, if they are several."""
+def _taken_for_honest(labels: Mapping[str, tuple[Verdict, int]], positive: object) -> str:
+    """A note on the labels beside the one for fraud, if they are several; else empty."""
     honest = [f"{word} ({count:,})" for word, (label, count) in labels.items() if label == APPROVE]
-    return ", ".join(honest[:6]) + ", ..." * (len(honest) > 6) if len(honest) > 1 else ""
+    if positive is None or len(honest) < 2:
+        return ""
+    some = ", ".join(honest[:6]) + ", ..." * (len(honest) > 6)
+    return f"all labels but {positive!r} are taken for honest: {some}"
 
 
 def _group(rows: Sequence[dict[str, Scalar]], name: str) -> None:
