@@ -134,8 +134,8 @@ def test_corrected_labels_of_a_table_count(file: Path, tmp_path: Path) -> None:
         labels = [case.label for case in playbook.cases(NODE)]
         assert labels.count("DECLINE") == frauds
     assert "clean" in run(tmp_path, "verify", "--playbook", f"sqlite:///{book}").stdout
-    back = [from_json(run(tmp_path, "train", str(f), *words))["corrected"] for f in (first, late)]
-    assert back == [differ, differ]  # the table that came last counts
+    back = from_json(run(tmp_path, "train", str(first), *words))
+    assert back["corrected"] == differ  # the table that came last counts
 
 
 def test_a_row_with_another_label_is_drawn_from_a_large_table(tmp_path: Path) -> None:
