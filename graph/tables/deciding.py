@@ -137,8 +137,8 @@ class Decider:
         tested = {name for b in ruleset.active if b.condition for name in b.condition.fields}
         for name in rows.fields:
             if unknown.any() and (
-                name == "amount"
-                or name in ruleset.contract.fields
+                name in ruleset.contract.fields
+                or amount_fields((name,), ruleset.contract.form.amount)
                 or (name in tested and not is_free_text(name))
             ):
                 unknown &= ~rows.known(name)

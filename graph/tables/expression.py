@@ -514,5 +514,6 @@ def _anything_known(columns: EngineColumns, stage: _Stage, ruleset: Ruleset) -> 
         for name in b.condition.fields
         if not is_free_text(name)
     }
-    wanted = tested | ruleset.contract.fields.keys() | {"amount"}
+    wanted = tested | ruleset.contract.fields.keys()
+    wanted |= {*amount_fields(tuple(columns.fields), ruleset.contract.form.amount)}
     return [stage.known(name) for name in columns.fields if name in wanted]

@@ -147,14 +147,14 @@ class FieldReader:
         is_plain = known is None or known.kind in ("number", "mixed")
         has_form = name in self._contract.form.dates
         self._has_commas = is_cells and contract.form.decimal_marks.get(name) == ","
-        self._doubts_points = is_cells and not self._has_commas and bool(known and known.has_cents)
+        wanted = contract.known_field(name)
+        self._doubts_points = is_cells and not self._has_commas and bool(wanted and wanted.has_cents)
         is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
         self._takes_numbers = is_plain and not is_other
-        self._is_number = known is not None and known.kind == "number"
+        self._is_number = wanted is not None and wanted.kind == "number"
         self._is_amount = bool(amount_fields((name,), contract.form.amount))
         # As in a file that is learned from; among words NA may mean Namibia.
         self._na_is_nothing = known is not None and known.kind in ("number", "flag")
-        wanted = contract.known_field(name)
         self._least, self._most = (wanted.least, wanted.most) if wanted else (-np.inf, np.inf)
         compared = {test.field for test in compared_with if test.value is not None}
         is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)

@@ -17,6 +17,7 @@ from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.currencies import (
     CURRENCY_DOUBTS,
     PERHAPS_ANOTHER,
+    amount_fields,
     currencies_of_amounts,
     in_base_currency,
 )
@@ -183,7 +184,7 @@ def unless_unknown(
     """
     fields = understood.fields
     names = {n for n, value in fields.items() if value is not None and not is_free_text(n)}
-    if "amount" in names or names & contract.fields.keys():
+    if names & contract.fields.keys() or amount_fields(tuple(names), contract.form.amount):
         return understood
     if any(names.intersection(b.condition.fields) for b in bullets if b.condition):
         return understood

@@ -11,7 +11,7 @@ from typing import Final
 
 from acegraph.nodes.text.field_contract import AMOUNTS, FieldContract, folded_names
 from acegraph.nodes.text.money import read_money
-from acegraph.nodes.text.reader import find
+from acegraph.nodes.text.reader import find, pairs_of
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.notation import is_nothing, written
 from acegraph.state.values.transaction import render_fields
@@ -100,6 +100,8 @@ def in_base_currency(
         found = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
         read = [read_money(words) for words in found]
         is_foreign = any(number is None or exchange.rate(word) != 1.0 for number, word in read)
+        in_pairs = exchange.amounts(dict(reversed(pairs_of(text))))
+        is_foreign |= any(one.contradicts or exchange.rate(one.currency) != 1.0 for one in in_pairs)
         return transaction, {"amount": _IN_TEXT} if is_foreign else {}
     fields, doubts = exchange.converted(transaction.fields)
     if _is_usually_named(contract):

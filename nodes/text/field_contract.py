@@ -22,7 +22,12 @@ from acegraph.nodes.text.field_patterns import AMOUNT_ELSEWHERE, MEASURED, OTHER
 from acegraph.nodes.text.lexicon import CATEGORIES, FLAGS
 from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.money import read_money, read_number
-from acegraph.nodes.text.reader import fields_to_test, read_fields, read_value
+from acegraph.nodes.text.reader import (
+    amount_is_unclear,
+    fields_to_test,
+    read_fields,
+    read_value,
+)
 from acegraph.state import Bullet, CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import UNSETTLED, FileForm
@@ -211,10 +216,10 @@ class FieldContract:
         given = transaction.fields
         if not given:
             read = fields_to_test(transaction)
-            known = {name: value for name, value in read.items() if value is not None}
-            whys = {name: self.understand_value(name, value)[1] for name, value in known.items()}
-            doubted = (Doubt(name, why) for name, why in whys.items() if why)
-            return Understood(transaction, read, (*self._absent(read), *doubted))
+            doubted = {doubt.field: doubt for doubt in self._absent(read)}
+            return Understood(
+                transaction, read, tuple((doubted | self._of_text(transaction.text, read)).values())
+            )
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
         named, twice = self._known_names(given)
@@ -229,6 +234,19 @@ class FieldContract:
         read = read_fields(transaction)
         doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
         return Understood(transaction, read, tuple(doubts.values()))
+
+    def _of_text(self, text: str, read: Fields) -> dict[str, Doubt]:
+        """What is in doubt of the fields that a text states: nothing of it can be written anew."""
+        doubts = {}
+        for name, value in read.items():
+            if value is None or is_free_text(name):
+                continue
+            meant, why = self.understand_value(name, value)
+            if why or meant != value:
+                doubts[name] = Doubt(name, why or _OTHERWISE)
+        if amount_is_unclear(text):
+            doubts["amount"] = Doubt("amount", _UNCLEAR)
+        return doubts
 
     def understand_value(self, name: str, value: Scalar) -> tuple[Scalar, str]:
         """The value of a field as the labelled cases write it, and why it is in doubt."""
@@ -347,6 +365,8 @@ def date_of_part(name: str) -> str:
 _OTHER_ZONE: Final = "is a time with a zone where labelled payments have none, or the other way"
 _OTHER_CURRENCY: Final = "names another currency than the labelled payments, and no rate is known"
 _THOUSANDS: Final = "has a mark that may stand before decimals or between thousands"
+_OTHERWISE: Final = "is written otherwise than in the labelled payments: send fields, not a text"
+_UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 _TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"

@@ -13,7 +13,7 @@ from acegraph.state.values.notation import may_be_thousands, written_number
 # Bounded, and never starting inside a longer number, so that digits are read in linear time.
 _DIGITS = (
     r"\d{1,3}(?:\.\d{3}){1,4},\d{1,2}|\d{1,3}(?:\.\d{3}){2,4}"
-    r"|\d{1,3}(?:[\u00a0\u202f]\d{3}){1,4}(?:[.,]\d{1,2})?"
+    r"|\d{1,3}(?:[\u00a0\u202f'’]\d{3}){1,4}(?:[.,]\d{1,2})?"
     r"|\d{1,15}(?:,\d{1,3}){0,4}(?:\.\d{1,9})?"
 )
 # Beside a unit, a plain space may separate thousands too.
@@ -35,11 +35,16 @@ _UNIT = rf"({_UNITS})s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
-_COUNTED = rf"(?:%|km|kilomet|mi\b|miles?|times|{_UNITS}|{_EVENT})"
+_COUNTED = (
+    rf"\s?(?:%|(?:km|mi|kg|g|ml|l|x|pcs)\b|kilomet|miles?|times|items|people|points|{_UNITS})"
+)
+# Behind a currency, digits after a space are thousands if the sentence goes on plainly.
+_GOES_ON = r"(?=\s*(?:$|[.;:!?)]|,(?!\s?\d)|(?:at|for|from|in|on|to|via|by|with|and|using|now)\b))"
+_SCALE = r"(?:[\s-]?(k|mn?|thousands?|millions?))?"
 _MONEY = (
     r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?"
-    rf"(?<![\d.,])({_SPACED}(?!\d|\s?{_COUNTED})|{_DIGITS})(?!\d)(?:[\s-]?(k|m|thousand|million))?\b"
-    rf"|{_MEASURE}(?:[\s-]?(k|m|thousand|million))?\s?"
+    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALE}\b"
+    rf"|{_MEASURE}{_SCALE}\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
     r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
@@ -82,12 +87,20 @@ _ROLES: Final = tuple(
     (role, re.compile(_BEFORE[role], re.IGNORECASE), re.compile(_AFTER[role], re.IGNORECASE))
     for role in _BEFORE
 )
-_TORN_BEFORE = re.compile(r"[^\W_]$|[\d_][^\w\s]$")
-_TORN_AFTER = re.compile(
-    r"[^\s\w;:)]\d|[\s-]?(?:hundred|grand|bn|billion|trillion|mio|mln|mrd|mil|tsd|lakh|lac|crore)s?\b",
+_SCALES = (
+    r"(?:(?:hundred|thousand|million|billion|trillion|bn|bln|tn|mio|mln|mn|mm|mrd|mil|tsd|tausend|lakh"
+    r"|lac|crore|cr)s?\b|(?-i:grand|Grand(?!\s[A-Z]))\b)"
+)
+_TORN_BEFORE = re.compile(
+    rf"[^\W_]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALES}\s*$",
     re.IGNORECASE,
 )
-"""What stands beside an amount that is only a part of a number: 9'000, 1e6, 9 Mio."""
+_PERHAPS_THOUSANDS = re.compile(r"(?<!\d)\d{1,3}\s+$")
+_TORN_AFTER = re.compile(
+    rf"[.,'’`´·^*_]\d|\s?[-–]\s?\d|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALES}",
+    re.IGNORECASE,
+)
+"""What stands beside an amount that is only a part of a number: 1e6, 9 Mio."""
 _DENIED = re.compile(r"(?:\b(?:not|never)|n['’]t)\s+(?:\w{1,20}\s+)?$", re.IGNORECASE)
 _RANGE = re.compile(r"\d\s?(?:-|–|to|or|and)\s?$", re.IGNORECASE)
 
@@ -131,8 +144,10 @@ def amount_role(match: re.Match[str]) -> str:
 
 def _is_unclear(match: re.Match[str], before: str, after: str) -> bool:
     """Whether an amount is a part of another number, or may be one in thousands, as 9.000."""
-    is_torn = _TORN_BEFORE.search(before) or _TORN_AFTER.match(after)
-    return bool(is_torn) or may_be_thousands(match[1] or match[3], ".")
+    if match[1]:  # a currency stands before it
+        return bool(_TORN_AFTER.match(after)) or may_be_thousands(match[1], ".")
+    is_group = re.match(r"\d{3}(?!\d)", match[3]) and _PERHAPS_THOUSANDS.search(before)
+    return bool(is_group or _TORN_BEFORE.search(before)) or may_be_thousands(match[3], ".")
 
 
 def states(match: re.Match[str]) -> bool:

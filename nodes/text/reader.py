@@ -14,6 +14,7 @@ from typing import Final
 
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
+from acegraph.nodes.text.money import read_number
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
@@ -156,15 +157,33 @@ def _amounts_by_role(text: str) -> dict[str, list[Found]]:
     return roles
 
 
-def _read_pairs(text: str) -> Fields:
+def amount_is_unclear(text: str) -> bool:
+    """Whether a text states an amount of which nobody can say which number it is.
+
+    >>> amount_is_unclear("pays 9.000 EUR"), amount_is_unclear("pays 9,000 EUR")
+    (True, False)
+    """
+    text = without_remarks(text[:_READ_AT_MOST])
+    in_pairs = (may_be_thousands(value, ".") for name, value in pairs_of(text) if name == "amount")
+    return any(in_pairs) or any(f.field == "amount" and f.value is None for f in find(text))
+
+
+def pairs_of(text: str) -> list[tuple[str, str]]:
     """The pairs `name: value` and `name=value` of a text; a single one is ignored."""
     pairs = _PAIR.findall(text)
     if len(pairs) < 2:
-        return {}
+        return []
+    return [
+        (re.sub(r"\W+", "_", name.strip().lower()).strip("_"), value.strip())
+        for name, value in pairs
+    ]
+
+
+def _read_pairs(text: str) -> Fields:
+    """The fields that the pairs of a text state."""
     fields: Fields = {}
-    for name, value in pairs:
-        field = re.sub(r"\W+", "_", name.strip().lower()).strip("_")
-        fields.setdefault(field, _pair_value(field, value.strip()))
+    for name, value in pairs_of(text):
+        fields.setdefault(name, _pair_value(name, value))
     return _with_dates(fields)
 
 
@@ -172,7 +191,8 @@ def _pair_value(name: str, value: str) -> Scalar:
     plain = value.rstrip("%")
     if name.endswith("amount") and may_be_thousands(value, "."):
         return None
-    if (number := written_number(plain)) is not None:
+    number = read_number(value) if name in field_patterns.MEASURED else written_number(plain)
+    if number is not None:
         return number
     if re.fullmatch(r"-?\d+(?:\.\d+)?e[+-]?\d+", plain, re.IGNORECASE):
         return float(plain)

@@ -250,10 +250,11 @@ class AceContext(BaseModel):
 
 
 def unused_settings(given: object) -> list[str]:
-    """A warning about settings in a host graph's context that are outside of its entry `ace`."""
-    if not isinstance(given, Mapping) or "ace" in given:
+    """A warning about settings in a host graph's context that has no entry `ace` for them."""
+    held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
+    if isinstance(given, AceContext) or "ace" in held:
         return []
-    names = ", ".join(name for name in given if name in AceContext.model_fields)
+    names = ", ".join(name for name in held if name in AceContext.model_fields)
     return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"] * bool(names)
 
 

@@ -24,6 +24,7 @@ from acegraph.state import (
     ModelUnavailable,
     Transaction,
 )
+from acegraph.state.playbook.review_queue import waiting
 
 NODE = "fraud_detection"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
@@ -495,6 +496,18 @@ def test_a_payment_on_which_the_agent_failed_can_be_labelled_and_sent_again() ->
     assert graph.invoke(given)["decision"] == "UNDECIDED"
     answered = graph.invoke(given)
     assert (answered["decision"], answered["verdict"]) == ("APPROVE", "wrong")
+
+
+def test_a_label_that_came_with_a_payment_is_kept_if_the_agent_fails() -> None:
+    def agent(given: dict[str, Any]) -> str:
+        raise TimeoutError
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, agent=agent).compile()
+    graph.invoke({"transaction": CALM, "decision_id": "d", "ground_truth": "DECLINE"})
+    assert playbook.decision("d")["label"] == "DECLINE"
+    assert waiting(playbook) == []
+    assert len(playbook.cases(NODE)) == 1
 
 
 @pytest.mark.parametrize("answer", [False, 0, "No", "yes", "fraud", {"decision": False}, None])

@@ -217,6 +217,35 @@ def test_a_new_playbook_approves_no_payment_without_an_amount(payment: object) -
     assert "neither an amount nor a field" in result["undecided"]
 
 
+@pytest.mark.parametrize("amount", ["9.000 EUR", "$9 Mio", "1e6 USD", "9 thousand 500 dollars"])
+def test_an_unclear_amount_of_a_text_is_a_doubt_whatever_else_is_known(amount: str) -> None:
+    playbook = BulletPlaybook()
+    for rule in ("DECLINE when amount >= 300", "DECLINE when vpn is true"):
+        playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    graph = create_ace_graph(playbook=playbook).compile()
+    result = graph.invoke({"transaction": f"pays {amount} without VPN"}, context=FROZEN)
+    assert result["decision"] == "UNDECIDED"
+    assert "amount may be another number" in result["undecided"]
+    clear = graph.invoke({"transaction": "pays 9 EUR without VPN"}, context=FROZEN)
+    assert clear["decision"] == "APPROVE"
+
+
+def test_a_word_of_a_text_that_is_written_otherwise_is_a_doubt() -> None:
+    playbook = BulletPlaybook()
+    past = [Case(str(i), {"amount": 5.0, "shop": "AB"[i % 2]}, "APPROVE") for i in range(60)]
+    playbook.remember(past, "fraud_detection")
+    rule = 'DECLINE when shop is "A"'
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    texts = [f"amount: 5; shop: {shop}" for shop in ("A", "a", "B", "C")]
+    assert decisions(playbook, texts) == ["DECLINE", "UNDECIDED", "APPROVE", "UNDECIDED"]
+
+
+@pytest.mark.parametrize("name", ["amt", "transaction_amount", "TransactionAmount", "tx_amount"])
+def test_a_new_playbook_knows_the_amount_by_its_usual_names(name: str) -> None:
+    assert decisions(BulletPlaybook(), [{name: 20}]) == ["APPROVE"]
+    assert score(BulletPlaybook(), pa.table({name: [20]}))["decision"].to_pylist() == ["APPROVE"]
+
+
 def test_a_new_playbook_reads_what_is_written_otherwise() -> None:
     found = reworded_decisions(BulletPlaybook(), generate_transactions(30, seed=99), most=3)
     written_otherwise = {

@@ -52,11 +52,39 @@ def read(given: object) -> Fields:
         ("a $9-million transfer", {"amount": 9e6}),
         ("pays 9.000 EUR", {"amount": None}),
         ("pays EUR 9 Mio ($12 shipping)", {"amount": None}),
-        ("pays 9'000 EUR", {"amount": None}),
+        ("pays 9'000 EUR", {"amount": 9000.0}),
+        ("pays $2.5 mn", {"amount": 2.5e6}),
+        *(
+            (f"{words} at 14:00", {"amount": None, "hour": 14})
+            for words in (
+                "makes a $9 000 payment",
+                "pays 9\u2009000 EUR",
+                "pays $9, 000",
+                "pays 1e+6 USD",
+                "pays $9 MM",
+                "pays 9 thousand 500 dollars",
+                "pays $9 grand",
+            )
+        ),
+        *(
+            (f"{words} at 14:00", {"amount": 50.0})
+            for words in (
+                "pays USD$50",
+                "pays $50(2 items)",
+                "pays $50/24h parking",
+                "2026-01-31,$50",
+                "order 4711:$50|VISA",
+                "pays $50 Grand Hotel",
+                "pays $50 100 g coffee",
+                "pays $50, the limit is 9'000 USD",
+            )
+        ),
         ("pays 1e6 USD", {"amount": None}),
         ("pays $500-600", {"amount": None}),
         ("balance of 9.000 EUR, pays $20", {"amount": 20.0}),
         ("amount: 9.000; hour: 3", {"amount": None, "hour": 3.0}),
+        ("amount: 9k; hour: 3", {"amount": 9000.0}),
+        ("amount: 9000 CHF; hour: 3", {"amount": 9000.0}),
         ("Card 4242 $500 online", {"amount": 500.0}),
         ("paid 2026-03-01 $40", {"amount": 40.0}),
         ("pays 100$ 20 times", {"amount": 100.0}),
