@@ -32,7 +32,11 @@ from acegraph.nodes.evidence.scorecard import (
     names_of,
     points_of,
 )
-from acegraph.nodes.text.currencies import amount_fields, currencies_of_amounts
+from acegraph.nodes.text.currencies import (
+    amount_fields,
+    currencies_of_amounts,
+    names_new_currency,
+)
 from acegraph.nodes.text.field_contract import KnownField
 from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
@@ -93,6 +97,10 @@ class EngineColumns:
         derived = [*filter(is_derived, names), *ruleset.tested_derived]
         if ruleset.contract.form.rates_instead(ruleset.rates):
             raise InvalidDataset("amounts are converted row by row: score a file instead")
+        if names_new_currency(ruleset.contract, columns):
+            raise InvalidDataset(
+                "a column names a currency as no labelled payment did: score a file instead"
+            )
         if derived or ruleset.contract.has_derived:
             raise InvalidDataset("derived fields are read row by row: score a file instead")
         if len(set(names)) < len(names):

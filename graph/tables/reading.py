@@ -148,7 +148,9 @@ class FieldReader:
         has_form = name in self._contract.form.dates
         self._has_commas = is_cells and contract.form.decimal_marks.get(name) == ","
         wanted = contract.known_field(name)
-        self._doubts_points = is_cells and not self._has_commas and bool(wanted and wanted.has_cents)
+        self._doubts_points = (
+            is_cells and not self._has_commas and bool(wanted and wanted.has_cents)
+        )
         is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
         self._takes_numbers = is_plain and not is_other
         self._is_number = wanted is not None and wanted.kind == "number"

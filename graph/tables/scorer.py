@@ -13,6 +13,7 @@ from acegraph.graph.tables.deciding import DECISIONS, Decider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
+from acegraph.nodes.text.currencies import names_new_currency
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.money import read_number
 from acegraph.state import Condition, InvalidDataset
@@ -172,7 +173,8 @@ def _needs_rows(ruleset: Ruleset, schema: pa.Schema, names: Sequence[str]) -> bo
     nested = (pa.types.is_nested(schema.field(name).type) for name in names)
     rates = ruleset.contract.form.rates_instead(ruleset.rates)
     derived = any(map(is_derived, fields)) or ruleset.tested_derived or ruleset.contract.has_derived
-    return bool(rates or derived or len(set(fields)) < len(fields) or any(nested))
+    is_otherwise = names_new_currency(ruleset.contract, names)
+    return bool(rates or derived or is_otherwise or len(set(fields)) < len(fields) or any(nested))
 
 
 def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:

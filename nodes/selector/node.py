@@ -20,8 +20,9 @@ from acegraph.nodes.text.currencies import (
     amount_fields,
     currencies_of_amounts,
     in_base_currency,
+    other_currencies,
 )
-from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
+from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
 from acegraph.state import (
     AceContext,
     AceInput,
@@ -163,15 +164,17 @@ def understand_given(
     transaction: Transaction, contract: FieldContract, rates: Mapping[str, float] | None
 ) -> Understood:
     """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
+    is_converted = bool(contract.form.rates_instead(rates))
     transaction, unconverted = in_base_currency(transaction, rates, contract)
+    if not is_converted:
+        unconverted = other_currencies(contract, transaction.fields)
     understood = contract.understand(transaction)
     if not (understood.doubts or unconverted):
         return understood
     doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-    if not contract.form.rates_instead(rates):
-        for amount, currency in currencies_of_amounts(contract).items():
-            if currency in doubts:
-                doubts.setdefault(amount, PERHAPS_ANOTHER)
+    for amount, currency in currencies_of_amounts(contract).items():
+        if currency in doubts and (not is_converted or doubts[currency] == TWO_VALUES):
+            doubts.setdefault(amount, PERHAPS_ANOTHER)
     doubts |= unconverted
     return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
 

@@ -9,25 +9,28 @@ from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from typing import Final
 
-from acegraph.nodes.text.field_contract import AMOUNTS, FieldContract, folded_names
-from acegraph.nodes.text.money import read_money
+from acegraph.nodes.text.field_contract import (
+    AMOUNTS,
+    CURRENCY,
+    OTHER_CURRENCY,
+    FieldContract,
+    folded_names,
+    names_a_currency,
+)
+from acegraph.nodes.text.money import currency_code, read_money
 from acegraph.nodes.text.reader import find, pairs_of
 from acegraph.state import Fields, Scalar, Transaction
-from acegraph.state.values.notation import is_nothing, written
 from acegraph.state.values.transaction import render_fields
 
 _AMOUNTS: Final = ("amount", *AMOUNTS)
-_CURRENCY: Final = tuple(
-    next(folded_names(name))
-    for name in "currency ccy currency_code währung waehrung valuta devise moneda divisa moeda "
-    "waluta валюта".split()
-)
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"
 _UNNAMED: Final = "names no currency, though the labelled payments do"
 _IN_TEXT: Final = "is in another currency, and inside a text nothing is converted: send fields"
 PERHAPS_ANOTHER: Final = "may be in another currency: the field beside it is in doubt"
-CURRENCY_DOUBTS: Final = frozenset((NO_RATE, _CONTRADICTS, _UNNAMED, _IN_TEXT, PERHAPS_ANOTHER))
+CURRENCY_DOUBTS: Final = frozenset(
+    (NO_RATE, OTHER_CURRENCY, PERHAPS_ANOTHER, _CONTRADICTS, _UNNAMED, _IN_TEXT)
+)
 _DECIMALS: Final = 6
 
 
@@ -55,7 +58,7 @@ class Exchange:
         """The amounts among some fields, each with its currency."""
         for name, beside in _amounts_among(tuple(fields), self.amount):
             number, stated = read_money(fields[name])
-            named = _code(fields[beside]) if beside else None
+            named = currency_code(fields[beside]) if beside else None
             contradicts = bool(stated and named and stated != named)
             yield Amount(name, number, stated or named, contradicts)
 
@@ -138,6 +141,27 @@ def currencies_of_amounts(contract: FieldContract) -> dict[str, str]:
     return {amount: beside for amount, beside in pairs if beside}
 
 
+def other_currencies(contract: FieldContract, given: Fields) -> dict[str, str]:
+    """Why amounts of a live payment are in doubt where nothing is converted, by known names."""
+    doubts = {}
+    for one in Exchange(amount=contract.form.amount).amounts(given):
+        is_other = contract.codes and one.currency and one.currency not in contract.codes
+        if one.contradicts or is_other:
+            name = contract.known_name(one.field) or one.field
+            doubts[name] = _CONTRADICTS if one.contradicts else OTHER_CURRENCY
+    return doubts
+
+
+def names_new_currency(contract: FieldContract, names: Sequence[str]) -> bool:
+    """Whether a column may name another currency than the labelled amounts, which named theirs
+    elsewhere.
+    """
+    return bool(contract.codes) and any(
+        names_a_currency(name) and contract.known_name(name) not in contract.fields
+        for name in names
+    )
+
+
 def _is_usually_named(contract: FieldContract) -> bool:
     """Whether nearly every labelled payment has a field that names its currency."""
     named = currencies_of_amounts(contract).values()
@@ -152,14 +176,7 @@ def _amounts_among(
     by_fold = {fold: name for name in reversed(names) for fold in folded_names(name)}
     pairs = []
     for name in amount_fields(names, amount):
-        own = [f"{fold}{word}" for fold in folded_names(name) for word in _CURRENCY]
-        beside = (by_fold[fold] for fold in (*own, *_CURRENCY) if fold in by_fold)
+        own = [f"{fold}{word}" for fold in folded_names(name) for word in CURRENCY]
+        beside = (by_fold[fold] for fold in (*own, *CURRENCY) if fold in by_fold)
         pairs.append((name, next(beside, None)))
     return tuple(pairs)
-
-
-@lru_cache(maxsize=1024)
-def _code(value: Scalar) -> str | None:
-    """The code of a currency: EUR for "eur", "€" or "euros"."""
-    word = "" if value is None else written(value).strip()
-    return None if is_nothing(word) else read_money(f"1 {word}")[1] or word.upper()

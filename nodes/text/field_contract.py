@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.field_patterns import AMOUNT_ELSEWHERE, MEASURED, OTHER_NAMES
 from acegraph.nodes.text.lexicon import CATEGORIES, FLAGS
 from acegraph.nodes.text.lookalikes import skeleton
-from acegraph.nodes.text.money import read_money, read_number
+from acegraph.nodes.text.money import currency_code, read_money, read_number
 from acegraph.nodes.text.reader import (
     amount_is_unclear,
     fields_to_test,
@@ -91,6 +91,8 @@ class KnownField:
     """Of times: the offsets from UTC that they state; one of them may be empty."""
     has_cents: bool = False
     """Whether no number has more than two decimal places."""
+    codes: Mapping[str, str] = field(default_factory=dict)
+    """Of a field that names a currency: the known words by their codes."""
     has_numbers: bool = False
     has_flags: bool = False
     """Which values there are beside words."""
@@ -186,6 +188,13 @@ class FieldContract:
         return tuple(n for n in self.fields if not (is_derived(n) or date_of_part(n)))
 
     @cached_property
+    def codes(self) -> frozenset[str]:
+        """The currencies that the labelled amounts name; empty if they name none."""
+        if self.form.currency and self.form.currency != UNSETTLED:
+            return frozenset({self.form.currency})
+        return frozenset(code for known in self.fields.values() for code in known.codes)
+
+    @cached_property
     def has_derived(self) -> bool:
         """Whether a field is derived from earlier payments."""
         return any(map(is_derived, self.fields))
@@ -202,6 +211,9 @@ class FieldContract:
             if size and not is_free_text(name):  # a new text is no doubt, but it has a known name
                 fields[name] = _known_field(name, column.first(size), table.weights[:size])
         by_folded_name = {fold: names[0] for fold, names in folded.items() if not names[1:]}
+        currencies = [name for name in fields if names_a_currency(name)]
+        if len(currencies) == 1:
+            by_folded_name = dict.fromkeys(_CURRENCY_NAMES, currencies[0]) | by_folded_name
         contract = cls(size, fields, by_folded_name)
         if not fields:
             return contract
@@ -225,7 +237,7 @@ class FieldContract:
         named, twice = self._known_names(given)
         for name, value in named.items():
             fields[name], why = self.understand_value(name, value)
-            why = _TWO_VALUES if name in twice else why
+            why = TWO_VALUES if name in twice else why
             if why:
                 doubts[name] = Doubt(name, why)
         if fields != given:
@@ -271,9 +283,8 @@ class FieldContract:
         """
         has_comma = self.form.decimal_marks.get(known.name) == ","
         number, currency = read_money(with_point(text.strip()) if has_comma else text)
-        base = self.form.currency
-        if currency and base and base != UNSETTLED and currency != base:
-            return number, _OTHER_CURRENCY
+        if currency and self.codes and currency not in self.codes:
+            return number, OTHER_CURRENCY
         if has_comma and known.has_cents and may_be_thousands(text, ","):
             return number, _THOUSANDS
         return (number if has_comma else None), ""
@@ -363,11 +374,11 @@ def date_of_part(name: str) -> str:
 
 
 _OTHER_ZONE: Final = "is a time with a zone where labelled payments have none, or the other way"
-_OTHER_CURRENCY: Final = "names another currency than the labelled payments, and no rate is known"
+OTHER_CURRENCY: Final = "names another currency than the labelled payments, and no rate is known"
 _THOUSANDS: Final = "has a mark that may stand before decimals or between thousands"
 _OTHERWISE: Final = "is written otherwise than in the labelled payments: send fields, not a text"
 _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
-_TWO_VALUES: Final = "has two values, under two names"
+TWO_VALUES: Final = "has two values, under two names"
 NEW_WORD: Final = "has a value that no labelled payment has"
 _NO_DATE: Final = "cannot be read: write the date as 2026-01-31 13:00"
 _ABSENT: Final = "missing, though {:.0%} of the labelled payments have it"
@@ -393,6 +404,7 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
     # The chance that the next word is a new one (Good 1953): the share of words seen once.
     seen_once = sum(count == 1 for count in words.values())
     has_words = kind in ("word", "mixed")
+    is_currency = kind == "word" and names_a_currency(name)
     return KnownField(
         name,
         kind,
@@ -403,7 +415,8 @@ def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> Kno
         if has_words
         else {},
         spellings=frozenset(words) if has_words else frozenset(),
-        is_closed=has_words and seen_once < _NEW_WORD * max(kinds["word"], 1),
+        is_closed=is_currency or (has_words and seen_once < _NEW_WORD * max(kinds["word"], 1)),
+        codes={code: w for w in words if (code := currency_code(w))} if is_currency else {},
         has_numbers=kinds["number"] > 0,
         has_flags=kinds["flag"] > 0,
         zones=frozenset(zone for word in words if (zone := zone_of(word)) is not None),
@@ -434,6 +447,7 @@ def _understood_value(known: KnownField, value: Scalar) -> tuple[Scalar, str]:
         spelled = str(value)
         is_known = spelled in known.spellings
         word = spelled if is_known else known.words.get(_folded_word(spelled))
+        word = word or known.codes.get(currency_code(value) or "")
         word = word or known.words_for_flags.get(read_flag(value))
         if word is None and known.is_closed:
             return value, NEW_WORD
@@ -490,6 +504,16 @@ def folded_names(name: str) -> Iterator[str]:
             yield "".join(inner)
 
 
+@lru_cache(maxsize=4096)
+def names_a_currency(name: str) -> bool:
+    """Whether a field is called like one that names the currency of an amount.
+
+    >>> [names_a_currency(name) for name in ("txn_ccy", "amountCurrency", "currency_fee")]
+    [True, True, False]
+    """
+    return not _CURRENCY_NAMES.isdisjoint(folded_names(name))
+
+
 def _without_affixes(name: str) -> tuple[str, ...]:
     return tuple(word for word in _words_of(name) if word not in _AFFIXES)
 
@@ -536,6 +560,17 @@ _OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
 """The fields whose kind is known before a labelled case has them."""
 AMOUNTS: Final = tuple(map(_folded_name, (*OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)))
 """What the amount is called elsewhere, folded."""
+CURRENCY: Final = tuple(
+    map(
+        _folded_name,
+        "currency ccy currency_code währung waehrung valuta devise moneda divisa moeda waluta "
+        "валюта".split(),
+    )
+)
+"""What the currency of an amount is called, folded."""
+_CURRENCY_NAMES: Final = frozenset(
+    {*CURRENCY, *(f"{amount}{word}" for amount in ("amount", *AMOUNTS) for word in CURRENCY)}
+)
 _READERS_NAMES: Final = {
     **dict.fromkeys(map(_folded_name, AMOUNT_ELSEWHERE), "amount"),
     **{_folded_name(name): name for name in _OF_THE_READER},

@@ -3,10 +3,11 @@
 import re
 import unicodedata
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Final
 
 from acegraph.state import Scalar
-from acegraph.state.values.notation import with_plain_sign, written_number
+from acegraph.state.values.notation import is_nothing, with_plain_sign, written, written_number
 
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "k": 1e3, "m": 1e6}
 _MONEY: Final = re.compile(
@@ -83,6 +84,13 @@ def read_money(value: Scalar) -> tuple[float | int | None, str | None]:
         return None, None  # two currencies, some other unit, or a number in words such as 2 Mio
     is_negative = "-" in (match[1], match[3])
     return number * scale * (-1 if is_negative else 1), next(iter(named), None)
+
+
+@lru_cache(maxsize=1024)
+def currency_code(value: Scalar) -> str | None:
+    """The code of a currency: EUR for "eur", "€" or "euros"; other words in capitals."""
+    word = "" if value is None else written(value).strip()
+    return None if is_nothing(word) else read_money(f"1 {word}")[1] or word.upper()
 
 
 def _scale_and_word(behind: str) -> tuple[float, str]:

@@ -24,7 +24,7 @@ from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_da
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, Transaction
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings, Transaction
 from acegraph.state.values.file_form import FileForm
 
 NODE = "fraud_detection"
@@ -351,12 +351,13 @@ def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(tmp_path: Path) -> N
     dataset = read(write(tmp_path, "{amount},USD"))
     playbook = BulletPlaybook()
     TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
-    given = [(100, "USD"), (100, "usd"), (100, "KWD"), (100, ""), (300, "USD")]
+    given = [(100, "USD"), (100, "$"), (100, "KWD"), (100, ""), (300, "USD")]
     payments = [{"amount": n, "currency": code, "hour": 12} for n, code in given]
     found = [decide(playbook, payment) for payment in payments]
     live = [decision for decision, _ in found]
     assert live == ["APPROVE", "APPROVE", "UNDECIDED", "UNDECIDED", "DECLINE"]
-    assert "amount may be in another currency" in found[2][1]
+    assert "amount names another currency" in found[2][1]
+    assert "amount may be in another currency" in found[3][1]
     lines = ["amount,currency,hour", *(f"{n},{code},12" for n, code in given)]
     assert decisions_of_file(playbook, lines, tmp_path) == live
     backend = ibis.duckdb.connect()
@@ -364,6 +365,48 @@ def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(tmp_path: Path) -> N
     decided = as_expression(Ruleset.of(playbook), backend.create_table("t", table)).to_pyarrow()
     assert decided["decision"].to_pylist() == live
     backend.disconnect()
+
+
+def test_a_currency_that_was_seen_once_does_not_open_the_list(tmp_path: Path) -> None:
+    file = write(tmp_path, "{amount},USD")
+    file.write_text(file.read_text().replace("USD", "EUR", 1))
+    dataset, playbook = read(file), BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    wanted = {"USD": "APPROVE", "EUR": "APPROVE", "KWD": "UNDECIDED"}
+    payments = {code: {"amount": 100, "currency": code, "hour": 12} for code in wanted}
+    assert {code: decide(playbook, one)[0] for code, one in payments.items()} == wanted
+
+
+@pytest.mark.parametrize("rates", [None, {"USD": 1.0, "JPY": 0.0078125}])
+@pytest.mark.parametrize("name", ["txn_currency", "amount_currency", "ccy"])
+def test_two_names_for_one_currency_are_a_doubt(
+    name: str, rates: dict[str, float] | None, tmp_path: Path
+) -> None:
+    dataset, playbook = read(write(tmp_path, "{amount},USD")), BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    given, context = {"amount": 100, "hour": 12}, AceContext(learn=False, rates=rates)
+    assert decide(playbook, {**given, name: "USD"}, context)[0] == "APPROVE"
+    for payment in ({name: "JPY", "currency": "USD"}, {"currency": "USD", name: "JPY"}):
+        assert decide(playbook, {**payment, **given}, context)[0] == "UNDECIDED"
+
+
+def test_a_column_may_name_another_currency_than_the_cells_of_the_file(tmp_path: Path) -> None:
+    dataset, playbook = read(write(tmp_path, "{amount} USD")), BulletPlaybook()
+    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    payments = [{"amount": 100, "hour": 12, "currency": code} for code in ("USD", "KWD")]
+    wanted = ["APPROVE", "UNDECIDED"]
+    assert [decide(playbook, one)[0] for one in payments] == wanted
+    lines = ["amount,hour,currency", "100,12,USD", "100,12,KWD"]
+    assert decisions_of_file(playbook, lines, tmp_path) == wanted
+    with ibis.duckdb.connect() as backend, pytest.raises(InvalidDataset, match="names a currency"):
+        as_expression(
+            Ruleset.of(playbook), backend.create_table("t", pa.Table.from_pylist(payments))
+        )
+
+
+def test_a_new_playbook_doubts_a_point_in_a_cell_as_in_a_live_payment(tmp_path: Path) -> None:
+    assert decide(BulletPlaybook(), {"amount": "9.000"})[0] == "UNDECIDED"
+    assert decisions_of_file(BulletPlaybook(), ["amount", "9.000"], tmp_path) == ["UNDECIDED"]
 
 
 def test_rates_in_another_base_are_refused(trained: BulletPlaybook, tmp_path: Path) -> None:
