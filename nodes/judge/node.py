@@ -56,7 +56,9 @@ class JudgeNode:
             earlier = await wait.work(self._earlier_decision, case["id"])
             if earlier is None:
                 # A label may come later, a person can answer, and later payments look back on it.
-                await wait.work(keep_undecided, self.playbook, state)
+                # Whoever knows the label already sends the payment again.
+                if case["ground_truth"] is None or sighting_in(case):
+                    await wait.work(keep_undecided, self.playbook, state)
                 return {"decision_id": case["id"], "verdict": "undecided"}
             # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, AceState, Case, Label, Recorded, parse_verdict
+from acegraph.state import APPROVE, AceState, Case, Recorded
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.schema import CaseData, RunSettings
 from acegraph.state.values.decision import Sighting
@@ -71,8 +71,4 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     kept = replace(kept, given_text=case.get("given_text", ""))
     if settings["redact"]:
         kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
-    truth = case["ground_truth"]
-    with playbook.writing():
-        open_case(playbook, kept, settings["node"], evidence=settings["learn"])
-        if truth is not None:
-            playbook.label(kept.id, Label(parse_verdict(truth)))
+    open_case(playbook, kept, settings["node"], evidence=settings["learn"])
