@@ -39,7 +39,7 @@ worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to
 	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 10 --out out/worlds.jsonl
 
 test: $(STAMP)  ## run all tests but those of test-pages and test-desk
-	$(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
 test-pages: $(STAMP)  ## run every page of the documentation and every notebook from top to bottom
 	ACE_PAGES=1 $(BIN)/python -m pytest -n 2 -q tests/project/test_documentation.py tests/project/test_notebooks.py

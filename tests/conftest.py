@@ -1,5 +1,6 @@
 """What tests share: no key from outside, a playbook of every kind."""
 
+import gc
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -7,6 +8,13 @@ import pytest
 from postgres import Server, running_server
 
 from acegraph.state import BulletPlaybook
+
+
+def pytest_collection_finish() -> None:
+    """Search what was imported for garbage no more: that took a fifth of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 50)
 
 
 @pytest.fixture(autouse=True)
