@@ -101,8 +101,8 @@ def score_address(
         if out is not None:
             with _answering(engine.url, f"cannot make the table {out}; is there one already?"):
                 engine.backend.create_table(out, decided)
-    size = len(ruleset.active)
-    return ScoreReport(sum(counts.values()), counts, ruleset.version, bullets=size)
+    bullets = len(ruleset.active)
+    return ScoreReport(sum(counts.values()), counts, ruleset.version, bullets=bullets)
 
 
 def check_sample(ruleset: Ruleset, table: ibis.Table, decided: ibis.Table) -> int:

@@ -163,8 +163,8 @@ def score_files(
         if not counts:
             raise InvalidDataset(f"{source}: no rows")
     recorded = None if recorder is None else recorder.new_decisions
-    size = len(ruleset.active)
-    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded, size)
+    bullets = len(ruleset.active)
+    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded, bullets)
 
 
 def _counts(batch: pa.RecordBatch) -> dict[str, int]:

@@ -20,7 +20,6 @@ from acegraph.nodes.text.currencies import (
     amount_fields,
     currencies_of_amounts,
     in_base_currency,
-    other_currencies,
 )
 from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
 from acegraph.state import (
@@ -164,18 +163,16 @@ def understand_given(
     transaction: Transaction, contract: FieldContract, rates: Mapping[str, float] | None
 ) -> Understood:
     """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
-    is_converted = bool(contract.form.rates_instead(rates))
-    transaction, unconverted = in_base_currency(transaction, rates, contract)
-    if not is_converted:
-        unconverted = other_currencies(contract, transaction.fields)
+    transaction, of_currency = in_base_currency(transaction, rates, contract)
     understood = contract.understand(transaction)
-    if not (understood.doubts or unconverted):
+    if not (understood.doubts or of_currency):
         return understood
+    is_converted = bool(contract.form.rates_instead(rates))
     doubts = {doubt.field: doubt.why for doubt in understood.doubts}
     for amount, currency in currencies_of_amounts(contract).items():
         if currency in doubts and (not is_converted or doubts[currency] == TWO_VALUES):
             doubts.setdefault(amount, PERHAPS_ANOTHER)
-    doubts |= unconverted
+    doubts |= of_currency
     return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
 
 

@@ -97,13 +97,13 @@ def in_base_currency(
     kept = contract.form
     exchange = Exchange(kept.rates_instead(rates), kept.amount)
     if not exchange.rates:
-        return transaction, {}
+        return transaction, _other_currencies(contract, transaction.fields)
     if not transaction.fields:
         text = transaction.text
         found = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
         read = [read_money(words) for words in found]
         is_foreign = any(number is None or exchange.rate(word) != 1.0 for number, word in read)
-        in_pairs = exchange.amounts(dict(reversed(pairs_of(text))))
+        in_pairs = exchange.amounts(pairs_of(text))
         is_foreign |= any(one.contradicts or exchange.rate(one.currency) != 1.0 for one in in_pairs)
         return transaction, {"amount": _IN_TEXT} if is_foreign else {}
     fields, doubts = exchange.converted(transaction.fields)
@@ -141,12 +141,12 @@ def currencies_of_amounts(contract: FieldContract) -> dict[str, str]:
     return {amount: beside for amount, beside in pairs if beside}
 
 
-def other_currencies(contract: FieldContract, given: Fields) -> dict[str, str]:
+def _other_currencies(contract: FieldContract, given: Fields) -> dict[str, str]:
     """Why amounts of a live payment are in doubt where nothing is converted, by known names."""
     doubts = {}
     for one in Exchange(amount=contract.form.amount).amounts(given):
-        is_other = contract.codes and one.currency and one.currency not in contract.codes
-        if one.contradicts or is_other:
+        known = contract.currencies
+        if one.contradicts or (known and one.currency and one.currency not in known):
             name = contract.known_name(one.field) or one.field
             doubts[name] = _CONTRADICTS if one.contradicts else OTHER_CURRENCY
     return doubts
@@ -156,7 +156,7 @@ def names_new_currency(contract: FieldContract, names: Sequence[str]) -> bool:
     """Whether a column may name another currency than the labelled amounts, which named theirs
     elsewhere.
     """
-    return bool(contract.codes) and any(
+    return bool(contract.currencies) and any(
         names_a_currency(name) and contract.known_name(name) not in contract.fields
         for name in names
     )

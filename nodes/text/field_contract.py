@@ -188,7 +188,7 @@ class FieldContract:
         return tuple(n for n in self.fields if not (is_derived(n) or date_of_part(n)))
 
     @cached_property
-    def codes(self) -> frozenset[str]:
+    def currencies(self) -> frozenset[str]:
         """The currencies that the labelled amounts name; empty if they name none."""
         if self.form.currency and self.form.currency != UNSETTLED:
             return frozenset({self.form.currency})
@@ -283,7 +283,7 @@ class FieldContract:
         """
         has_comma = self.form.decimal_marks.get(known.name) == ","
         number, currency = read_money(with_point(text.strip()) if has_comma else text)
-        if currency and self.codes and currency not in self.codes:
+        if currency and self.currencies and currency not in self.currencies:
             return number, OTHER_CURRENCY
         if has_comma and known.has_cents and may_be_thousands(text, ","):
             return number, _THOUSANDS

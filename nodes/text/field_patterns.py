@@ -34,20 +34,20 @@ _UNITS = "minute|hour|day|week|month|year"
 _UNIT = rf"({_UNITS})s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
-_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _COUNTED = (
     rf"\s?(?:%|(?:km|mi|kg|g|ml|l|x|pcs)\b|kilomet|miles?|times|items|people|points|{_UNITS})"
 )
 # Behind a currency, digits after a space are thousands if the sentence goes on plainly.
 _GOES_ON = r"(?=\s*(?:$|[.;:!?)]|,(?!\s?\d)|(?:at|for|from|in|on|to|via|by|with|and|using|now)\b))"
-_SCALE = r"(?:[\s-]?(k|mn?|thousands?|millions?))?"
+_SCALED = r"(?:[\s-]?(k|mn?|thousands?|millions?))?"
 _MONEY = (
     r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?"
-    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALE}\b"
-    rf"|{_MEASURE}{_SCALE}\s?"
+    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALED}\b"
+    rf"|{_MEASURE}{_SCALED}\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
     r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
 )
+_EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
 # Between an account and its age: "account, opened only 3 days ago", "customer for 2 years".
 _AGED = (
@@ -87,17 +87,17 @@ _ROLES: Final = tuple(
     (role, re.compile(_BEFORE[role], re.IGNORECASE), re.compile(_AFTER[role], re.IGNORECASE))
     for role in _BEFORE
 )
-_SCALES = (
+_SCALE_WORD = (
     r"(?:(?:hundred|thousand|million|billion|trillion|bn|bln|tn|mio|mln|mn|mm|mrd|mil|tsd|tausend|lakh"
     r"|lac|crore|cr)s?\b|(?-i:grand|Grand(?!\s[A-Z]))\b)"
 )
 _TORN_BEFORE = re.compile(
-    rf"[^\W_]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALES}\s*$",
+    rf"[^\W_]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALE_WORD}\s*$",
     re.IGNORECASE,
 )
 _PERHAPS_THOUSANDS = re.compile(r"(?<!\d)\d{1,3}\s+$")
 _TORN_AFTER = re.compile(
-    rf"[.,'’`´·^*_]\d|\s?[-–]\s?\d|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALES}",
+    rf"[.,'’`´·^*_]\d|\s?[-–]\s?\d|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALE_WORD}",
     re.IGNORECASE,
 )
 """What stands beside an amount that is only a part of a number: 1e6, 9 Mio."""

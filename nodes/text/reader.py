@@ -164,33 +164,29 @@ def amount_is_unclear(text: str) -> bool:
     (True, False)
     """
     text = without_remarks(text[:_READ_AT_MOST])
-    in_pairs = (may_be_thousands(value, ".") for name, value in pairs_of(text) if name == "amount")
-    return any(in_pairs) or any(f.field == "amount" and f.value is None for f in find(text))
+    if may_be_thousands(pairs_of(text).get("amount", ""), "."):
+        return True
+    return any(found.field == "amount" and found.value is None for found in find(text))
 
 
-def pairs_of(text: str) -> list[tuple[str, str]]:
+def pairs_of(text: str) -> dict[str, str]:
     """The pairs `name: value` and `name=value` of a text; a single one is ignored."""
-    pairs = _PAIR.findall(text)
-    if len(pairs) < 2:
-        return []
-    return [
-        (re.sub(r"\W+", "_", name.strip().lower()).strip("_"), value.strip())
-        for name, value in pairs
-    ]
+    found = _PAIR.findall(text)
+    pairs: dict[str, str] = {}
+    for name, value in found if len(found) > 1 else ():
+        pairs.setdefault(re.sub(r"\W+", "_", name.strip().lower()).strip("_"), value.strip())
+    return pairs
 
 
 def _read_pairs(text: str) -> Fields:
     """The fields that the pairs of a text state."""
-    fields: Fields = {}
-    for name, value in pairs_of(text):
-        fields.setdefault(name, _pair_value(name, value))
-    return _with_dates(fields)
+    return _with_dates({name: _pair_value(name, value) for name, value in pairs_of(text).items()})
 
 
 def _pair_value(name: str, value: str) -> Scalar:
-    plain = value.rstrip("%")
     if name.endswith("amount") and may_be_thousands(value, "."):
         return None
+    plain = value.rstrip("%")
     number = read_number(value) if name in field_patterns.MEASURED else written_number(plain)
     if number is not None:
         return number

@@ -255,7 +255,9 @@ def unused_settings(given: object) -> list[str]:
     if isinstance(given, AceContext) or "ace" in held:
         return []
     names = ", ".join(name for name in held if name in AceContext.model_fields)
-    return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"] * bool(names)
+    if not names:
+        return []
+    return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"]
 
 
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"
