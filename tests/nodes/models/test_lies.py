@@ -9,7 +9,6 @@ import gzip
 import itertools
 import json
 import os
-import time
 import tracemalloc
 import zlib
 from collections.abc import Iterator
@@ -152,14 +151,15 @@ def test_a_long_reason_is_cut_off(server: OpenAIServer) -> None:
     assert (found["decision"], len(json.dumps(found["reasons"]))) == ("DECLINE", 2_004)
 
 
+# Each lasts for 5 to 20 seconds and ends with another error, or with an answer.
 SLOW: dict[str, Reply] = {
-    "headers": raw(lambda: [b"HTTP/1.1 200 OK\r\n", *[b"x: y\r\n"] * 100], 0.05),
-    "status line": raw(lambda: [b"HTTP/1.1 200 ", *[b"O"] * 100], 0.05),
-    "informational answers": raw(lambda: [b"HTTP/1.1 100 Continue\r\n\r\n"] * 100, 0.05),
-    "chunk size": raw(lambda: [_CHUNKED + b"\r\n", *[b"0"] * 100], 0.05),
-    "chunks": raw(lambda: [_CHUNKED + b"\r\n", *[b"1\r\n \r\n"] * 100], 0.05),
+    "headers": raw(lambda: [b"HTTP/1.1 200 OK\r\n", *[b"x: y\r\n"] * 400], 0.05),
+    "status line": raw(lambda: [b"HTTP/1.1 200 ", *[b"O"] * 400], 0.05),
+    "informational answers": raw(lambda: [b"HTTP/1.1 100 Continue\r\n\r\n"] * 400, 0.05),
+    "chunk size": raw(lambda: [_CHUNKED + b"\r\n", *[b"0"] * 400], 0.05),
+    "chunks": raw(lambda: [_CHUNKED + b"\r\n", *[b"1\r\n \r\n"] * 400], 0.05),
     "packed nothing": raw(
-        lambda: [_CHUNKED + b"content-encoding: gzip\r\n\r\n", *_packed_nothing(100)], 0.05
+        lambda: [_CHUNKED + b"content-encoding: gzip\r\n\r\n", *_packed_nothing(400)], 0.05
     ),
     "hanging": raw(lambda: [b"", b""], 5),
     "drips": dripped(filled(**APPROVAL), 0.05),
@@ -179,35 +179,30 @@ def test_however_slow_a_server_is_its_deadline_is_kept(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
     monkeypatch.setenv("ACE_DEADLINE", "0.6")
-    monkeypatch.setenv("ACE_TIMEOUT", "0.4")
 
     def slow(body: Body) -> Response | None:
         return next(reply for name, reply in SLOW.items() if name in str(body["messages"]))(body)
 
-    def seconds(name: str) -> float:
-        agent, begun = SimpleFraudAgent(), time.monotonic()
+    def give_up(name: str) -> None:
+        agent = SimpleFraudAgent()
         with pytest.raises(ModelUnavailable, match="Timeout"):
             agent.decide(name) if way == "decide" else asyncio.run(agent.adecide(name))
-        return time.monotonic() - begun
 
-    server.on_all(filled(**APPROVAL))
-    SimpleFraudAgent().decide("what is built once is built now")
     server.on_all(slow)
     with ThreadPoolExecutor(len(SLOW)) as at_once:
-        took = dict(zip(SLOW, at_once.map(seconds, SLOW), strict=True))
-    assert max(took.values()) < 0.6 + 1, took
+        list(at_once.map(give_up, SLOW))
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_one_deadline_covers_the_question_and_its_repetition(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
-    monkeypatch.setenv("ACE_DEADLINE", "0.8")
-    server.on_all(delayed(said("I would rather not."), lambda body: 0.5))
-    begun = time.monotonic()
+    monkeypatch.setenv("ACE_DEADLINE", "2")
+    replies = said("I would rather not."), filled(**DENIAL)
+    server.on_all(*(delayed(reply, lambda body: 1.1) for reply in replies))
     found = way(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
     assert (found["decision"], len(server.chats)) == ("UNDECIDED", 2)
-    assert time.monotonic() - begun < 0.8 + 1
+    assert "Timeout" in found["undecided"]
 
 
 @pytest.mark.parametrize("way", ["decide", "adecide"])

