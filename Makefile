@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-learning test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -38,8 +38,17 @@ worlds: $(STAMP)  ## every learner on made-up data of eighteen kinds, from 50 to
 	@mkdir -p out
 	$(BIN)/python benchmarks/worlds.py --jobs $(JOBS) --seeds 10 --out out/worlds.jsonl
 
-test: $(STAMP)  ## run all tests but those of test-pages and test-desk
-	OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+# Tests that learn for long.
+LEARNING := $(addprefix tests/, scenarios/test_learning.py scenarios/test_nothing_to_learn.py nodes/curator/refinement \
+	nodes/evidence/test_drift.py nodes/evidence/test_highest_risk.py graph/training/test_same_as_the_graph.py \
+	graph/training/test_whole_tables.py graph/training/test_refined_bullets.py graph/experiments/test_baselines.py)
+PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
+
+test: $(STAMP)  ## run all tests but those of test-learning, test-pages and test-desk
+	$(PYTEST) $(addprefix --ignore=, $(LEARNING))
+
+test-learning: $(STAMP)  ## run the tests that learn for long: refinement, whole tables, drift, generated streams
+	$(PYTEST) $(LEARNING)
 
 test-pages: $(STAMP)  ## run every page of the documentation and every notebook from top to bottom
 	ACE_PAGES=1 $(BIN)/python -m pytest -n 2 -q tests/project/test_documentation.py tests/project/test_notebooks.py
@@ -107,7 +116,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-pages  ## everything that must pass
+check: lint test test-learning test-pages  ## everything that must pass
 
 release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
 	$(BIN)/python tests/support/release.py

@@ -64,13 +64,22 @@ def decide(
     return result["decision"], result["undecided"] or ""
 
 
-@pytest.fixture(scope="module")
-def trained(tmp_path_factory: pytest.TempPathFactory) -> BulletPlaybook:
-    """A playbook that learned from three currencies, of which dollars are the base."""
-    dataset = read(write(tmp_path_factory.mktemp("f")), EUR=1.25, GBP=2.0)
+def learned_from(dataset: Dataset) -> BulletPlaybook:
     playbook = BulletPlaybook()
     TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
     return playbook
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory: pytest.TempPathFactory) -> BulletPlaybook:
+    """A playbook that learned from three currencies, of which dollars are the base."""
+    return learned_from(read(write(tmp_path_factory.mktemp("f")), EUR=1.25, GBP=2.0))
+
+
+@pytest.fixture(scope="module")
+def of_dollars(tmp_path_factory: pytest.TempPathFactory) -> BulletPlaybook:
+    """A playbook that learned from a file with dollars alone, and no rates."""
+    return learned_from(read(write(tmp_path_factory.mktemp("f"), "{amount},USD")))
 
 
 @pytest.mark.parametrize(
@@ -336,9 +345,7 @@ def test_a_cell_with_the_sign_of_another_currency_is_read_like_a_live_payment(
     rates: dict[str, float], tmp_path: Path
 ) -> None:
     form = "{amount} {currency}" if rates else "${amount}"
-    dataset = read(write(tmp_path, form), **rates)
-    playbook = BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    playbook = learned_from(read(write(tmp_path, form), **rates))
     given = ["$300", "$100", "¥100", "100 ¥", "£150", "CHF 100", "100"]
     live = [decide(playbook, {"amount": amount, "hour": 12})[0] for amount in given]
     assert live[:4] == ["DECLINE", "APPROVE", "UNDECIDED", "UNDECIDED"]
@@ -347,22 +354,21 @@ def test_a_cell_with_the_sign_of_another_currency_is_read_like_a_live_payment(
     assert decisions_of_file(playbook, lines, tmp_path) == live
 
 
-def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(tmp_path: Path) -> None:
-    dataset = read(write(tmp_path, "{amount},USD"))
-    playbook = BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(
+    of_dollars: BulletPlaybook, tmp_path: Path
+) -> None:
     given = [(100, "USD"), (100, "$"), (100, "KWD"), (100, ""), (300, "USD")]
     payments = [{"amount": n, "currency": code, "hour": 12} for n, code in given]
-    found = [decide(playbook, payment) for payment in payments]
+    found = [decide(of_dollars, payment) for payment in payments]
     live = [decision for decision, _ in found]
     assert live == ["APPROVE", "APPROVE", "UNDECIDED", "UNDECIDED", "DECLINE"]
     assert "amount names another currency" in found[2][1]
     assert "amount may be in another currency" in found[3][1]
     lines = ["amount,currency,hour", *(f"{n},{code},12" for n, code in given)]
-    assert decisions_of_file(playbook, lines, tmp_path) == live
+    assert decisions_of_file(of_dollars, lines, tmp_path) == live
     backend = ibis.duckdb.connect()
     table = pa.Table.from_pylist([{**one, "currency": one["currency"] or None} for one in payments])
-    decided = as_expression(Ruleset.of(playbook), backend.create_table("t", table)).to_pyarrow()
+    decided = as_expression(Ruleset.of(of_dollars), backend.create_table("t", table)).to_pyarrow()
     assert decided["decision"].to_pylist() == live
     backend.disconnect()
 
@@ -370,8 +376,7 @@ def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(tmp_path: Path) -> N
 def test_a_currency_that_was_seen_once_does_not_open_the_list(tmp_path: Path) -> None:
     file = write(tmp_path, "{amount},USD")
     file.write_text(file.read_text().replace("USD", "EUR", 1))
-    dataset, playbook = read(file), BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    playbook = learned_from(read(file))
     wanted = {"USD": "APPROVE", "EUR": "APPROVE", "KWD": "UNDECIDED"}
     payments = {code: {"amount": 100, "currency": code, "hour": 12} for code in wanted}
     assert {code: decide(playbook, one)[0] for code, one in payments.items()} == wanted
@@ -380,19 +385,16 @@ def test_a_currency_that_was_seen_once_does_not_open_the_list(tmp_path: Path) ->
 @pytest.mark.parametrize("rates", [None, {"USD": 1.0, "JPY": 0.0078125}])
 @pytest.mark.parametrize("name", ["txn_currency", "amount_currency", "ccy"])
 def test_two_names_for_one_currency_are_a_doubt(
-    name: str, rates: dict[str, float] | None, tmp_path: Path
+    name: str, rates: dict[str, float] | None, of_dollars: BulletPlaybook
 ) -> None:
-    dataset, playbook = read(write(tmp_path, "{amount},USD")), BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
     given, context = {"amount": 100, "hour": 12}, AceContext(learn=False, rates=rates)
-    assert decide(playbook, {**given, name: "USD"}, context)[0] == "APPROVE"
+    assert decide(of_dollars, {**given, name: "USD"}, context)[0] == "APPROVE"
     for payment in ({name: "JPY", "currency": "USD"}, {"currency": "USD", name: "JPY"}):
-        assert decide(playbook, {**payment, **given}, context)[0] == "UNDECIDED"
+        assert decide(of_dollars, {**payment, **given}, context)[0] == "UNDECIDED"
 
 
 def test_a_column_may_name_another_currency_than_the_cells_of_the_file(tmp_path: Path) -> None:
-    dataset, playbook = read(write(tmp_path, "{amount} USD")), BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(dataset.items, dataset.form)
+    playbook = learned_from(read(write(tmp_path, "{amount} USD")))
     payments = [{"amount": 100, "hour": 12, "currency": code} for code in ("USD", "KWD")]
     wanted = ["APPROVE", "UNDECIDED"]
     assert [decide(playbook, one)[0] for one in payments] == wanted

@@ -98,16 +98,17 @@ def _best_rule(
     beam: list[Conjunction] = [()]
     numbers = np.array([gradient, curvature, np.ones(len(gradient))], np.float32)
     for level in range(depth):
-        fired = np.ascontiguousarray(masks[np.array(beam, int)].all(axis=1).T)
+        numbered = np.array(beam, int)
+        fired = np.ascontiguousarray(masks[numbered].all(axis=1).T)
         columns = np.einsum("in,nj->nij", numbers, fired).reshape(len(fired), -1)
-        gradients, curvatures, fires = np.hsplit(sums_over(columns), 3)
+        sums = sums_over(columns).reshape(-1, 3, len(beam))
+        gradients, curvatures, fires = sums[:, 0], sums[:, 1], sums[:, 2]
         gains = np.where(fires < MIN_FIRES, 0.0, gradients**2 / (curvatures + 1.0))
         if has_one_way:
-            of_beam = np.array([raises[list(rule)].any() for rule in beam])
+            of_beam = raises[numbered].any(axis=1)
             gains[(gradients < 0) & (raises[:, None] | of_beam)] = 0.0
         scored: dict[Conjunction, float] = {}
-        order = _largest(gains.T, _BEAM)
-        ranked = np.take_along_axis(gains.T, order, axis=1)
+        order, ranked = _largest(gains.T, _BEAM)
         for rule, tested, best_gains in zip(beam, order.tolist(), ranked.tolist(), strict=True):
             for i, gain in zip(tested, best_gains, strict=True):
                 if i not in rule:
@@ -118,13 +119,15 @@ def _best_rule(
     return best, most
 
 
-def _largest(gains: Numbers, most: int) -> NDArray[np.int64]:
-    """By row, the columns of so many largest numbers, in falling order."""
+def _largest(gains: Numbers, most: int) -> tuple[NDArray[np.int64], Numbers]:
+    """By row, the columns of so many largest numbers, in falling order, and these numbers."""
+    rows = np.arange(len(gains))[:, None]
     if gains.shape[1] <= most:
-        return np.argsort(-gains, axis=1)
-    some = np.argpartition(-gains, most, axis=1)[:, :most]
-    ranked = np.argsort(-np.take_along_axis(gains, some, axis=1), axis=1)
-    return np.take_along_axis(some, ranked, axis=1)
+        order = np.argsort(-gains, axis=1)
+    else:
+        some = np.argpartition(-gains, most, axis=1)[:, :most]
+        order = some[rows, np.argsort(-gains[rows, some], axis=1)]
+    return order, gains[rows, order]
 
 
 def fit_sparsely(fired: Mask, fraud: Mask, start: Numbers, shares: Numbers) -> Numbers:
