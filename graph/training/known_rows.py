@@ -11,7 +11,7 @@ from typing import Literal
 
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.evidence.sightings.columns import sighting_of
-from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.reader import as_read, fields_to_test
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.ledger import ERASED
@@ -124,13 +124,14 @@ def as_case(item: Item, redact: Sequence[str]) -> Case:
     fields = fields_to_test(transaction)
     columns = item.get("sighting_columns")
     seen = sighting_of(fields, columns) if columns else None
+    text, given_text = as_read(transaction).text, transaction.given_text
     case = Case(
         "",
         fields,
         item["answer"],
-        transaction.text,
+        text,
         transaction.digest(),
         sighting=seen,
-        given_text=transaction.given_text if transaction.given else "",
+        given_text=given_text if given_text != text else "",
     )
     return Redaction.of(case.fields, redact).content(case) if redact else case

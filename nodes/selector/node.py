@@ -163,6 +163,7 @@ def understand_given(
     transaction: Transaction, contract: FieldContract, rates: Mapping[str, float] | None
 ) -> Understood:
     """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
+    transaction = contract.with_pairs_as_fields(transaction)
     transaction, of_currency = in_base_currency(transaction, rates, contract)
     understood = contract.understand(transaction)
     if not (understood.doubts or of_currency):

@@ -22,7 +22,6 @@ from acegraph.nodes.text.reader import find, pairs_of
 from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.transaction import render_fields
 
-_AMOUNTS: Final = ("amount", *AMOUNTS)
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"
 _UNNAMED: Final = "names no currency, though the labelled payments do"
@@ -123,7 +122,7 @@ def amount_fields(names: tuple[str, ...], named: str | None = None) -> tuple[str
     >>> amount_fields(("fee", "payment.amount", "Transaction Amount", "amount_ratio"))
     ('Transaction Amount', 'payment.amount')
     """
-    meant = (*(folded_names(named) if named else ()), *_AMOUNTS)
+    meant = (*(folded_names(named) if named else ()), *AMOUNTS)
     ranks = {}
     for name in names:
         folds = enumerate(folded_names(name))

@@ -24,14 +24,16 @@ from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.nodes.text.money import currency_code, read_money, read_number
 from acegraph.nodes.text.reader import (
     amount_is_unclear,
+    as_read,
     fields_to_test,
+    only_pairs,
     read_fields,
     read_value,
 )
 from acegraph.state import Bullet, CaseTable, Fields, InvalidTransaction, Scalar, Transaction
 from acegraph.state.values.cases import Column, stepped
 from acegraph.state.values.file_form import UNSETTLED, FileForm
-from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.memos import SENTENCE, is_free_text
 from acegraph.state.values.notation import (
     is_nothing,
     may_be_thousands,
@@ -223,6 +225,13 @@ class FieldContract:
                 has += column.first(size).known()
         return replace(contract, enough=math.ceil(np.quantile(has, 1 - _USUAL) / 2))
 
+    def with_pairs_as_fields(self, transaction: Transaction) -> Transaction:
+        """The transaction; a text of nothing but pairs is fields, if labelled payments are."""
+        if transaction.fields or not self.fields or SENTENCE in self.by_folded_name.values():
+            return transaction
+        pairs = only_pairs(transaction.text)
+        return Transaction.of(pairs) if any(map(self.known_name, pairs)) else transaction
+
     def understand(self, transaction: Transaction) -> Understood:
         """The transaction under the names and values that are known, and what is in doubt."""
         given = transaction.fields
@@ -240,8 +249,7 @@ class FieldContract:
             why = TWO_VALUES if name in twice else why
             if why:
                 doubts[name] = Doubt(name, why)
-        if fields != given:
-            transaction = replace(transaction, fields=fields)
+        transaction = as_read(replace(transaction, fields=fields))
         # With what is derived: a date that cannot be read has no hour.
         read = read_fields(transaction)
         doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
@@ -332,7 +340,8 @@ class FieldContract:
             return name
         if found := next(filter(None, map(self.by_folded_name.get, folded_names(name))), None):
             return found
-        return "amount" if "amount" in self.fields and _folded_name(name) in AMOUNTS else None
+        amount = self.form.amount or "amount"
+        return amount if amount in self.fields and _folded_name(name) in AMOUNTS else None
 
     def _known_names(self, given: Mapping[str, Scalar]) -> tuple[Fields, set[str]]:
         """The fields under their known names, and those that have another value elsewhere; two
@@ -360,7 +369,8 @@ class FieldContract:
                 is_another_word = folded in self.by_folded_name or folded in AMOUNTS
                 if is_another_word or _without_affixes(name) == _without_affixes(meant):
                     twice.add(meant)
-        return named, twice
+        in_order = dict.fromkeys(meant or name for name, meant in all_meant.items())
+        return {name: named[name] for name in in_order}, twice
 
 
 def date_of_part(name: str) -> str:
@@ -558,8 +568,8 @@ def _fields_of_the_reader() -> Iterator[KnownField]:
 
 _OF_THE_READER: Final = {known.name: known for known in _fields_of_the_reader()}
 """The fields whose kind is known before a labelled case has them."""
-AMOUNTS: Final = tuple(map(_folded_name, (*OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)))
-"""What the amount is called elsewhere, folded."""
+AMOUNTS: Final = tuple(map(_folded_name, ("amount", *OTHER_NAMES["amount"], *AMOUNT_ELSEWHERE)))
+"""What the amount is called, folded."""
 CURRENCY: Final = tuple(
     map(
         _folded_name,
@@ -569,7 +579,7 @@ CURRENCY: Final = tuple(
 )
 """What the currency of an amount is called, folded."""
 _CURRENCY_NAMES: Final = frozenset(
-    {*CURRENCY, *(f"{amount}{word}" for amount in ("amount", *AMOUNTS) for word in CURRENCY)}
+    {*CURRENCY, *(f"{amount}{word}" for amount in AMOUNTS for word in CURRENCY)}
 )
 _READERS_NAMES: Final = {
     **dict.fromkeys(map(_folded_name, AMOUNT_ELSEWHERE), "amount"),

@@ -19,6 +19,7 @@ from acegraph.state import Fields, Scalar, Transaction
 from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
 from acegraph.state.values.times import ISO_DATE
+from acegraph.state.values.transaction import render_fields
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ANSWERS: Final = {
@@ -29,9 +30,11 @@ _READ_AT_MOST: Final = 8_000
 # A comma between two digits is part of a number.
 _BREAK = r"[;|\n]|(?<!\d),|,(?!\d)"
 _PAIR = re.compile(
-    rf"(?:^|{_BREAK})\s*([A-Za-z][\w /-]{{0,39}}?)\s*[:=]\s*"
+    rf"(?:^|{_BREAK})\s*([^\W\d_][\w /-]{{0,39}}?)\s*[:=]\s*"
     rf"((?:[^;,|\n]|(?<=\d),(?=\d)){{1,60}}?)\s*(?={_BREAK}|$)"
 )
+_PARTS = re.compile(_BREAK)
+_NAMED = re.compile(r"([^\W\d_][\w /.-]{0,59}?)\s*[:=]\s*(.+)")
 _CODE = re.compile(
     r"(?:.*[_. ])?(?:(mcc)(?:_?code)?|(.*category_?code)|iin)|"
     r"(?:card_?|cc_?|issuer_?|bank_?)?bin(?:_?(?:prefix|number|code))?",
@@ -52,6 +55,22 @@ def read_fields(transaction: Transaction) -> Fields:
     if transaction.fields:
         return _with_dates(transaction.fields)
     return dict(_read_whole(transaction.text))
+
+
+def as_read(transaction: Transaction) -> Transaction:
+    """The transaction with its fields as they are read, in its text too: what is hidden of them is
+    looked for there.
+
+    >>> as_read(Transaction.of({"amount": "40.00", "vpn": 1})).text
+    'amount: 40.0; vpn: true'
+    """
+    if not transaction.fields:
+        return transaction
+    read = read_fields(transaction)
+    fields = {name: read[name] for name in transaction.fields}
+    text = render_fields(fields)
+    same = text == transaction.text
+    return transaction if same else replace(transaction, text=text, fields=fields)
 
 
 def fields_to_test(transaction: Transaction) -> Fields:
@@ -176,6 +195,17 @@ def pairs_of(text: str) -> dict[str, str]:
     for name, value in found if len(found) > 1 else ():
         pairs.setdefault(re.sub(r"\W+", "_", name.strip().lower()).strip("_"), value.strip())
     return pairs
+
+
+def only_pairs(text: str) -> dict[str, str]:
+    """The pairs of a text that holds nothing else, under the names that it writes; else none.
+
+    >>> only_pairs("Betrag: 9,50; Gerät neu = ja"), only_pairs("pays 9: Land: DE, twice")
+    ({'Betrag': '9,50', 'Gerät neu': 'ja'}, {})
+    """
+    parts = [part.strip() for part in _PARTS.split(text) if part.strip()]
+    pairs = {match[1]: match[2] for part in parts if (match := _NAMED.fullmatch(part))}
+    return pairs if 1 < len(pairs) == len(parts) else {}  # of two with one name, which is meant?
 
 
 def _read_pairs(text: str) -> Fields:

@@ -157,5 +157,11 @@ def has_value(fields: Mapping[str, object], name: str, value: object) -> bool:
 
 
 def written(value: object) -> str:
-    """A value as a person would write it: a whole number without a decimal point."""
+    """A value as a person would write it: a whole number without a decimal point.
+
+    >>> [written(value) for value in (40.0, 2.5, True)]
+    ['40', '2.5', 'true']
+    """
+    if isinstance(value, bool):
+        return str(value).lower()
     return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)

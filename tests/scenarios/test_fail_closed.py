@@ -19,6 +19,7 @@ from acegraph.state import (
     Transaction,
     parse_verdict,
 )
+from acegraph.state.values.file_form import FileForm
 
 FROZEN = AceContext(learn=False)
 RISKY = {"amount": 9000.0, "hour": 3, "account_age_days": 2, "vpn": True, "new_device": True}
@@ -230,14 +231,46 @@ def test_an_unclear_amount_of_a_text_is_a_doubt_whatever_else_is_known(amount: s
     assert clear["decision"] == "APPROVE"
 
 
-def test_a_word_of_a_text_that_is_written_otherwise_is_a_doubt() -> None:
+def two_shops() -> BulletPlaybook:
+    """A playbook that knows two shops, and declines one of them."""
     playbook = BulletPlaybook()
-    past = [Case(str(i), {"amount": 5.0, "shop": "AB"[i % 2]}, "APPROVE") for i in range(60)]
+    past = [Case(str(i), {"amount": 5.0, "Shop": "AB"[i % 2]}, "APPROVE") for i in range(60)]
     playbook.remember(past, "fraud_detection")
-    rule = 'DECLINE when shop is "A"'
+    rule = 'DECLINE when Shop is "A"'
     playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
-    texts = [f"amount: 5; shop: {shop}" for shop in ("A", "a", "B", "C")]
-    assert decisions(playbook, texts) == ["DECLINE", "UNDECIDED", "APPROVE", "UNDECIDED"]
+    return playbook
+
+
+@pytest.mark.parametrize(
+    "form", ["amount: 5; Shop: {}", "shop={}, Amount=5.00", "SHOP: {}\nAMT: 5"]
+)
+def test_a_text_of_pairs_alone_is_read_as_fields(form: str) -> None:
+    texts = [form.format(shop) for shop in ("A", "a", "B", "C")]
+    assert decisions(two_shops(), texts) == ["DECLINE", "DECLINE", "APPROVE", "UNDECIDED"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "two things; amount: 5; shop: a",
+        "amount: 5; shop: B; shop: A",
+        "amount: 5; shop: B; amount: 9000",
+    ],
+)
+def test_a_text_with_more_than_pairs_or_two_values_of_a_name_is_a_doubt(text: str) -> None:
+    assert decisions(two_shops(), [text]) == ["UNDECIDED"]
+
+
+def test_the_amount_of_a_file_is_known_by_its_usual_names() -> None:
+    playbook = BulletPlaybook()
+    past = [Case(str(i), {"Wert": float(i), "land": "DE"}, "APPROVE") for i in range(60)]
+    playbook.remember(past, "fraud_detection")
+    playbook.keep_file_form("fraud_detection", FileForm(amount="Wert"))
+    rule = "DECLINE when Wert >= 50"
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    payments = [{name: 55, "land": "DE"} for name in ("Wert", "amount", "Betrag", "other")]
+    assert decisions(playbook, payments) == ["DECLINE", "DECLINE", "DECLINE", "UNDECIDED"]
+    assert decisions(playbook, [{"Wert": 5, "amount": 55, "land": "DE"}]) == ["UNDECIDED"]
 
 
 @pytest.mark.parametrize("name", ["amt", "transaction_amount", "TransactionAmount", "tx_amount"])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import unicodedata
 from pathlib import Path
 from typing import Any
@@ -422,6 +423,60 @@ def test_a_redacted_value_is_stored_in_none_of_its_spellings(
         found = bytes_of(tmp_path)
     assert left_in(found, writings) == []
     assert b"amount: 40.0; hour: 3" in found
+
+
+def test_a_redacted_value_is_not_stored_as_it_came() -> None:
+    """The playbook knows the value in another form, and under another name."""
+    playbook = BulletPlaybook()
+    past = [
+        Case(str(i), {"amount": i + 0.5, "country": "DE", "new": i % 2 == 0}, "APPROVE")
+        for i in range(60)
+    ]
+    playbook.remember(past, "fraud_detection")
+    context = AceContext(redact=["amount", "country"])
+    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    given = {"AMT": "1.234,50", "Country": "de", "new": "yes"}
+    for number, payment in enumerate((given, "AMT: 1.234,50; Country: de; new: yes")):
+        asked = {"transaction": payment, "decision_id": f"d{number}"}
+        assert graph.invoke(asked)["warnings"] == []
+        stored = playbook.decision(f"d{number}")["text"]
+        assert stored == "amount: [redacted]; country: [redacted]; new: true"
+    others = [{**given, "AMT": "1.234,60"}, {**given, "Country": "fr"}]
+    digests = []
+    for number, payment in enumerate(others):
+        graph.invoke({"transaction": payment, "decision_id": f"other {number}"})
+        digests.append(playbook.decision(f"other {number}")["digest"])
+    # Else a hidden value could be guessed by trying.
+    assert set(digests) == {playbook.decision("d0")["digest"]}
+
+
+@pytest.mark.parametrize("key", ["", "secret"])
+@pytest.mark.parametrize(
+    ("said", "field", "left"),
+    [
+        ("pays $2,500 at 3 AM", "amount", "pays ${} at 3 AM"),
+        ("pays 2,500.00 USD at 3 AM", "amount", "pays {} USD at 3 AM"),
+        ("pays EUR 912.5 at 3 AM", "amount", "pays EUR {} at 3 AM"),
+        ("pays EUR 912,50 at 3 AM", "amount", "pays EUR {} at 3 AM"),
+        ("pays $2.5k at 3 AM", "amount", "{}"),
+        ("pays $20 at 3 AM", "hour", "{}"),
+        ("pays $20 via VPN", "vpn", "{}"),
+    ],
+)
+def test_a_redacted_value_is_in_no_sentence_from_which_it_was_read(
+    monkeypatch: pytest.MonkeyPatch, key: str, said: str, field: str, left: str
+) -> None:
+    monkeypatch.setenv("ACE_REDACT_KEY", key)
+    playbook, context = BulletPlaybook(), AceContext(redact=[field])
+    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    graph.invoke({"transaction": said, "decision_id": "d1"})
+    for _ in range(2):
+        stored = playbook.decision("d1")
+        words = re.sub(r"\[redacted\]|redacted-[0-9a-f]{16}", "{}", stored["text"])
+        assert words == left
+        assert stored["fields"]["text"] == stored["text"]
+        assert "redacted" in stored["fields"][field]
+        feedback(playbook, "d1", "DECLINE")
 
 
 @pytest.mark.parametrize("key", ["", "secret"])

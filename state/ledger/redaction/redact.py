@@ -23,7 +23,7 @@ from acegraph.state.ledger.redaction.spellings import (
 )
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
-from acegraph.state.values.memos import is_free_text, is_memo, without_memos
+from acegraph.state.values.memos import SENTENCE, is_free_text, is_memo, without_memos
 from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived
 
@@ -35,6 +35,7 @@ _BOUNDARY = re.compile(r"\b")
 _END = re.compile(r"(?:\.0)?(?!\w)")
 _MIN_ELSEWHERE: Final = 3
 """A shorter value is replaced only where the name of its field stands before it."""
+_NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,2})?")
 _LONG_NUMBER: Final = 7
 """A number of so many digits names somebody; a shorter one may be an amount."""
 
@@ -106,8 +107,9 @@ class Redaction:
     def _values(self) -> list[tuple[Spelling, str]]:
         """The values that are looked for elsewhere, each with what takes its place."""
         values = dict.fromkeys(self.hidden.values())
-        pairs = ((v, _stand_in(v)) for v in values if v not in ("True", "False"))
-        return [(Spelling(v), to) for v, to in pairs if len(v) >= _MIN_ELSEWHERE and v != to]
+        pairs = ((v, _stand_in(v)) for v in values if v not in ("true", "false"))
+        spelt = ((s, to) for v, to in pairs if v != to for s in _as_numbers(v))
+        return [(Spelling(s), to) for s, to in spelt if len(s) >= _MIN_ELSEWHERE]
 
     @cached_property
     def _parts(self) -> list[tuple[Spelling, str]]:
@@ -116,16 +118,33 @@ class Redaction:
 
     def content(self, of: _Content) -> _Content:
         """A case or a decision with its content as it may be stored."""
-        text, fields = self.text(of.text), self.fields(of.fields)
-        pairs = zip(of.text.split("; "), of.given_text.split("; "), strict=False)
-        is_amount_hidden = any(now != came and self.text(now) != now for now, came in pairs)
-        use_given = of.given_text and not is_amount_hidden
-        digest = _digest(self.text(of.given_text) if use_given else text)
-        return replace(of, text=text, fields=fields, digest=digest, given_text="")
+        fields = self.fields(of.fields)
+        if of.fields.get(SENTENCE) == of.text:
+            text = fields[SENTENCE] = self.sentence(of.text)
+            return replace(of, text=text, fields=fields, digest=_digest(text), given_text="")
+        digest = _digest("; ".join(self._as_it_came(of.text, of.given_text)))
+        return replace(of, text=self.text(of.text), fields=fields, digest=digest, given_text="")
+
+    def sentence(self, text: str) -> str:
+        """The text from which the fields were read, as it may be stored: nothing of it, if a hidden
+        value cannot be found in it, as of "pays 2k via VPN".
+        """
+        alone = [Redaction({n: v}) for n, v in self.hidden.items() if _stand_in(v) != v]
+        return self.text(text) if all(one.text(text) != text for one in alone) else _stand_in(text)
+
+    def _as_it_came(self, text: str, given_text: str) -> Iterator[str]:
+        """The pairs of a text with the values that they came with; these are hidden, too."""
+        now, given = _by_name(self.text(text)), _by_name(self.text(given_text or text))
+        came = dict(given) if len(now) == len(given) else {}
+        for name, pair in now:
+            as_given = came.get(name, pair)
+            hidden = f"{name}: {_stand_in(as_given[len(name) + 2 :])}"
+            yield hidden if name in self.hidden else as_given
 
     def transaction(self, transaction: Transaction) -> Transaction:
         """The transaction as it may be stored or learned from."""
-        return Transaction(self.text(transaction.text), self.fields(transaction.fields))
+        hide = self.text if transaction.fields else self.sentence
+        return Transaction(hide(transaction.text), self.fields(transaction.fields))
 
 
 def unmatched(names: Sequence[str], fields: Mapping[str, Scalar], text: str) -> list[str]:
@@ -146,10 +165,27 @@ def redacted(record: DecisionRecord) -> DecisionRecord:
     return replace(redaction.content(record), reasons=tuple(map(redaction.text, record.reasons)))
 
 
+def _by_name(text: str) -> list[tuple[str, str]]:
+    """The pairs of a text that is made of fields, each with its name; none that is derived."""
+    pairs = [(pair.partition(": ")[0], pair) for pair in text.split("; ")]
+    return [(name, pair) for name, pair in pairs if not is_derived(name)]
+
+
 def _digest(text: str) -> str:
     """A digest of what is stored: a digest of the whole would let hidden values be guessed."""
-    parts = [part for part in text.split("; ") if not is_derived(part.partition(": ")[0])]
-    return hashlib.sha256("; ".join(sorted(parts)).encode()).hexdigest()
+    return hashlib.sha256("; ".join(sorted(text.split("; "))).encode()).hexdigest()
+
+
+def _as_numbers(value: str) -> Iterator[str]:
+    """A value, and if it is a number the forms in which sentences have it.
+
+    >>> list(_as_numbers("2500"))
+    ['2500', '2,500', '2,500.00']
+    """
+    yield value
+    if _NUMBER.fullmatch(value):
+        yield f"{float(value):,.{0 if value.isdigit() else 2}f}"
+        yield f"{float(value):,.2f}"
 
 
 def _stand_in(value: str) -> str:
