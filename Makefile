@@ -63,7 +63,8 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 	$(BIN)/python tests/support/killing.py 200 6
 	$(BIN)/python tests/support/interrupting.py 1000 25
 	$(BIN)/python tests/support/service_soak.py
-	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py tests/scenarios/test_derived_fields.py tests/scenarios/test_damage.py
+	ACE_SOAK=20 $(BIN)/python -m pytest -q tests/state/ledger/test_ledger_machine.py tests/scenarios/test_derived_fields.py tests/scenarios/test_damage.py \
+		tests/graph/tables/test_files.py tests/nodes/selector/test_stages.py tests/nodes/curator/test_duplicates.py
 	ACE_SOAK=1 $(BIN)/python -m pytest -q tests/nodes/models/test_lies.py
 	$(BIN)/python benchmarks/poisoned_streams.py
 	$(BIN)/python tests/support/proposals.py 40000

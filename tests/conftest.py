@@ -1,13 +1,20 @@
 """What tests share: no key from outside, a playbook of every kind."""
 
 import gc
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 from postgres import Server, running_server
 
 from acegraph.state import BulletPlaybook
+
+
+# The same examples on every day; `make soak` draws others.
+settings.register_profile("repeatable", derandomize="ACE_SOAK" not in os.environ)
+settings.load_profile("repeatable")
 
 
 def pytest_collection_finish() -> None:

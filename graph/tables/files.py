@@ -265,11 +265,12 @@ def _csv_batches(file: Path, wanted: Sequence[str]) -> Iterator[pa.RecordBatch]:
 
 def _quotes_and_lines(file: Path) -> tuple[int, int]:
     """How many quotation marks a CSV has, and how many lines."""
-    quotes, lines = 0, 0
+    quotes, ends, part = 0, 0, b"\n"
     with _opened(file) as opened:
         for part in iter(partial(opened.read, 1 << 20), b""):
-            quotes, lines = quotes + part.count(b'"'), lines + part.count(b"\n")
-    return quotes, lines
+            quotes, ends = quotes + part.count(b'"'), ends + part.count(b"\n")
+    is_ended = part.rstrip(b"\0").endswith(b"\n")  # in UTF-16 a zero may follow
+    return quotes, ends if is_ended else ends + 1
 
 
 def _open_csv(file: Path, dialect: _Dialect, wanted: Sequence[str]) -> pa.csv.CSVStreamingReader:

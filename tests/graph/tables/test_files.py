@@ -82,6 +82,8 @@ def test_a_quotation_mark_that_is_not_closed_hides_no_rows(tmp_path: Path) -> No
         assert why in table_of(file)
     file.write_text("\n".join(["a,b,c", *lines[:9], '9,"shop,2', *lines[10:30], '30,"shop,2']))
     assert "mark is not closed" in table_of(file)  # an even number of them
+    file.write_text('a,b,c\n1,2,"two\nlines" too')
+    assert "mark is not closed" in table_of(file)
     several = ["a,b,c", '1,"two\nlines",2', '2,"5" pipe",3', '3,"two\nlines" ,4']
     file.write_text("\n".join(several))
     assert len(table_of(file)) == 3
