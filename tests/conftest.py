@@ -11,7 +11,6 @@ from postgres import Server, running_server
 
 from acegraph.state import BulletPlaybook
 
-
 # The same examples on every day; `make soak` draws others.
 settings.register_profile("repeatable", derandomize="ACE_SOAK" not in os.environ)
 settings.load_profile("repeatable")
