@@ -9,6 +9,7 @@ from acegraph.graph.cli.console import (
     DEFAULT_URL,
     AsJson,
     PlaybookUrl,
+    Redact,
     RiskOptions,
     lasting,
     print_json,
@@ -66,6 +67,7 @@ def score(
     record: Annotated[
         bool, typer.Option(help="Keep the decisions in the ledger, once per id; wants --id.")
     ] = False,
+    redact: Redact = None,
     allow_missing: AllowMissing = False,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
@@ -78,7 +80,7 @@ def score(
     from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import score_files
 
-    context = AceContext().with_changes(**vars(risk))
+    context = AceContext(redact=redact or []).with_changes(**vars(risk))
     with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
         if _is_address(table):
             if ids is not None or record:

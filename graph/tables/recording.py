@@ -20,6 +20,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
+from acegraph.state.ledger.redaction.redact import also_renamed
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.verdict import UNDECIDED
@@ -71,7 +72,7 @@ class Recorder:
     def _record(self, ruleset: Ruleset, name: str, row: dict[str, object]) -> DecisionRecord:
         given = Transaction.of(row)
         understood, one = ruleset.understand(given), ruleset.decide(row)
-        columns = ruleset.sighting_columns
+        columns, hidden = ruleset.sighting_columns, self._settings["redact"]
         verdicts = {b.id: b.verdict for b in ruleset.rules}
         return DecisionRecord(
             id=name,
@@ -82,10 +83,14 @@ class Recorder:
             decision=parse_verdict(one.decision),
             risk_score=one.risk,
             reasons=("decided in a table, by all rules that hold",),
-            settings=self._settings,
+            settings={
+                **self._settings,
+                "redact": also_renamed(hidden, understood.renamed),
+            },
             playbook_version=ruleset.version,
             seen=self._clock.position,
             shown=tuple(Shown(number_of(b), True, verdicts[b]) for b in one.bullets),
             counted=self._settings["learn"],
             sighting=sighting_of(understood.fields, columns) if columns else None,
+            came=given.came(understood.transaction.text),
         )

@@ -124,7 +124,7 @@ def as_case(item: Item, redact: Sequence[str]) -> Case:
     fields = fields_to_test(transaction)
     columns = item.get("sighting_columns")
     seen = sighting_of(fields, columns) if columns else None
-    text, given_text = as_read(transaction).text, transaction.given_text
+    text = as_read(transaction, fields).text
     case = Case(
         "",
         fields,
@@ -132,6 +132,6 @@ def as_case(item: Item, redact: Sequence[str]) -> Case:
         text,
         transaction.digest(),
         sighting=seen,
-        given_text=given_text if given_text != text else "",
+        came=transaction.came(text),
     )
-    return Redaction.of(case.fields, redact).content(case) if redact else case
+    return Redaction.of(case.fields, redact, case.came).content(case) if redact else case

@@ -45,6 +45,7 @@ from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
+from acegraph.state.ledger.redaction.redact import also_renamed
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.values.file_form import FileForm
@@ -342,6 +343,8 @@ class TrainingPipeline:
             items, rates = _converted(items, rates, form.amount or kept.amount)
             form = replace(form, rates=rates)
         items, renamed, difference = under_known_names(items, self.playbook, node)
+        hidden = also_renamed(self.context.redact, renamed)
+        self.context = self.context.with_changes(redact=hidden)
         items, respelt = in_one_spelling(items, FieldContract.of(self.playbook.cases(node)))
         difference = "; ".join(filter(None, (difference, *respelt)))
         if form != FileForm():

@@ -203,5 +203,5 @@ def record_of(state: AceState) -> DecisionRecord:
         shown=tuple(shown),
         counted=settings["learn"],
         sighting=sighting_in(case),
-        given_text=case.get("given_text", ""),
+        came=case.get("came", ""),
     )

@@ -68,7 +68,7 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     case, settings = state["case"], state["settings"]
     seen = sighting_in(case)
     kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"], sighting=seen)
-    kept = replace(kept, given_text=case.get("given_text", ""))
+    kept = replace(kept, came=case.get("came", ""))
     if settings["redact"]:
-        kept = Redaction.of(kept.fields, settings["redact"]).content(kept)
+        kept = Redaction.of(kept.fields, settings["redact"], kept.came).content(kept)
     open_case(playbook, kept, settings["node"], evidence=settings["learn"])

@@ -78,10 +78,11 @@ def _without_derived(understood: Understood) -> Understood:
     kept = {name: value for name, value in given.fields.items() if not is_derived(name)}
     if len(kept) < len(given.fields):
         given = Transaction(render_fields(kept), kept)
-    return Understood(
-        given,
-        {name: value for name, value in understood.fields.items() if not is_derived(name)},
-        tuple(doubt for doubt in understood.doubts if not is_derived(doubt.field)),
+    return replace(
+        understood,
+        transaction=given,
+        fields={name: value for name, value in understood.fields.items() if not is_derived(name)},
+        doubts=tuple(doubt for doubt in understood.doubts if not is_derived(doubt.field)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -22,6 +22,7 @@ from acegraph.nodes.text.currencies import (
     in_base_currency,
 )
 from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
+from acegraph.nodes.text.reader import only_pairs
 from acegraph.state import (
     AceContext,
     AceInput,
@@ -29,11 +30,12 @@ from acegraph.state import (
     Bullet,
     Clock,
     InvalidTransaction,
+    Scalar,
     Transaction,
     clean_text,
     parse_verdict,
 )
-from acegraph.state.ledger.redaction.redact import unmatched
+from acegraph.state.ledger.redaction.redact import also_renamed, unmatched
 from acegraph.state.run.context import unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
@@ -120,6 +122,9 @@ def selected(
     clock: Clock,
 ) -> Update:
     """What the first node writes: the transaction and the bullets chosen for it."""
+    redact, came = settings["redact"], case.get("came", "")
+    given = only_pairs(came) if isinstance(came, str) else came
+    settings = {**settings, "redact": also_renamed(redact, understood.renamed)}
     return {
         "case": case,
         "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
@@ -134,7 +139,7 @@ def selected(
         "playbook_position": clock.position,
         "warnings": [
             *selection.warnings,
-            *_not_redacted(settings, case),
+            *_not_redacted(redact, {**given, **case["fields"]}, case["text"]),
             *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
         ],
         **_NOT_YET_WRITTEN,
@@ -214,16 +219,16 @@ def new_case(state: AceInput | AceState, given: Transaction, understood: Underst
         "digest": given.digest(),
         "ground_truth": None if truth is None else parse_verdict(truth),
     }
-    if given.given_text != understood.transaction.text:
-        case["given_text"] = given.given_text
+    if came := given.came(case["text"]):
+        case["came"] = came
     if understood.sighting_columns:
         case["sighting_columns"] = dict(understood.sighting_columns)
     return case
 
 
-def _not_redacted(settings: RunSettings, case: CaseData) -> list[str]:
+def _not_redacted(redact: Sequence[str], fields: Mapping[str, Scalar], text: str) -> list[str]:
     """A warning about names in `redact` that hide nothing: most likely they are misspelt."""
-    names = unmatched(settings["redact"], case["fields"], case["text"])
+    names = unmatched(redact, fields, text)
     some = ", ".join(names)
     return [f"redact: no field of this transaction is called {some}"] if names else []
 

@@ -154,6 +154,8 @@ class Understood:
     fields: Fields
     """The fields that were read from it, those derived from dates included."""
     doubts: tuple[Doubt, ...] = ()
+    renamed: Mapping[str, str] = field(default_factory=dict)
+    """The known names of fields that came under others."""
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields from which later payments see it, by what they hold; else empty."""
 
@@ -243,17 +245,17 @@ class FieldContract:
             )
         doubts: dict[str, Doubt] = {}
         fields: Fields = {}
-        named, twice = self._known_names(given)
+        named, renamed, twice = self._known_names(given)
         for name, value in named.items():
             fields[name], why = self.understand_value(name, value)
             why = TWO_VALUES if name in twice else why
             if why:
                 doubts[name] = Doubt(name, why)
-        transaction = as_read(replace(transaction, fields=fields))
+        transaction = replace(transaction, fields=fields)
         # With what is derived: a date that cannot be read has no hour.
         read = read_fields(transaction)
         doubts = {doubt.field: doubt for doubt in self._absent(read)} | doubts
-        return Understood(transaction, read, tuple(doubts.values()))
+        return Understood(as_read(transaction, read), read, tuple(doubts.values()), renamed)
 
     def _of_text(self, text: str, read: Fields) -> dict[str, Doubt]:
         """What is in doubt of the fields that a text states: nothing of it can be written anew."""
@@ -343,13 +345,15 @@ class FieldContract:
         amount = self.form.amount or "amount"
         return amount if amount in self.fields and _folded_name(name) in AMOUNTS else None
 
-    def _known_names(self, given: Mapping[str, Scalar]) -> tuple[Fields, set[str]]:
-        """The fields under their known names, and those that have another value elsewhere; two
-        keys that differ in their spelling alone are refused.
+    def _known_names(
+        self, given: Mapping[str, Scalar]
+    ) -> tuple[Fields, Mapping[str, str], set[str]]:
+        """The fields under their known names, which names these replace, and the fields that have
+        another value elsewhere; two keys that differ in their spelling alone are refused.
         """
         twice = set[str]()
         if given.keys() <= self.fields.keys():
-            return dict(given), twice
+            return dict(given), {}, twice
         all_meant = {name: self.known_name(name) for name in given}
         named: Fields = {name: value for name, value in given.items() if all_meant[name] == name}
         for name, value in given.items():
@@ -370,7 +374,8 @@ class FieldContract:
                 if is_another_word or _without_affixes(name) == _without_affixes(meant):
                     twice.add(meant)
         in_order = dict.fromkeys(meant or name for name, meant in all_meant.items())
-        return {name: named[name] for name in in_order}, twice
+        renamed = {name: meant for name, meant in all_meant.items() if meant and meant != name}
+        return {name: named[name] for name in in_order}, renamed, twice
 
 
 def date_of_part(name: str) -> str:

@@ -57,20 +57,18 @@ def read_fields(transaction: Transaction) -> Fields:
     return dict(_read_whole(transaction.text))
 
 
-def as_read(transaction: Transaction) -> Transaction:
-    """The transaction with its fields as they are read, in its text too: what is hidden of them is
-    looked for there.
+def as_read(transaction: Transaction, read: Fields) -> Transaction:
+    """The transaction with its fields as they were `read`, in its text too, where redaction looks
+    for their values.
 
-    >>> as_read(Transaction.of({"amount": "40.00", "vpn": 1})).text
+    >>> given = Transaction.of({"amount": "40.00", "vpn": 1})
+    >>> as_read(given, read_fields(given)).text
     'amount: 40.0; vpn: true'
     """
-    if not transaction.fields:
-        return transaction
-    read = read_fields(transaction)
     fields = {name: read[name] for name in transaction.fields}
     text = render_fields(fields)
-    same = text == transaction.text
-    return transaction if same else replace(transaction, text=text, fields=fields)
+    is_same = not fields or text == transaction.text
+    return transaction if is_same else replace(transaction, text=text, fields=fields)
 
 
 def fields_to_test(transaction: Transaction) -> Fields:

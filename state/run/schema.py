@@ -31,8 +31,8 @@ class CaseData(TypedDict):
     fields: Fields
     """The fields that the nodes use; nodes/text/reader.py reads them."""
     digest: str
-    given_text: NotRequired[str]
-    """The text before amounts were converted, where they were."""
+    came: NotRequired[str | Fields]
+    """The transaction as it came, where it is written anew."""
     ground_truth: Verdict | None
     sighting_columns: NotRequired[dict[str, str]]
     """The fields from which later payments see this one, by what they hold, where any do."""

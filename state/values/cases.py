@@ -53,8 +53,8 @@ class Case:
     """How many cases it stands for (`Draw`)."""
     sighting: Sighting | None = field(default=None, compare=False)
     """What later payments see of it, where fields are derived from earlier payments."""
-    given_text: str = field(default="", compare=False)
-    """The text before amounts were converted, where they were: redaction makes the digest of it."""
+    came: str | Mapping[str, Scalar] = field(default="", compare=False)
+    """The transaction as it came, where it is written anew: redaction makes the digest of it."""
     departure: float = field(default=0.0, compare=False)
     """By how much a language model that decided it departed from the playbook, in log-odds."""
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from acegraph.state.values.label_sources import GIVEN_LABEL
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values.transaction import Fields, Scalar
 from acegraph.state.values.verdict import Verdict
 
 LET_THROUGH: Final = '"let_through":true'
@@ -103,8 +103,8 @@ class DecisionRecord:
     evidence."""
     sighting: Sighting | None = None
     """What later payments see of it, where fields are derived from earlier payments."""
-    given_text: str = ""
-    """The text before amounts were converted, where they were: redaction makes the digest of it."""
+    came: str | Mapping[str, Scalar] = ""
+    """The transaction as it came, where it is written anew: redaction makes the digest of it."""
 
 
 @dataclass(frozen=True)

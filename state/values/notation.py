@@ -156,6 +156,10 @@ def has_value(fields: Mapping[str, object], name: str, value: object) -> bool:
     return stored is not None and written(stored) == written(value)
 
 
+_WRITTEN_OUT: Final = 1e16
+"""From here on a float is written with an exponent."""
+
+
 def written(value: object) -> str:
     """A value as a person would write it: a whole number without a decimal point.
 
@@ -164,4 +168,6 @@ def written(value: object) -> str:
     """
     if isinstance(value, bool):
         return str(value).lower()
-    return str(int(value)) if isinstance(value, float) and value.is_integer() else str(value)
+    if isinstance(value, float) and value.is_integer() and abs(value) < _WRITTEN_OUT:
+        return str(int(value))
+    return str(value)

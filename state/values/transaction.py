@@ -80,10 +80,10 @@ class Transaction:
         given = {name: value for name, value in given.items() if name in self.fields}
         return replace(self, given=given) if given else self
 
-    @property
-    def given_text(self) -> str:
-        """The text with the fields as they came."""
-        return render_fields({**self.fields, **self.given}) if self.given else self.text
+    def came(self, text: str) -> str | Fields:
+        """The fields as they came, or the text, if it is written anew as this text; else empty."""
+        is_new = bool(self.given) or self.text != text
+        return ({**self.fields, **self.given} or self.text) if is_new else ""
 
     def digest(self) -> str:
         """A hash of the transaction that does not depend on the order of its fields.

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Final, TextIO
 
 import typer
 
-from acegraph.graph.cli.console import DEFAULT_URL, Learn, PlaybookUrl, lasting, warn
+from acegraph.graph.cli.console import DEFAULT_URL, Learn, PlaybookUrl, Redact, lasting, warn
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.values.transaction import each_name_once
 
@@ -38,6 +38,7 @@ def consume(
         float, typer.Option(min=0, help="Seconds to go on trying while the database is away.")
     ] = 60.0,
     learn: Learn = True,
+    redact: Redact = None,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Read decisions and labels from standard input, and answer each with a line.
@@ -49,7 +50,8 @@ def consume(
     from acegraph.state import AceContext
 
     with lasting(playbook) as book:
-        decider = Decider(book, AceContext(learn=None if learn else False))
+        context = AceContext(learn=None if learn else False, redact=redact or [])
+        decider = Decider(book, context)
         for lines in _batches(sys.stdin, batch, wait):
             for answer in _patiently(decider, lines, patience, learn):
                 typer.echo(json.dumps(answer, ensure_ascii=False))

@@ -9,7 +9,7 @@ import hmac
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Final, TypeVar
 
@@ -25,17 +25,24 @@ from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord
 from acegraph.state.values.memos import SENTENCE, is_free_text, is_memo, without_memos
 from acegraph.state.values.notation import written
-from acegraph.state.values.transaction import Fields, Scalar, Transaction, is_derived
+from acegraph.state.values.transaction import (
+    Fields,
+    Scalar,
+    Transaction,
+    is_derived,
+    render_fields,
+)
 
 _Content = TypeVar("_Content", Case, DecisionRecord)
 REDACTED: Final = "[redacted]"
 _PSEUDONYM = re.compile("redacted-[0-9a-f]{16}")
 _SAYS = re.compile(r"(?<!\s)\s*+[:=]\s*+")
-_BOUNDARY = re.compile(r"\b")
+_BOUNDARY = re.compile(r"(?<!\w)")
 _END = re.compile(r"(?:\.0)?(?!\w)")
 _MIN_ELSEWHERE: Final = 3
 """A shorter value is replaced only where the name of its field stands before it."""
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,2})?")
+_MEASURED = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?|true|false")
 _LONG_NUMBER: Final = 7
 """A number of so many digits names somebody; a shorter one may be an amount."""
 
@@ -48,17 +55,22 @@ class Redaction:
     """The values as they are written, by field."""
     hides_memos: bool = False
     """Whether memos in a text are hidden too: no field is read from them."""
+    came: Mapping[str, str] = field(default_factory=dict)
+    """The same of the fields as they came, where the transaction is written anew."""
 
     @classmethod
-    def of(cls, fields: Mapping[str, Scalar], names: Sequence[str]) -> "Redaction":
+    def of(
+        cls,
+        fields: Mapping[str, Scalar],
+        names: Sequence[str],
+        came: str | Mapping[str, Scalar] = "",
+    ) -> "Redaction":
         """Hide the fields that a name means: `card` also `card.number`, `Card` and `payer.card`."""
-        wanted = set(map(folded, names))
-        hidden = {
-            name: written(value)
-            for name, value in fields.items()
-            if value is not None and not wanted.isdisjoint(names_of(name))
-        }
-        return cls(hidden, any(is_memo(name) for name in names))
+        hidden = _meant(fields, names)
+        if "amount" in hidden or "usual_amount" in hidden:
+            hidden |= _meant(fields, ["amount_ratio"])  # one tells the other
+        given = came if isinstance(came, Mapping) else {}
+        return cls(hidden, any(is_memo(name) for name in names), _meant(given, names))
 
     def fields(self, fields: Mapping[str, Scalar]) -> Fields:
         """The fields as they may be stored; others may repeat a hidden value."""
@@ -106,7 +118,7 @@ class Redaction:
     @cached_property
     def _values(self) -> list[tuple[Spelling, str]]:
         """The values that are looked for elsewhere, each with what takes its place."""
-        values = dict.fromkeys(self.hidden.values())
+        values = dict.fromkeys((*self.hidden.values(), *self.came.values()))
         pairs = ((v, _stand_in(v)) for v in values if v not in ("true", "false"))
         spelt = ((s, to) for v, to in pairs if v != to for s in _as_numbers(v))
         return [(Spelling(s), to) for s, to in spelt if len(s) >= _MIN_ELSEWHERE]
@@ -118,28 +130,25 @@ class Redaction:
 
     def content(self, of: _Content) -> _Content:
         """A case or a decision with its content as it may be stored."""
-        fields = self.fields(of.fields)
+        text, fields = self.text(of.text), self.fields(of.fields)
         if of.fields.get(SENTENCE) == of.text:
             text = fields[SENTENCE] = self.sentence(of.text)
-            return replace(of, text=text, fields=fields, digest=_digest(text), given_text="")
-        digest = _digest("; ".join(self._as_it_came(of.text, of.given_text)))
-        return replace(of, text=self.text(of.text), fields=fields, digest=digest, given_text="")
+        if isinstance(of.came, str):
+            came = self.sentence(of.came) if of.came else text
+        else:
+            shown = {n: _stand_in(self.came[n]) if n in self.came else of.came[n] for n in of.came}
+            came = Redaction(self.came, self.hides_memos).text(render_fields(shown))
+        return replace(of, text=text, fields=fields, digest=_digest(came), came="")
 
     def sentence(self, text: str) -> str:
         """The text from which the fields were read, as it may be stored: nothing of it, if a hidden
-        value cannot be found in it, as of "pays 2k via VPN".
+        value is a number or a flag, as in "pays 2k via VPN", or is not found in it.
         """
-        alone = [Redaction({n: v}) for n, v in self.hidden.items() if _stand_in(v) != v]
-        return self.text(text) if all(one.text(text) != text for one in alone) else _stand_in(text)
-
-    def _as_it_came(self, text: str, given_text: str) -> Iterator[str]:
-        """The pairs of a text with the values that they came with; these are hidden, too."""
-        now, given = _by_name(self.text(text)), _by_name(self.text(given_text or text))
-        came = dict(given) if len(now) == len(given) else {}
-        for name, pair in now:
-            as_given = came.get(name, pair)
-            hidden = f"{name}: {_stand_in(as_given[len(name) + 2 :])}"
-            yield hidden if name in self.hidden else as_given
+        for name, value in self.hidden.items():
+            is_left = _MEASURED.fullmatch(value) or Redaction({name: value}).text(text) == text
+            if is_left and _stand_in(value) != value:
+                return _stand_in(text)
+        return self.text(text)
 
     def transaction(self, transaction: Transaction) -> Transaction:
         """The transaction as it may be stored or learned from."""
@@ -161,19 +170,38 @@ def redacted(record: DecisionRecord) -> DecisionRecord:
     names = record.settings.get("redact")
     if not names:
         return record
-    redaction = Redaction.of(record.fields, names)
+    redaction = Redaction.of(record.fields, names, record.came)
     return replace(redaction.content(record), reasons=tuple(map(redaction.text, record.reasons)))
 
 
-def _by_name(text: str) -> list[tuple[str, str]]:
-    """The pairs of a text that is made of fields, each with its name; none that is derived."""
-    pairs = [(pair.partition(": ")[0], pair) for pair in text.split("; ")]
-    return [(name, pair) for name, pair in pairs if not is_derived(name)]
+def also_renamed(names: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
+    """The names to redact, with the known names of fields that came under others, and these.
+
+    >>> also_renamed(["tx_amount", "city"], {"tx_amount": "amount", "Town": "city", "H": "hour"})
+    ['tx_amount', 'city', 'amount', 'Town']
+    """
+    found = list(names)
+    for came, known in renamed.items():
+        is_meant = [any(is_named(path, name) for name in names) for path in (came, known)]
+        if any(is_meant) and not all(is_meant):
+            found.append(known if is_meant[0] else came)
+    return found
+
+
+def _meant(fields: Mapping[str, Scalar], names: Sequence[str]) -> dict[str, str]:
+    """The values of the fields that one of the names means."""
+    wanted = set(map(folded, names))
+    return {
+        name: written(value)
+        for name, value in fields.items()
+        if value is not None and not wanted.isdisjoint(names_of(name))
+    }
 
 
 def _digest(text: str) -> str:
     """A digest of what is stored: a digest of the whole would let hidden values be guessed."""
-    return hashlib.sha256("; ".join(sorted(text.split("; "))).encode()).hexdigest()
+    parts = [part for part in text.split("; ") if not is_derived(part.partition(": ")[0])]
+    return hashlib.sha256("; ".join(sorted(parts)).encode()).hexdigest()
 
 
 def _as_numbers(value: str) -> Iterator[str]:
