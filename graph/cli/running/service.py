@@ -15,6 +15,7 @@ from acegraph.graph.cli.console import (
     AsJson,
     Learn,
     PlaybookUrl,
+    Redact,
     lasting,
     print_json,
     say,
@@ -46,6 +47,7 @@ def serve(
         bool,
         typer.Option("--without-users", help="Ask for no token; only for this machine's address."),
     ] = False,
+    redact: Redact = None,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Serve decisions, labels, review and the playbook over HTTP.
@@ -65,7 +67,8 @@ def serve(
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
     if workers > 1 and file_of(playbook) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
-    to_environment(ServiceSettings(playbook, learn, without_users, rate, most_waiting))
+    hidden = redact or []
+    to_environment(ServiceSettings(playbook, learn, without_users, rate, most_waiting, hidden))
     uvicorn.run(
         f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
         factory=True,

@@ -192,6 +192,14 @@ def test_the_examples_of_the_description_work(client: TestClient) -> None:
             assert sent(client, path, example["value"]).status_code == 200
 
 
+def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> None:
+    settings = ServiceSettings(without_users=True, redact=["who"])
+    with TestClient(create_service(settings, playbook)) as client:
+        given = {"transaction": {"amount": 20, "who": "Ann"}, "decision_id": "of Ann"}
+        assert client.post("/decisions", json=given).status_code == 200
+    assert playbook.decision("of Ann")["text"] == "amount: 20; who: [redacted]"
+
+
 def test_who_sends_too_much_is_told_when_to_come_again(playbook: BulletPlaybook) -> None:
     limited = ServiceSettings(rate=2, learn=False)
     with TestClient(create_service(limited, playbook)) as client:
