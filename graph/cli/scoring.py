@@ -23,6 +23,7 @@ from acegraph.state import AceContext, InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.graph.tables.backtest import BacktestReport
+    from acegraph.graph.tables.score import ScoreReport
 
 TableName = Annotated[
     str,
@@ -102,7 +103,11 @@ def score(
             )
     if as_json:
         print_json(report.to_json())
-        return
+    else:
+        _say_scored(report, out)
+
+
+def _say_scored(report: "ScoreReport", out: str | None) -> None:
     counts = ", ".join(f"{n:,} {name}" for name, n in sorted(report.decisions.items()))
     say(f"{report.rows:,} rows by version {report.version}: {counts}")
     if not report.bullets:
