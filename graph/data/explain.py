@@ -5,8 +5,6 @@ from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from acegraph.graph.data.files import Dataset, Item, is_prose
 from acegraph.nodes.evidence.columns.entities import distinct_numbers, names_somebody
 from acegraph.nodes.evidence.columns.learnable_fields import (
@@ -172,7 +170,7 @@ def _why_ignored(
 def _kind(column: Column) -> str:
     share = f"{100 * float(column.known().mean()):.0f} % known"
     if column.is_numeric:
-        numbers = column.numbers[~np.isnan(column.numbers)]
+        numbers = column.known_numbers()
         return f"number, {numbers.min():g} to {numbers.max():g}, {share}"
     if all(isinstance(value, bool) for value in column.values):
         return f"flag, {share}"

@@ -29,7 +29,7 @@ from acegraph.graph.desk.pages import (
 )
 from acegraph.graph.desk.visit import Visit, check_form, check_origin, with_session
 from acegraph.graph.server import app
-from acegraph.graph.server.access import NotAllowed
+from acegraph.graph.server.access import NotAllowed, check_role
 from acegraph.graph.server.endpoints import MOST_BYTES, status_of
 from acegraph.graph.server.service import Service
 from acegraph.state.errors import AceError
@@ -144,7 +144,7 @@ def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]
 
 
 async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
-    desk.service.check(visit.user, page.role)
+    check_role(visit.user, page.role)
     if page.method == "POST":
         check_origin(visit.request)
         _check_size(visit.request, page.most_bytes)

@@ -8,7 +8,7 @@ import numpy as np
 from acegraph.graph.data.files import Item
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import DECLINE, Bullet, Case, CaseTable, Transaction
+from acegraph.state import Bullet, Case, CaseTable, Transaction
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
     checkable = [(b, b.condition.holds_over(table)) for b in bullets if b.condition]
     records = []
     for bullet, fired in checkable:
-        right = fired & (table.fraud if bullet.verdict == DECLINE else ~table.fraud)
+        right = fired & table.labelled(bullet.verdict)
         others = [
             fires
             for b, fires in checkable

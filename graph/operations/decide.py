@@ -68,15 +68,13 @@ class Decider:
         """How long the bodies of the nodes took in batches, by node."""
         self._graph = build_graph(self._parts).compile()
 
-    def decide_many(
-        self, given: Sequence[AceInput], context: AceContext | None = None
-    ) -> list[Answer]:
+    def decide_many(self, given: Sequence[AceInput]) -> list[Answer]:
         """What `graph.invoke` returns for each input, in their order; an error does not stop the
         others, it takes the place of its answer.
 
         A database that fails stops all: what was not answered may be sent again.
         """
-        context = context or self._parts.context
+        context = self._parts.context
         settings = settle_settings(context)
         settings["review"] = False
         answers: list[Answer] = []
@@ -106,14 +104,12 @@ class Decider:
                 answers.append(_answer(error))
         return answers
 
-    async def adecide_many(
-        self, given: Sequence[AceInput], context: AceContext | None = None
-    ) -> list[Answer]:
+    async def adecide_many(self, given: Sequence[AceInput]) -> list[Answer]:
         """`decide_many` without blocking the event loop."""
-        settings = settle_settings(context or self._parts.context)
-        if asks_no_model(settings):
-            return await AWAITING.work(self.decide_many, given, context)
-        options: Any = {"context": context or self._parts.context, "return_exceptions": True}
+        context = self._parts.context
+        if asks_no_model(settle_settings(context)):
+            return await AWAITING.work(self.decide_many, given)
+        options: Any = {"context": context, "return_exceptions": True}
         return [_answer(one) for one in await self._graph.abatch(cast(Any, given), **options)]
 
     def _in_batches(self, given: Sequence[AceInput], settings: RunSettings) -> list[Answer]:

@@ -10,14 +10,13 @@ from dataclasses import dataclass
 from typing import Final
 
 from acegraph.nodes.evidence.sightings.columns import origin_of
-from acegraph.nodes.text.field_contract import FieldContract, KnownField
+from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_of_part
 from acegraph.state import BulletPlaybook
 from acegraph.state.values.transaction import is_derived
 
 _MANY_WORDS: Final = 50
 _TYPES: Final = {"number": "number", "flag": "boolean", "word": "string"}
 _PYTHON: Final = {"number": "float", "flag": "bool", "word": "str", "mixed": "float | bool | str"}
-_PARTS_OF_DATES: Final = ("hour", "weekday", "month")
 
 
 @dataclass(frozen=True)
@@ -94,12 +93,7 @@ def _given_fields(playbook: BulletPlaybook, node: str) -> list[KnownField]:
 def _known_fields(playbook: BulletPlaybook, node: str) -> list[KnownField]:
     """All fields but the parts of a date, which are read from the date."""
     known = FieldContract.of(playbook.cases(node)).fields
-
-    def is_part(name: str) -> bool:
-        parent, _, part = name.rpartition(".")
-        return part in _PARTS_OF_DATES and parent in known
-
-    return [field for name, field in known.items() if not is_part(name)]
+    return [field for name, field in known.items() if date_of_part(name) not in known]
 
 
 def _property(known: KnownField) -> dict[str, object]:

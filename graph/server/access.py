@@ -57,6 +57,12 @@ def is_local(host: str) -> bool:
         return host == "localhost"
 
 
+def check_role(user: User, role: Role) -> None:
+    """Refuse a user who lacks a role."""
+    if not user.may(role):
+        raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
+
+
 class Access:
     """Finds the user of a request."""
 
@@ -72,8 +78,7 @@ class Access:
         user = await self._found(request, place)
         if user is None:
             raise NotAllowed("a valid token is wanted: Authorization: Bearer NAME.SECRET", 401)
-        if not user.may(role):
-            raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
+        check_role(user, role)
         return user
 
     async def _found(self, request: Request, place: HasPlaybook) -> User | None:

@@ -20,7 +20,7 @@ from acegraph.graph.server.batching import Batcher, RateLimit
 from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.people.users import Role, User
+from acegraph.state.maintenance.people.users import User
 
 VARIABLE: Final = "ACE_SERVICE"
 """The variable in which `acegraph serve` gives its settings to its workers, as JSON."""
@@ -138,11 +138,6 @@ class Service:
         for name, value in usage.items() if isinstance(usage, dict) else ():
             if isinstance(value, int | float):
                 self.meters.model[name] += value  # type: ignore[assignment]
-
-    def check(self, user: User, role: Role) -> None:
-        """Refuse a user who lacks a role."""
-        if not user.may(role):
-            raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
 
     def close(self) -> None:
         """Close the playbooks, unless another part of the process opened them."""

@@ -30,6 +30,7 @@ from acegraph.state import (
     InvalidSettings,
 )
 from acegraph.state.database.places import whole_file
+from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.values.condition import is_meant_as_condition
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -37,7 +38,6 @@ if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress
     from acegraph.state import BulletPlaybook, Verdict
 
-FRAUD, HONEST, UNLABELLED = 1, 0, -1
 _DECLINED: Final = DECISIONS.index(DECLINE)
 _UNDECIDED: Final = DECISIONS.index(UNDECIDED)
 
@@ -71,12 +71,12 @@ class Counts:
 
     def add(self, fired: Mask, labels: NDArray[np.int8], amounts: NDArray[np.float64]) -> None:
         """Count the rows of a batch."""
+        frauds, honest = fired & (labels == FRAUD), fired & (labels == HONEST)
         self.fires += int(fired.sum())
-        for label, name in ((FRAUD, "frauds"), (HONEST, "honest")):
-            rows = fired & (labels == label)
-            setattr(self, name, getattr(self, name) + int(rows.sum()))
-            money = f"{name.removesuffix('s')}_amount"
-            setattr(self, money, getattr(self, money) + float(np.nansum(amounts[rows])))
+        self.frauds += int(frauds.sum())
+        self.honest += int(honest.sum())
+        self.fraud_amount += float(np.nansum(amounts[frauds]))
+        self.honest_amount += float(np.nansum(amounts[honest]))
 
 
 @dataclass
@@ -292,6 +292,7 @@ class _Backtesting:
 
     def run(self, progress: Progress | None, keep: Keep | None = None) -> BacktestReport:
         total, done = self._table.rows, 0
+        is_pair = len(self._subjects) == 2 and not any(s.condition for s in self._subjects)
         changed, changed_back = Counts(), Counts()
         columns = {name for scorer in self._scorers.values() for name in scorer.columns}
         columns |= {*filter(None, (self._labels.column, self._labels.amount))}
@@ -301,7 +302,7 @@ class _Backtesting:
             first = next(iter(self._scorers.values()))
             amounts = first.numbers(batch, self._amount)
             fired = list(self._fired(batch, labels, amounts))
-            if len(fired) == 2 and not any(s.condition for s in self._subjects):
+            if is_pair:
                 changed.add(fired[1] & ~fired[0], labels, amounts)
                 changed_back.add(fired[0] & ~fired[1], labels, amounts)
             if keep:
@@ -311,7 +312,6 @@ class _Backtesting:
                 progress("rows", done, total or done)
         if not done:
             raise InvalidDataset(f"{self._table.files[0]}: no rows")
-        is_pair = len(self._subjects) == 2 and not any(s.condition for s in self._subjects)
         return BacktestReport(self.backtests, *((changed, changed_back) if is_pair else ()))
 
     def _fired(

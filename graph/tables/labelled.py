@@ -29,7 +29,7 @@ from acegraph.graph.data.files import (
     understand_rows,
 )
 from acegraph.graph.data.splits import days_of
-from acegraph.graph.tables.backtest import FRAUD, HONEST, UNLABELLED, Labels
+from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFiles
 from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, field_of_column
 from acegraph.graph.tables.ruleset import Ruleset
@@ -53,6 +53,7 @@ from acegraph.state import (
     Scalar,
     Verdict,
 )
+from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.values.cases import ALL_COUNT, Column, Draw, is_drawn
 from acegraph.state.values.transaction import plain_value
 

@@ -284,7 +284,7 @@ def _refit(
     checkable = [b for b in bullets if b.condition and b.status == "active"]
     if not checkable or not can_prove(table):
         return []
-    fired, start = fired_over(checkable, table), start_over(table)
+    fired, start = fired_over((b.condition for b in checkable), table), start_over(table)
     weights = weights_of(checkable, fired, table, start)
     playbook.set_weights({b.id: w for b, w in zip(checkable, weights, strict=True)})
     weighed = [replace(b, weight=w) for b, w in zip(checkable, weights, strict=True)]

@@ -27,9 +27,10 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.nodes.text.trade_words import is_plain
-from acegraph.state import CaseTable, Comparison, Scalar, Transaction
+from acegraph.state import CaseTable, Comparison, Transaction
 from acegraph.state.values.cases import Column
 from acegraph.state.values.memos import is_memo
+from acegraph.state.values.notation import written
 
 _PERSONAL: Final = frozenset(
     "first last surname firstname lastname fullname name street address addr dob birthdate ssn passport phone mobile "
@@ -90,7 +91,7 @@ def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[t
     for name, value in fields.items():
         if value is None or isinstance(value, bool):
             continue
-        text = skeleton(_plain(value))
+        text = skeleton(written(value))
         is_sentence = isinstance(value, str) and len(words_of(text)) >= _RUN
         if is_sentence or (is_identifying(name, table) and not is_kind(text)):
             yield name, text
@@ -136,9 +137,3 @@ def _is_count(column: Column) -> bool:
     if column.counts() or filled < CAN_TELL:
         return False
     return 2 * len(numbers) <= filled and bool(np.abs(numbers).max() < _LARGEST_COUNT)
-
-
-def _plain(value: Scalar) -> str:
-    if isinstance(value, float) and value.is_integer():
-        return str(int(value))
-    return str(value)

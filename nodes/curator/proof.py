@@ -111,7 +111,7 @@ def _test(
 def _never_right(condition: Condition, table: CaseTable) -> str:
     """The reason to refuse a rule that is always wrong on cases that cannot prove a right one."""
     fired = condition.holds_over(table)
-    wanted = table.fraud if condition.verdict == DECLINE else ~table.fraud
+    wanted = table.labelled(condition.verdict)
     fires, right = int(fired.sum()), int((fired & wanted).sum())
     return f"right on none of {fires} labelled cases" if fires >= _MIN_FIRES and not right else ""
 
@@ -138,7 +138,7 @@ def _without_largest(condition: Condition, table: CaseTable, fields: Fields) -> 
 
     None if that excludes no case: no customer or merchant is known, or none is large.
     """
-    supports = condition.holds_over(table) & (table.fraud == (condition.verdict == DECLINE))
+    supports = condition.holds_over(table) & table.labelled(condition.verdict)
     excluded: dict[str, set[Scalar]] = {}
     for name in (name for name in table.field_names if is_entity(name, table)):
         entities = [c.fields.get(name) for c, s in zip(table, supports, strict=True) if s]

@@ -173,7 +173,7 @@ class Screening:
             return _held("prose that lowers risk, learned from one customer's transaction")
         needed, cap = self.min_entities[proposal.lowers], self.max_share[proposal.lowers]
         verdict = proposal.condition.verdict if proposal.condition else DECLINE
-        supports = proposal.table.fraud == (verdict == DECLINE)
+        supports = proposal.table.labelled(verdict)
         if proposal.condition:
             supports = supports & proposal.condition.holds_over(proposal.table)
         for name in sorted(entities):

@@ -52,7 +52,7 @@ def change_point(rule: Condition, table: CaseTable) -> int:
 
     It is the row with the largest fall in precision, by the test of two proportions.
     """
-    agreeing = table.fraud if rule.verdict == DECLINE else ~table.fraud
+    agreeing = table.labelled(rule.verdict)
     rows, shares = np.flatnonzero(rule.holds_over(table)), case_shares(table)
     fires, hits = np.cumsum(shares[rows]), np.cumsum(shares[rows] * agreeing[rows])
     n = float(fires[-1]) if len(rows) else 0.0

@@ -20,11 +20,6 @@ _FARTHEST: Final = 12.0
 _STEEPEST: Final = 4.0
 
 
-def counted(fraud: Mask, shares: Numbers | None = None) -> Numbers:
-    """How much of a case each case counts."""
-    return np.ones(len(fraud)) if shares is None else shares
-
-
 @dataclass(frozen=True)
 class Residuals:
     """What the playbook leaves unexplained of each case: the gradient of its log-likelihood."""
@@ -50,31 +45,31 @@ class Residuals:
         return float(self.gradient @ chosen), float(self.variance @ chosen)
 
 
-def residuals(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Residuals:
+def residuals(fraud: Mask, log_odds: Numbers, shares: Numbers) -> Residuals:
     """The residual of each case under these log-odds, and its variance.
 
     All log-odds are first shifted by the amount that fits best: a playbook that is too strict or
     too lenient everywhere must not make every broad rule look like a discovery.
     """
-    weights = counted(fraud, shares)
+    weights = shares
     p = sigmoid(log_odds + best_shift(fraud, log_odds, shares))
     # The variance of so many cases as the shares add up to: nobody gets surer by repetition.
     information = weights * p * (1 - p)
     return Residuals(weights * (fraud - p), information, weights)
 
 
-def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> Numbers:
+def rescaled_log_odds(fraud: Mask, log_odds: Numbers, shares: Numbers) -> Numbers:
     """The centred log-odds times the factor that fits the labels best, which is never negative."""
     slope, _ = best_line(fraud, log_odds, shares)
-    return slope * (log_odds - np.average(log_odds, weights=counted(fraud, shares)))
+    return slope * (log_odds - np.average(log_odds, weights=shares))
 
 
-def best_line(fraud: Mask, log_odds: Numbers, shares: Numbers | None = None) -> tuple[float, float]:
+def best_line(fraud: Mask, log_odds: Numbers, shares: Numbers) -> tuple[float, float]:
     """The factor, which is never negative, and the shift with which log-odds fit the labels best.
 
     The shift belongs to centred log-odds times the factor, and is given for those not centred.
     """
-    weights = counted(fraud, shares)
+    weights = shares
     middle = float(np.average(log_odds, weights=weights))
     centred = log_odds - middle
     slope, shift = 1.0, best_shift(fraud, centred, shares)
@@ -101,21 +96,19 @@ def simulated_residuals(
     log_odds: Numbers,
     times: int,
     rng: np.random.Generator,
-    shares: Numbers | None = None,
+    shares: Numbers,
 ) -> Numbers:
     """Residuals that chance would leave if the log-odds were the whole truth, in `times` rows."""
     p = sigmoid(log_odds + best_shift(fraud, log_odds, shares))
     drawn = (rng.random((times, len(fraud))) < p) - p
-    return np.asarray(drawn if shares is None else drawn * shares)
+    return np.asarray(drawn * shares)
 
 
-def best_shift(
-    fraud: Mask, log_odds: Numbers, shares: Numbers | None = None, highest: float = 1.0
-) -> float:
+def best_shift(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: float = 1.0) -> float:
     """What must be added to all log-odds for their risks to add up to the frauds; no risk is above
     the `highest`.
     """
-    weights, shift = counted(fraud, shares), 0.0
+    weights, shift = shares, 0.0
     for _ in range(_NEWTON_STEPS):
         p = sigmoid(log_odds + shift)
         rest = float(weights @ (fraud - highest * p))
@@ -138,9 +131,7 @@ def sigmoid(log_odds: Numbers) -> Numbers:
     return np.asarray(1 / (1 + np.exp(-bounded)))
 
 
-def marginal_gain(
-    fired: Mask, fraud: Mask, log_odds: Numbers, shares: Numbers | None = None
-) -> float:
+def marginal_gain(fired: Mask, fraud: Mask, log_odds: Numbers, shares: Numbers) -> float:
     """The z of Rao's score test for adding a rule to these log-odds, towards fraud."""
     rest = residuals(fraud, log_odds, shares)
     spread = math.sqrt(float(rest.variance[fired].sum()) + 1e-9)

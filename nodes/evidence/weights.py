@@ -3,7 +3,7 @@
 nodes/curator/curator.py writes both to the playbook.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -12,11 +12,11 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.residuals import Mask, Numbers, counted, marginal_gain, sigmoid
+from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain, sigmoid
 from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import DECLINE, Bullet, CaseTable
+from acegraph.state import Bullet, CaseTable, Condition
 from acegraph.state.values.verdict import sign_of
 
 _RIDGE: Final = 1.0
@@ -34,8 +34,8 @@ def fit_weights(
     signs: Numbers,
     fraud: Mask,
     start: Numbers,
+    shares: Numbers,
     guess: Numbers | None = None,
-    shares: Numbers | None = None,
 ) -> Numbers:
     """Log-odds weights of rules, by ridge logistic regression on top of the `start` log-odds.
 
@@ -72,29 +72,31 @@ def fit_weights(
 
 
 def _grouped(
-    fired: Mask, start: Numbers, fraud: Mask, shares: Numbers | None
+    fired: Mask, start: Numbers, fraud: Mask, shares: Numbers
 ) -> tuple[NDArray[np.int64], Numbers, Numbers]:
     """A row for each group of indistinguishable cases, and its weights of fraud and honesty."""
-    weights = counted(fraud, shares)
     pattern = np.unique(start, return_inverse=True)[1].astype(np.int64)
     for rules in np.array_split(fired, range(_BITS, len(fired), _BITS)):
         code = (1 << np.arange(len(rules))) @ rules
         pattern = np.unique((pattern << _BITS) + code, return_inverse=True)[1]
     _, rows, group = np.unique(pattern, return_index=True, return_inverse=True)
     frauds, honests = np.zeros(len(rows)), np.zeros(len(rows))
-    np.add.at(frauds, group, weights * fraud)
-    np.add.at(honests, group, weights * ~fraud)
+    np.add.at(frauds, group, shares * fraud)
+    np.add.at(honests, group, shares * ~fraud)
     return rows.astype(np.int64), frauds, honests
 
 
-def fired_over(bullets: Sequence[Bullet], table: CaseTable) -> Mask:
-    """Which of the checkable bullets fires on which case, with a row for each bullet."""
-    return np.array([b.condition.holds_over(table) for b in bullets if b.condition])
+def fired_over(conditions: Iterable[Condition | None], table: CaseTable) -> Mask:
+    """Which condition fires on which case, with a row for each; prose has no condition."""
+    rows = [condition.holds_over(table) for condition in conditions if condition]
+    return np.array(rows, bool).reshape(len(rows), len(table))
 
 
 def fitted_weights(table: CaseTable, bullets: Sequence[Bullet]) -> list[float | None]:
     """The weights of checkable bullets that fit the labelled cases best."""
-    return weights_of(bullets, fired_over(bullets, table), table, start_over(table))
+    return weights_of(
+        bullets, fired_over((b.condition for b in bullets), table), table, start_over(table)
+    )
 
 
 def weights_of(
@@ -115,7 +117,7 @@ def weights_of(
     guess = np.array([b.weight or 0.0 for b in fitted])
     if costs:
         shares = shares * stakes_over(table, costs)
-    weights = fit_weights(fired[enough], signs, table.fraud, start, guess, shares) if fitted else ()
+    weights = fit_weights(fired[enough], signs, table.fraud, start, shares, guess) if fitted else ()
     found = iter(weights)
     return [round(float(next(found)), 4) if is_fitted else None for is_fitted in enough]
 
@@ -123,7 +125,7 @@ def weights_of(
 def reason_to_retire(bullet: Bullet, fired: Mask, table: CaseTable, log_odds: Numbers) -> str:
     """Why a bullet should be retired; empty if it should stay."""
     weight = weight_of(bullet)
-    agreeing = table.fraud if bullet.verdict == DECLINE else ~table.fraud
+    agreeing = table.labelled(bullet.verdict)
     shares = case_shares(table)
     right, fires, total, cases = tally(fired, agreeing, shares)
     if fires < _FIRES_TO_RETIRE:

@@ -10,6 +10,8 @@ from collections.abc import AsyncIterable, Mapping
 from typing import Final
 
 from acegraph.nodes.runtime.usage import token_count
+from acegraph.state.errors import InvalidInput
+from acegraph.state.values.transaction import each_name_once
 
 _LIMIT: Final = 4_000_000
 _LIMIT_PER_TEXT: Final = 100_000
@@ -21,10 +23,6 @@ _COUNTS: Final = ("prompt_tokens", "completion_tokens", "total_tokens")
 
 class AnswerRefused(ValueError):
     """An answer that cannot be the answer to its question; the message says why."""
-
-
-class _DuplicateKey(ValueError):
-    pass
 
 
 def size_limit(question: Mapping[str, object]) -> int:
@@ -61,19 +59,12 @@ def has_duplicate_keys(text: str | bytes) -> bool:
     (False, True)
     """
     try:
-        json.loads(text, object_pairs_hook=_unique, strict=False)
-    except _DuplicateKey:
+        json.loads(text, object_pairs_hook=each_name_once, strict=False)
+    except InvalidInput:
         return True
     except (ValueError, RecursionError):
         pass  # whoever reads it says what is wrong
     return False
-
-
-def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
-    found = dict(pairs)
-    if len(found) < len(pairs):
-        raise _DuplicateKey
-    return found
 
 
 def checked_answer(

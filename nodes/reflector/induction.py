@@ -15,8 +15,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import Backtest, backtest, can_prove
-from acegraph.nodes.evidence.columns.cut_points import Grid, common_values, grid_of, roundest
-from acegraph.nodes.evidence.columns.entities import case_shares
+from acegraph.nodes.evidence.columns.cut_points import (
+    Grid,
+    closest_cuts,
+    common_values,
+    grid_of,
+    roundest,
+)
+from acegraph.nodes.evidence.columns.entities import case_shares, distinct_numbers
 from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
@@ -122,7 +128,7 @@ class _RuleSearch:
             if not rule or rule in seen:
                 continue
             seen.add(rule)
-            coarse = _simplest(Condition(tuple(self.tests[i] for i in rule), self.label))
+            coarse = Condition(closest_cuts([self.tests[i] for i in rule]), self.label)
             condition = self._with_fine_cuts(coarse)
             if condition is None:
                 continue
@@ -182,7 +188,7 @@ class _RuleSearch:
             others = np.ones(len(self.table), dtype=bool)
             for other in (*tests[:at], *tests[at + 1 :]):
                 others &= other.holds_over(self.table)
-            cuts = np.unique(column.numbers[~np.isnan(column.numbers)])
+            cuts = distinct_numbers(column)
             z = _z_of_cuts(column.numbers, cuts, test.op, others, self.rest)
             marks = np.array([m for m in self.grid[test.field] if isinstance(m, int | float)])
             low = marks[marks < test.value].max(initial=cuts[0])
@@ -281,20 +287,3 @@ def _z_of_cuts(numbers: Numbers, cuts: Numbers, op: str, others: Masks, rest: Re
     gain = gains[below] if op == "<" else gains[-1] - gains[below]
     variance = spread[below] if op == "<" else spread[-1] - spread[below]
     return np.where(fires >= _MIN_FIRES - 0.5, gain / np.sqrt(variance + 0.5), -np.inf)
-
-
-def _simplest(condition: Condition) -> Condition:
-    """A condition without comparisons that a stricter one of the same field implies."""
-    strictest: dict[tuple[str, str, Scalar], Comparison] = {}
-    for test in condition.comparisons:
-        is_cut = test.op in ("<", ">=")
-        key = (test.field, test.op, None if is_cut else test.value)
-        if not is_cut or key not in strictest or _is_stricter(test, strictest[key]):
-            strictest[key] = test
-    return Condition(tuple(strictest.values()), condition.verdict)
-
-
-def _is_stricter(left: Comparison, right: Comparison) -> bool:
-    assert isinstance(left.value, int | float)
-    assert isinstance(right.value, int | float)
-    return left.value > right.value if left.op == ">=" else left.value < right.value

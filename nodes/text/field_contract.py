@@ -407,7 +407,7 @@ def _size_to_look_at(cases: int) -> int:
 
 def _known_field(name: str, column: Column, weights: NDArray[np.float64]) -> KnownField:
     """What one column of labelled cases tells."""
-    numbers = column.numbers[~np.isnan(column.numbers)]
+    numbers = column.known_numbers()
     counts = column.counts()
     flags = sum(count for value, count in counts.items() if isinstance(value, bool))
     words = {value: count for value, count in counts.items() if isinstance(value, str)}

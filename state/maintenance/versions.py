@@ -11,7 +11,7 @@ from acegraph.state.errors import InvalidInput, quoted
 from acegraph.state.ledger.counters import bullet_texts
 from acegraph.state.ledger.row_mapping import as_in_history
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.bullet import Bullet, number_of
 
 _ROLLBACK: Final = "rolled back"
 logger = logging.getLogger(__name__)
@@ -57,7 +57,7 @@ def diff(playbook: BulletPlaybook, before: int, after: int) -> list[Difference]:
     new = {b.id: b for b in bullets_at(playbook, after)}
     return [
         Difference(i, old.get(i), new.get(i))
-        for i in sorted(old.keys() | new.keys(), key=lambda i: int(i[1:]))
+        for i in sorted(old.keys() | new.keys(), key=number_of)
         if _content(old.get(i)) != _content(new.get(i))
     ]
 

@@ -48,7 +48,7 @@ from acegraph.state.playbook.kept_by_node import (
 )
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.playbook.vector_store import keep_answers, read_answers
-from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status
+from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
 from acegraph.state.values.decision import (
@@ -141,7 +141,7 @@ class BulletPlaybook(PlaybookCache):
             return [self._known_bullet(bullet_id) for bullet_id in bullet_ids]
 
     def _known_bullet(self, bullet_id: str) -> Bullet:
-        bullet = self._bullets.get(_number(bullet_id))
+        bullet = self._bullets.get(number_of(bullet_id))
         if bullet is None:
             raise UnknownBullet(
                 f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
@@ -231,7 +231,7 @@ class BulletPlaybook(PlaybookCache):
         columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
         query = sa.select(*columns).order_by(tables.history.c.version)
         if bullet_id is not None:
-            query = query.where(tables.history.c.bullet == _number(bullet_id))
+            query = query.where(tables.history.c.bullet == number_of(bullet_id))
         with self.database.reading() as connection:
             rows = connection.execute(query).mappings()
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
@@ -253,7 +253,7 @@ class BulletPlaybook(PlaybookCache):
                 self._vectors.store(model, contents)
                 if self._vectors.bound_model() != model:
                     self._vectors.bind(model)
-                self._bullets.put_vectors(model, {_number(i): v for i, v in vectors.items()})
+                self._bullets.put_vectors(model, {number_of(i): v for i, v in vectors.items()})
 
     def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of texts, for those that have one."""
@@ -562,9 +562,3 @@ class BulletPlaybook(PlaybookCache):
 def _sum(results: Iterable[Recorded]) -> CounterDeltas:
     """By how much the counters change altogether."""
     return reduce(add_deltas, (one.deltas for one in results), {})
-
-
-def _number(bullet_id: str) -> int:
-    """The number in the id of a bullet; -1 for a text that is no such id."""
-    digits = bullet_id.removeprefix("b")
-    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1

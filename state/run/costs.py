@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeVar
 
 from acegraph.state.errors import InvalidSettings
 
@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 _NEAREST: Final = 1e-6
 """How near to 0 and 1 the risk may be from which on a payment is declined."""
+
+
+Stake = TypeVar("Stake", float, "NDArray[np.float64]")
 
 
 @dataclass(frozen=True)
@@ -92,7 +95,7 @@ class CostMatrix:
         >>> round(CostMatrix().break_even(50.0), 3)
         0.091
         """
-        of_fraud, of_honest = self._of_mistakes(amount)
+        of_fraud, of_honest = self._of_mistakes(abs(amount) if amount else 1.0)
         if of_fraud <= 0 or of_honest < 0:
             return 1.0 - _NEAREST if of_fraud <= 0 else _NEAREST
         return min(max(of_honest / (of_honest + of_fraud), _NEAREST), 1 - _NEAREST)
@@ -101,9 +104,7 @@ class CostMatrix:
         """The break-even risks of amounts; NaN stands for none."""
         import numpy as np
 
-        stakes = np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))
-        of_fraud = (self.missed_fraud - self.caught_fraud) * stakes + self.missed_fee
-        of_honest = (self.false_decline - self.approved_honest) * stakes + self.decline_fee
+        of_fraud, of_honest = self._of_mistakes(_stakes(amounts))
         with np.errstate(divide="ignore", invalid="ignore"):
             shares = np.clip(of_honest / (of_honest + of_fraud), _NEAREST, 1 - _NEAREST)
         shares = np.where(of_honest < 0, _NEAREST, shares)
@@ -111,21 +112,25 @@ class CostMatrix:
 
     def wants_review(self, risk: float, amount: float | None) -> bool:
         """Whether asking a person costs less than the mistake to be expected."""
-        of_fraud, of_honest = self._of_mistakes(amount)
+        of_fraud, of_honest = self._of_mistakes(abs(amount) if amount else 1.0)
         return self.review < min(risk * of_fraud, (1 - risk) * of_honest)
 
     def at_stake(self, amounts: NDArray[np.float64]) -> NDArray[np.float64]:
         """What mistakes of both kinds cost, summed: how much each payment matters."""
         import numpy as np
 
-        stakes = np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))
         shares = self.missed_fraud - self.caught_fraud + self.false_decline - self.approved_honest
-        return np.maximum(shares * stakes + self.missed_fee + self.decline_fee, 0.0)
+        return np.maximum(shares * _stakes(amounts) + self.missed_fee + self.decline_fee, 0.0)
 
-    def _of_mistakes(self, amount: float | None) -> tuple[float, float]:
+    def _of_mistakes(self, stake: Stake) -> tuple[Stake, Stake]:
         """What approving a fraud, and declining an honest payment, costs more than the opposite."""
-        stake = abs(amount) if amount else 1.0
         return (
             (self.missed_fraud - self.caught_fraud) * stake + self.missed_fee,
             (self.false_decline - self.approved_honest) * stake + self.decline_fee,
         )
+
+
+def _stakes(amounts: NDArray[np.float64]) -> NDArray[np.float64]:
+    import numpy as np
+
+    return np.where(np.isnan(amounts) | (amounts == 0), 1.0, np.abs(amounts))

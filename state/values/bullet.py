@@ -34,12 +34,13 @@ def of_source(bullets: Iterable["Bullet"], source: Source | None) -> list["Bulle
 
 
 def number_of(bullet_id: str) -> int:
-    """The number in the id of a stored bullet.
+    """The number in the id of a stored bullet; -1 for a text that is no such id.
 
-    >>> number_of("b12")
-    12
+    >>> number_of("b12"), number_of("blue")
+    (12, -1)
     """
-    return int(bullet_id.removeprefix("b"))
+    digits = bullet_id.removeprefix("b")
+    return int(digits) if digits.isascii() and digits.isdigit() and len(digits) < 16 else -1
 
 
 @dataclass(frozen=True)
@@ -84,7 +85,7 @@ class Bullet:
     @property
     def number(self) -> int:
         """The place in the order of creation; of two equal bullets the smaller number wins."""
-        return int(self.id.lstrip("b") or 0) if self.id[1:].isdigit() else 0
+        return max(number_of(self.id), 0)
 
     def counted(self, helpful: int, harmful: int, selected: int) -> "Bullet":
         """A copy of the bullet with these numbers added to its counters.

@@ -107,6 +107,10 @@ class Column:
         """The same field over the first so many cases."""
         return Column(self.numbers[:rows], self.codes[:rows], self.values, self.texts)
 
+    def known_numbers(self) -> NDArray[np.float64]:
+        """The numbers of the field, without the cases that have none."""
+        return self.numbers[~np.isnan(self.numbers)]
+
     def known(self) -> NDArray[np.bool_]:
         """For each case, whether the field has a value."""
         return np.asarray(~np.isnan(self.numbers) | (self.codes != _MISSING))
@@ -409,6 +413,10 @@ class CaseTable:
     def fraud(self) -> NDArray[np.bool_]:
         """True where the right answer is DECLINE."""
         return self._fraud[self._start : self._size]
+
+    def labelled(self, verdict: Verdict | None) -> NDArray[np.bool_]:
+        """True where this verdict is the right answer."""
+        return self.fraud if verdict == DECLINE else ~self.fraud
 
     @property
     def weights(self) -> NDArray[np.float64]:

@@ -37,7 +37,7 @@ _FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
 _OPERATOR = re.compile(
     r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b|mentions\b", re.IGNORECASE
 )
-_OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
+OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
 
 
@@ -130,7 +130,7 @@ class Comparison:
 
     def render(self) -> str:
         """The comparison as a phrase that `Condition.parse` reads back."""
-        name = self.field if _is_bare(self.field) else json.dumps(self.field, ensure_ascii=False)
+        name = written_field(self.field)
         if self.op in _PRESENCE:
             return f"{name} {self.op}"
         return f"{name} {self.op} {json.dumps(self.value, ensure_ascii=False)}"
@@ -195,7 +195,7 @@ class Condition:
         >>> Condition.parse("decline if amount > 1,000 and account_age_days < 60.").render()
         'DECLINE when amount > 1000 and account_age_days < 60'
         """
-        opening = _OPENING.match(text)
+        opening = OPENING.match(text)
         if not opening:
             raise InvalidCondition(f"not a condition: {text[:60]!r}; 'DECLINE when ...' wanted")
         rest, comparisons = text[opening.end() :].strip(), []
@@ -245,7 +245,7 @@ def parse_condition(text: str) -> Condition | None:
 
 def is_meant_as_condition(text: str) -> bool:
     """Whether a text opens like a condition, readable or not."""
-    return bool(_OPENING.match(text))
+    return bool(OPENING.match(text))
 
 
 def asks_for_words(condition: Condition) -> bool:
@@ -266,8 +266,10 @@ def _is_finite(value: float) -> bool:
         return False
 
 
-def _is_bare(name: str) -> bool:
-    return bool(_BARE_FIELD.fullmatch(name)) and name.lower() not in {"and", "is", "not"}
+def written_field(name: str) -> str:
+    """The name of a field as a sentence has it: in quotes where it could be misread."""
+    is_bare = _BARE_FIELD.fullmatch(name) and name.lower() not in {"and", "is", "not"}
+    return name if is_bare else json.dumps(name, ensure_ascii=False)
 
 
 def _read_comparison(text: str) -> tuple[Comparison, str]:

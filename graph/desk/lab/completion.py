@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.evidence.columns.phrases import phrases_of
+from acegraph.state.values.condition import OPENING, written_field
 from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
     from acegraph.state import CaseTable
 
-_OPENING: Final = re.compile(r"\s*(?:APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _FIELD: Final = r'(?P<field>[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")'
 _AFTER_FIELD: Final = re.compile(rf"{_FIELD}\s+(?P<op>[<>=!]*|is?|is n?o?t?|m[a-z]*)$")
 _OPERATOR: Final = r"\s*(?:<=|>=|<|>|is not|is|mentions)\s+"
@@ -37,7 +37,7 @@ def continuations(text: str, table: CaseTable) -> list[str]:
     >>> continuations("DECLINE when country is ", table)
     ['DECLINE when country is "NG" ']
     """
-    opening = _OPENING.match(text)
+    opening = OPENING.match(text)
     if not opening:
         starts = ("DECLINE when ", "APPROVE when ")
         given = text.strip().casefold()
@@ -59,10 +59,10 @@ def continuations(text: str, table: CaseTable) -> list[str]:
     typed = last.strip('"').casefold()
     for name in table.field_names:
         if name.casefold() == typed:
-            return [f"{before}{_written(name)} {op} " for op in _operators(name, table)]
+            return [f"{before}{written_field(name)} {op} " for op in _operators(name, table)]
     names = [name for name in table.field_names if typed in name.casefold()]
     names.sort(key=lambda name: (not name.casefold().startswith(typed), name))
-    return [f"{before}{_written(name)} " for name in names[:_MOST]]
+    return [f"{before}{written_field(name)} " for name in names[:_MOST]]
 
 
 def _plain(name: str) -> str:
@@ -70,11 +70,6 @@ def _plain(name: str) -> str:
         return str(json.loads(name)) if name.startswith('"') else name
     except ValueError:
         return name
-
-
-def _written(name: str) -> str:
-    is_bare = re.fullmatch(r"[A-Za-z_][\w.]*", name) and name.lower() not in {"and", "is", "not"}
-    return name if is_bare else json.dumps(name, ensure_ascii=False)
 
 
 def _operators(name: str, table: CaseTable) -> list[str]:
@@ -94,7 +89,7 @@ def _values(name: str, table: CaseTable) -> list[str]:
     if is_free_text(name):
         return [json.dumps(phrase, ensure_ascii=False) for phrase in phrases_of(name, table)]
     if column.is_numeric:
-        known = column.numbers[~np.isnan(column.numbers)]
+        known = column.known_numbers()
         cuts = np.quantile(known, [0.1, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99])
         return list(
             dict.fromkeys(f"{cut:.4g}" if "e" not in f"{cut:.4g}" else f"{cut:.0f}" for cut in cuts)

@@ -97,10 +97,8 @@ class Search:
         if self.label in _LABELS:
             fits &= columns.label == _LABELS[self.label]
         if self.bullet:
-            is_id = self.bullet.startswith("b") and self.bullet[1:].isdigit()
-            its = columns.rows_of(number_of(self.bullet)) if is_id else ()
             of_bullet = np.zeros(len(columns), bool)
-            of_bullet[np.asarray(its, int)] = True
+            of_bullet[columns.rows_of(number_of(self.bullet))] = True
             fits &= of_bullet
         for text, is_end in ((self.since, False), (self.until, True)):
             if (at := _seconds(text, is_end=is_end)) is not None:

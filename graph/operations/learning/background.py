@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from acegraph.graph.build import Collaborators, build_learning_graph, gather_parts
-from acegraph.state import AceContext, AceState, PrunedDecision, UnknownDecision
+from acegraph.state import AceContext, AceState, UnknownDecision
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -70,7 +70,7 @@ def _state_after_judge(playbook: BulletPlaybook, decision_id: str) -> AceState |
     """The state that the judge left; None if there is nothing to learn from the decision now."""
     try:
         stored = playbook.decision(decision_id)
-    except (UnknownDecision, PrunedDecision):
+    except UnknownDecision:  # a pruned one is
         return None
     settings, label = stored["settings"], stored["label"]
     is_correct = stored["decision"] == label

@@ -40,11 +40,10 @@ from acegraph.state import (
     Verdict,
 )
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.ledger.lookups import tried_decisions
+from acegraph.state.ledger.lookups import TriedDecision, tried_decisions
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.memos import facts_text
-from acegraph.state.values.transaction import Fields
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts
@@ -91,17 +90,6 @@ class Trial:
     def to_json(self) -> dict[str, object]:
         """One object for machines."""
         return asdict(self) | {"evidence": round(self.evidence, 3)}
-
-
-@dataclass(frozen=True)
-class _Pair:
-    """A labelled case, decided with the bullet and without it."""
-
-    case_id: str
-    fields: Fields
-    label: Verdict
-    with_it: Verdict
-    without_it: Verdict
 
 
 def try_bullet(
@@ -156,9 +144,7 @@ class _RunningTrial:
         self.playbook, self.max_calls = parts.playbook, max_calls
         self.settings = settle_settings(parts.context.model_copy(update={"node": bullet.node}))
         self.scale = scale_of(self.playbook, self.settings)
-        self.pairs = [
-            _Pair(**vars(tried)) for tried in tried_decisions(self.playbook.database, bullet.id)
-        ]
+        self.pairs = tried_decisions(self.playbook.database, bullet.id)
         self.live = len(self.pairs)
         self.asked = 0
         """How often an agent was asked; a custom one is counted by nobody else."""
@@ -321,7 +307,7 @@ class _RunningTrial:
         rows = unit(np.stack(vectors))
         return [cases[i] for i in np.argsort(-(rows[1:] @ rows[0]), kind="stable")]
 
-    def _decided_twice(self, case: Case) -> _Pair:
+    def _decided_twice(self, case: Case) -> TriedDecision:
         transaction = _transaction(case)
         selection = finish(
             self.parts.selectors.select(
@@ -333,7 +319,7 @@ class _RunningTrial:
         without_it, with_it = (
             self._decision(transaction, shown, scale) for shown in (others, [*others, self.bullet])
         )
-        return _Pair(case.id, dict(case.fields), case.label, with_it, without_it)
+        return TriedDecision(case.id, dict(case.fields), case.label, with_it, without_it)
 
     def _decision(
         self, transaction: Transaction, shown: Sequence[Bullet], scale: RiskScale
@@ -363,7 +349,7 @@ def _transaction(case: Case) -> Transaction:
     return Transaction(case.text, dict(case.fields))
 
 
-def _gain(pair: _Pair, scale: RiskScale) -> float:
+def _gain(pair: TriedDecision, scale: RiskScale) -> float:
     """What a bullet gains on a case, between -1 and 1, by what the mistake would cost there."""
     right = (pair.with_it == pair.label) - (pair.without_it == pair.label)
     limit = scale.decline_from(pair.fields)

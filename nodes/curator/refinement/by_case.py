@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from acegraph.nodes.curator.refinement.polishing import fired_by
 from acegraph.nodes.curator.refinement.shortening import ridge_weights
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers
 from acegraph.nodes.evidence.scorecard import start_over
+from acegraph.nodes.evidence.weights import fired_over
 from acegraph.state import CaseTable, Condition
 
 Learn = Callable[[CaseTable], list[Condition]]
@@ -36,7 +36,7 @@ class ByCase:
             for part in (~held_out, held_out)
         )
         rules = self.learn(known)
-        fired_known, fired_unseen = fired_by(rules, known), fired_by(rules, unseen)
+        fired_known, fired_unseen = fired_over(rules, known), fired_over(rules, unseen)
         start, begin = start_over(self.table), np.zeros(len(rules) + 1)
         shares = case_shares(self.table)[~held_out]
         weights, _ = ridge_weights(fired_known, known.fraud, start[~held_out], shares, begin)

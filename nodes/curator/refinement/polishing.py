@@ -15,6 +15,7 @@ from acegraph.nodes.evidence.columns.cut_points import roundest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 from acegraph.nodes.evidence.scorecard import start_over
+from acegraph.nodes.evidence.weights import fired_over
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition
 
 _CHOSEN: Final = 2.0
@@ -35,7 +36,7 @@ def polished(
     Those that are `staying` stay as they are; others that hardly matter any more are left out.
     """
     done, start, shares = list(rules), start_over(table), case_shares(table)
-    fired = fired_by(done, table)
+    fired = fired_over(done, table)
     for i in (i for i, rule in enumerate(rules) if rule not in staying):
         begin = np.zeros(len(done) + 1)
         weights, _ = ridge_weights(fired, table.fraud, start, shares, begin)
@@ -53,7 +54,7 @@ def needed(
 ) -> list[Condition]:
     """The rules without which log-likelihood of at `least` so much would be lost; one stays."""
     done, start, shares = list(rules), start_over(table), case_shares(table)
-    fired = fired_by(done, table)
+    fired = fired_over(done, table)
     while len(done) > 1:
         begin = np.zeros(len(done) + 1)
         weights, spread = ridge_weights(fired, table.fraud, start, shares, begin)
@@ -67,11 +68,6 @@ def needed(
         del done[idlest]
         fired = np.delete(fired, idlest, axis=0)
     return done
-
-
-def fired_by(rules: Sequence[Condition], table: CaseTable) -> Mask:
-    """Which rule fires on which case, with a row for each rule."""
-    return np.array([rule.holds_over(table) for rule in rules]).reshape(len(rules), len(table))
 
 
 @dataclass(frozen=True)

@@ -269,7 +269,7 @@ def _borne_out(
     """
     all_rules = dict.fromkeys([*staying, *rules])
     bullets = [Bullet("", rule.render(), "", condition=rule) for rule in all_rules]
-    fired, shares, start = fired_over(bullets, counted), case_shares(counted), start_over(counted)
+    fired, shares, start = fired_over(all_rules, counted), case_shares(counted), start_over(counted)
     while True:
         weights = weights_of(bullets, fired, counted, start)
         bullets = [replace(b, weight=w) for b, w in zip(bullets, weights, strict=True)]

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Comparisons
 from acegraph.nodes.curator.refinement.shortening import has_many
+from acegraph.nodes.evidence.columns.cut_points import closest_cuts
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition
 from acegraph.state.values.condition import MENTIONS
@@ -168,25 +169,7 @@ def conditions_of(
     """
     conditions = []
     for rule, weight in zip(rules, weights, strict=True):
-        tested = _closest_cuts([tests[i] for i in rule])
+        tested = closest_cuts([tests[i] for i in rule])
         declines = weight > 0 or any(test.op == MENTIONS for test in tested)
         conditions.append(Condition(tested, DECLINE if declines else APPROVE))
     return conditions
-
-
-def _closest_cuts(tests: Sequence[Comparison]) -> tuple[Comparison, ...]:
-    """The comparisons without those that follow from another one.
-
-    >>> low, high = Comparison("amount", ">=", 97), Comparison("amount", ">=", 130)
-    >>> _closest_cuts([low, high]) == (high,)
-    True
-    """
-    return tuple(test for test in tests if not any(_follows(test, other) for other in tests))
-
-
-def _follows(test: Comparison, other: Comparison) -> bool:
-    """Whether a cut holds wherever another one of its field holds."""
-    if (test.field, test.op) != (other.field, other.op) or test.op not in ("<", ">="):
-        return False
-    cut, other_cut = float(test.value or 0), float(other.value or 0)
-    return cut > other_cut if test.op == "<" else cut < other_cut

@@ -24,7 +24,7 @@ from acegraph.nodes.curator.refinement.by_case import ByCase, Learn
 from acegraph.nodes.curator.refinement.candidates import BY_CASE, STANDS, SearchedRows, Shape
 from acegraph.nodes.curator.refinement.curves import curves_of
 from acegraph.nodes.curator.refinement.held_out import FEW, PAYS, hold_out, in_standard_errors
-from acegraph.nodes.curator.refinement.polishing import fired_by, needed, polished
+from acegraph.nodes.curator.refinement.polishing import needed, polished
 from acegraph.nodes.curator.refinement.rule_ensemble import Conjunction, conditions_of
 from acegraph.nodes.curator.refinement.shortening import (
     LENGTHS,
@@ -36,6 +36,7 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Numbers, log_odds_of
 from acegraph.nodes.evidence.risk_scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.evidence.scorecard import start_over
+from acegraph.nodes.evidence.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Condition
 from acegraph.state.run.costs import CostMatrix
@@ -208,14 +209,14 @@ def _with_steps(
 
 def _unlike(rules: Sequence[Condition], table: CaseTable, most: int) -> list[Condition]:
     """The first so many rules, without those that say almost the same as one before them."""
-    return [rules[i] for i in unlike(range(len(rules)), fired_by(rules, table), most)]
+    return [rules[i] for i in unlike(range(len(rules)), fired_over(rules, table), most)]
 
 
 def _together(sets: Sequence[Sequence[Condition]], table: CaseTable) -> list[Condition]:
     """The rules of all sets, first those that matter most in them; of near-twins one."""
     worth: defaultdict[Condition, float] = defaultdict(float)
     for rules in sets:
-        fired = fired_by(rules, table)
+        fired = fired_over(rules, table)
         begin, start, shares = np.zeros(len(rules) + 1), start_over(table), case_shares(table)
         weights, _ = ridge_weights(fired, table.fraud, start, shares, begin)
         for rule, weight, mask in zip(rules, weights[:-1], fired, strict=True):

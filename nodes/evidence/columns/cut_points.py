@@ -3,6 +3,7 @@
 Which fields a rule may use is decided in learnable_fields.py.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 import numpy as np
@@ -16,7 +17,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
 from acegraph.nodes.text.category_words import is_category
-from acegraph.state import CaseTable, Scalar
+from acegraph.state import CaseTable, Comparison, Scalar
 from acegraph.state.values.cases import Column
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import is_observed
@@ -111,3 +112,21 @@ def common_values(column: Column) -> list[Scalar]:
 def _is_mark(value: Scalar) -> bool:
     """Whether a condition may compare with a value: a flag, or a word that is no sentence."""
     return isinstance(value, bool) or is_category(str(value))
+
+
+def closest_cuts(tests: Sequence[Comparison]) -> tuple[Comparison, ...]:
+    """The comparisons without those that follow from another one.
+
+    >>> low, high = Comparison("amount", ">=", 97), Comparison("amount", ">=", 130)
+    >>> closest_cuts([low, high]) == (high,)
+    True
+    """
+    return tuple(test for test in tests if not any(_follows(test, other) for other in tests))
+
+
+def _follows(test: Comparison, other: Comparison) -> bool:
+    """Whether a cut holds wherever another one of its field holds."""
+    if (test.field, test.op) != (other.field, other.op) or test.op not in ("<", ">="):
+        return False
+    cut, other_cut = float(test.value or 0), float(other.value or 0)
+    return cut > other_cut if test.op == "<" else cut < other_cut

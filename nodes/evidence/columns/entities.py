@@ -178,7 +178,7 @@ def _has_few_values(column: Column) -> bool:
 
 def distinct_numbers(column: Column) -> NDArray[np.float64]:
     """The numbers of a field, each once."""
-    return np.unique(column.numbers[~np.isnan(column.numbers)])
+    return np.unique(column.known_numbers())
 
 
 def is_kind(value: Scalar) -> bool:

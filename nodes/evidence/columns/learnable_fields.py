@@ -148,7 +148,7 @@ def _day(value: str) -> str:
 
 def newest_numbers(column: Column) -> NDArray[np.float64]:
     """The newest numbers of a field, without missing ones."""
-    return column.numbers[~np.isnan(column.numbers)][-_SAMPLE:]
+    return column.known_numbers()[-_SAMPLE:]
 
 
 @lru_cache(maxsize=4096)
@@ -177,7 +177,7 @@ def describes(name: str) -> bool:
 
 def is_flag(column: Column) -> bool:
     """Whether the values of a field mean only yes and no."""
-    numbers, values = column.numbers[~np.isnan(column.numbers)], column.counts()
+    numbers, values = column.known_numbers(), column.counts()
     if not len(numbers) and values and all(isinstance(value, bool) for value in values):
         return True
     are_enough = len(numbers) + sum(values.values()) >= CAN_TELL

@@ -96,7 +96,7 @@ def test_an_outlier_does_not_stretch_a_rule() -> None:
 
 def test_a_contrast_tells_two_groups_apart() -> None:
     fraud = np.array([True] * 30 + [False] * 30)
-    rest = residuals(fraud, np.zeros(60))
+    rest = residuals(fraud, np.zeros(60), np.ones(60))
     assert rest.contrast(fraud, ~fraud) == pytest.approx(60**0.5, rel=0.01)
     half = np.arange(60) % 2 == 0
     assert abs(rest.contrast(half, ~half)) < 0.01

@@ -22,6 +22,6 @@ def test_no_other_line_fits_better(rate: float, factor: float) -> None:
 
 def test_log_odds_that_say_the_opposite_count_for_nothing() -> None:
     log_odds = np.tile([-1.0, 1.0], 100)
-    slope, shift = best_line(log_odds < 0, log_odds)
+    slope, shift = best_line(log_odds < 0, log_odds, np.ones(len(log_odds)))
     assert slope == 0
     assert shift == pytest.approx(0, abs=1e-6)

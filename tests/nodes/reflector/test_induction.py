@@ -109,7 +109,7 @@ def test_the_wilson_interval_is_statsmodels_one() -> None:
 def test_a_rule_gets_no_weight_against_its_own_verdict() -> None:
     fraud = np.array([True] * 20 + [False] * 20)
     fired = np.array([fraud, ~fraud])
-    weights = fit_weights(fired, np.array([1.0, 1.0]), fraud, np.zeros(40))
+    weights = fit_weights(fired, np.array([1.0, 1.0]), fraud, np.zeros(40), np.ones(40))
     assert weights[0] > 1
     assert weights[1] == 0
 
@@ -118,7 +118,7 @@ def test_where_fraud_is_rare_a_rule_gets_the_risk_of_its_cases() -> None:
     fired = np.arange(20_000) < 500
     fraud = np.isin(np.arange(20_000), [*range(100), *range(600, 620)])  # 100 of 500, 20 of 19,500
     start = np.full(20_000, -5.0)
-    (weight,) = fit_weights(fired[None], np.array([1.0]), fraud, start)
+    (weight,) = fit_weights(fired[None], np.array([1.0]), fraud, start, np.ones(len(fraud)))
     log_odds = start + weight * fired
-    risks = sigmoid(log_odds + best_shift(fraud, log_odds))
+    risks = sigmoid(log_odds + best_shift(fraud, log_odds, np.ones(len(fraud))))
     assert risks[0] == pytest.approx(0.2, rel=0.1)

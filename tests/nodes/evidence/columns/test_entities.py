@@ -129,7 +129,7 @@ def test_one_customer_cannot_get_a_rule_retired_or_its_weight_down() -> None:
     clean = CaseTable(known_cause())
     for who, stays in (("A", True), (None, False)):
         table = CaseTable([*known_cause(), *lies(200, who)])
-        (weight,), (fired,) = fitted_weights(table, [BULLET]), fired_over([BULLET], table)
+        (weight,), (fired,) = fitted_weights(table, [BULLET]), fired_over([BULLET.condition], table)
         assert (abs((weight or 0) - (fitted_weights(clean, [BULLET])[0] or 0)) < 0.3) is stays
         log_odds = scorecard_over(table) + (weight or 0) * fired
         weighed = replace(BULLET, weight=weight)
