@@ -221,11 +221,11 @@ class TrainingPipeline:
         """
         from acegraph.graph.training.whole_tables import TableLearning  # wants pyarrow
 
-        context = self.context.with_changes(source="offline", learn_as="offline", rates={})
-        if why := self.why_row_by_row(context):
+        if why := self.why_row_by_row(self.context):
             raise InvalidSettings(f"{why}: learn row by row")
         bullets = len(self.playbook)
         items, difference = self._prepared(drawn.dataset.items, drawn.dataset.form)
+        context = self.context.with_changes(source="offline", learn_as="offline", rates={})
         learning = TableLearning(
             table, drawn, items, self.playbook, context, mature_days, self._progress
         )

@@ -55,7 +55,8 @@ async def reflect_on(
     if row is not None and case_shares(table)[row] < TEACHES:
         return None
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
-    redaction = Redaction.of(read_fields(lesson.transaction), lesson.settings.get("redact") or ())
+    hidden = lesson.settings.get("redact") or ()
+    redaction = Redaction.of(read_fields(lesson.transaction), hidden, lesson.came)
     active = [b for b in of_source(bullets, source) if b.status == "active"]
     if row is not None and lesson.settings.get("decided_by"):
         scale = RiskScale.of(table, active, *costs_of(lesson.settings))

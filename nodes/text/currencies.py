@@ -20,6 +20,7 @@ from acegraph.nodes.text.field_contract import (
 from acegraph.nodes.text.money import currency_code, read_money
 from acegraph.nodes.text.reader import find, pairs_of
 from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state.values.memos import without_remarks
 from acegraph.state.values.transaction import render_fields
 
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
@@ -96,13 +97,11 @@ def in_base_currency(
     kept = contract.form
     exchange = Exchange(kept.rates_instead(rates), kept.amount)
     if not exchange.rates:
-        return transaction, _other_currencies(contract, transaction.fields)
+        return transaction, _other_currencies(contract, transaction)
     if not transaction.fields:
-        text = transaction.text
-        found = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
-        read = [read_money(words) for words in found]
+        read = _money_of_text(transaction.text)
         is_foreign = any(number is None or exchange.rate(word) != 1.0 for number, word in read)
-        in_pairs = exchange.amounts(pairs_of(text))
+        in_pairs = exchange.amounts(pairs_of(transaction.text))
         is_foreign |= any(one.contradicts or exchange.rate(one.currency) != 1.0 for one in in_pairs)
         return transaction, {"amount": _IN_TEXT} if is_foreign else {}
     fields, doubts = exchange.converted(transaction.fields)
@@ -140,11 +139,20 @@ def currencies_of_amounts(contract: FieldContract) -> dict[str, str]:
     return {amount: beside for amount, beside in pairs if beside}
 
 
-def _other_currencies(contract: FieldContract, given: Fields) -> dict[str, str]:
+def _money_of_text(text: str) -> list[tuple[float | int | None, str | None]]:
+    """The amounts of a text with their currencies."""
+    text = without_remarks(text)
+    found = (text[f.start : f.end] for f in find(text) if f.field.endswith("amount"))
+    return [read_money(words) for words in found]
+
+
+def _other_currencies(contract: FieldContract, given: Transaction) -> dict[str, str]:
     """Why amounts of a live payment are in doubt where nothing is converted, by known names."""
-    doubts = {}
-    for one in Exchange(amount=contract.form.amount).amounts(given):
-        known = contract.currencies
+    known, doubts = contract.currencies, {}
+    if known and not given.fields:
+        named = {currency for _, currency in _money_of_text(given.text)} - {None}
+        return {} if named <= known else {contract.form.amount or "amount": OTHER_CURRENCY}
+    for one in Exchange(amount=contract.form.amount).amounts(given.fields):
         if one.contradicts or (known and one.currency and one.currency not in known):
             name = contract.known_name(one.field) or one.field
             doubts[name] = _CONTRADICTS if one.contradicts else OTHER_CURRENCY

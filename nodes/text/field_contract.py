@@ -228,11 +228,14 @@ class FieldContract:
         return replace(contract, enough=math.ceil(np.quantile(has, 1 - _USUAL) / 2))
 
     def with_pairs_as_fields(self, transaction: Transaction) -> Transaction:
-        """The transaction; a text of nothing but pairs is fields, if labelled payments are."""
+        """The transaction; a text of nothing but pairs with known names is fields, if labelled
+        payments are.
+        """
         if transaction.fields or not self.fields or SENTENCE in self.by_folded_name.values():
             return transaction
         pairs = only_pairs(transaction.text)
-        return Transaction.of(pairs) if any(map(self.known_name, pairs)) else transaction
+        is_known = bool(pairs) and all(map(self.known_name, pairs))
+        return Transaction.of(pairs) if is_known else transaction
 
     def understand(self, transaction: Transaction) -> Understood:
         """The transaction under the names and values that are known, and what is in doubt."""

@@ -4,7 +4,7 @@ reader.py applies them; phrases that set a flag are in lexicon.py.
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
 from acegraph.state import Scalar
@@ -35,17 +35,17 @@ _UNIT = rf"({_UNITS})s?"
 _PLACE = r"([A-Z][\w'’]+(?:\s[A-Z][\w'’]+){0,2})"
 _FROM = rf"\b(?:in|from)\s+{_PLACE}"
 _COUNTED = (
-    rf"\s?(?:%|(?:km|mi|kg|g|ml|l|x|pcs)\b|kilomet|miles?|times|items|people|points|{_UNITS})"
+    rf"\s?(?:%|(?:km|mi|kg|g|ml|l|m|x|pcs)\b|kilomet|miles?|times|items|people|points|{_UNITS})"
 )
 # Behind a currency, digits after a space are thousands if the sentence goes on plainly.
 _GOES_ON = r"(?=\s*(?:$|[.;:!?)]|,(?!\s?\d)|(?:at|for|from|in|on|to|via|by|with|and|using|now)\b))"
 _SCALED = r"(?:[\s-]?(k|mn?|thousands?|millions?))?"
 _MONEY = (
-    r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp)\s)\s?"
-    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALED}\b"
+    r"(?:(?:\b[a-z]{1,2}\$|[$€£¥]|\b(?:usd|eur|gbp))\s?"
+    rf"(?<![\d.,])({_SPACED}(?!\d){_GOES_ON}|{_DIGITS})(?!\d){_SCALED}(?:\b|(?=(?:usd|eur|gbp)\b))"
     rf"|{_MEASURE}{_SCALED}\s?"
     # In "card 4242 $500" the sign belongs to the number after it.
-    r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars|euros|pounds)\b))"
+    r"(?:(?<!\s)[$€£¥](?!\d)|[$€£¥](?!\s?\d)|(?:usd|eur|gbp|dollars?|euros?|pounds)\b))"
 )
 _EVENT = r"(?:transaction|purchase|payment|charge|attempt|order|authori[sz]ation)s?"
 _WINDOW = r"(?:per|(?:(?:in|within|over|during)\s+)?(?:the\s+)?(?:last|past|previous))\s+"
@@ -68,19 +68,27 @@ _COUNT_WORDS: Final = {**_WORDS, "no": 0, "a": 1, "an": 1}
 _CONTEXT: Final = 45
 """So many letters before and after an amount tell what it is the amount of."""
 _USUAL = r"(?:average|usual(?:ly)?|typical(?:ly)?|normal(?:ly)?|mean)\b"
-_KEPT = r"(?:limit|balance|fee|salary|income|refund|discount|cashback|overdraft|budget)"
+_KEPT = r"(?:limit|balance|fee|salary|income|refund|discount|cashback|overdraft|budget|rate)"
+# Of a price for each of these nobody pays the price itself.
+_PER = (
+    r"\s?(?:/|\bper\s|\ban?\s)\s?"
+    r"(?:lit(?:er|re)|l|ml|gallon|gal|kilo(?:gram)?|kg|g|lb|pound|ounce|oz|kwh|mile|km)\b"
+)
 _BEFORE: Final = {
     "usual_amount": rf"\b{_USUAL}[^.;,$€£\d]{{0,25}}$",
     "": (
         rf"\b{_KEPT}(?:\s+(?:of|is|was|at|about|only))*[\s:]+$|\b(?:up|down)\s+from\s+$"
         rf"|\b(?:previous|prior|earlier|last)\s+{_EVENT}(?:\s+(?:of|was|is|for|about))*[\s:]+$"
-        r"|\d\s?[-–]\s?$|\bbetween\s(?:[^;]{1,20}\sand\s)?$"
+        r"|\d\s?[-–]\s?$|\bbetween\s(?:[^;]{1,20}\sand\s)?$|\bsav(?:ed|es|ing)\s+$"
     ),
     "now": r"\b(?:now|today|this (?:time|one))(?:\s+(?:pays|paid|spends|is|for|a|of))*\s+$",
 }
 _AFTER: Final = {
     "usual_amount": rf"\s*(?:(?:is|are|was)\s+(?:the\s+|an?\s+)?{_USUAL}|on average\b)",
-    "": rf"\s*(?:(?:service\s+|credit\s+)?{_KEPT}\b|yesterday\b|last\s+(?:week|month|year|time)\b)",
+    "": (
+        rf"{_PER}|\s*(?:(?:service\s+|credit\s+)?{_KEPT}\b|yesterday\b"
+        r"|last\s+(?:week|month|year|time)\b)"
+    ),
     "now": r"\s*(?:now|this time)\b",
 }
 _ROLES: Final = tuple(
@@ -89,15 +97,18 @@ _ROLES: Final = tuple(
 )
 _SCALE_WORD = (
     r"(?:(?:hundred|thousand|million|billion|trillion|bn|bln|tn|mio|mln|mn|mm|mrd|mil|tsd|tausend|lakh"
-    r"|lac|crore|cr)s?\b|(?-i:grand|Grand(?!\s[A-Z]))\b)"
+    r"|lac|crore)s?\b(?!['’])|(?-i:[Cc]rs?|grand|Grand(?!\s[A-Z]))\b)"
 )
+# Scripts without spaces put a word right before a number; only their numerals are a part of it.
+_WITHOUT_SPACES = r"\u3040-\u30ff\u4e00-\u9fff\uac00-\ud7af"
 _TORN_BEFORE = re.compile(
-    rf"[^\W_]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALE_WORD}\s*$",
+    rf"[^\W_{_WITHOUT_SPACES}]$|[十百千万萬億亿兆]$|e[+-]$|\d[.,'’`´·^*_]$|\d\s?{_SCALE_WORD}\s*$",
     re.IGNORECASE,
 )
 _PERHAPS_THOUSANDS = re.compile(r"(?<!\d)\d{1,3}\s+$")
 _TORN_AFTER = re.compile(
-    rf"[.,'’`´·^*_]\d|\s?[-–]\s?\d|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALE_WORD}",
+    rf"[.,'’`´·^*_]\d|\s?[-–]\d|[-–]\s?\d|\s[-–]\s(?:{_DIGITS})(?![\d.:/]\d){_GOES_ON}"
+    rf"|,\s+000\b|\s+\d{{3}}(?!\d|{_COUNTED})|[\s-]?{_SCALE_WORD}",
     re.IGNORECASE,
 )
 """What stands beside an amount that is only a part of a number: 1e6, 9 Mio."""
@@ -130,16 +141,28 @@ def money(match: re.Match[str]) -> float:
     return _value(digits) * {"k": 1e3, "t": 1e3, "m": 1e6}.get(scale[:1], 1.0)
 
 
-def amount_role(match: re.Match[str]) -> str:
+def money_in(text: str) -> Iterator[re.Match[str]]:
+    """The amounts of a text, those that cannot be read included."""
+    done = 0
+    for match in MONEY.pattern.finditer(text):
+        yield from _UNREAD_MONEY.finditer(text, done, match.start())
+        yield match
+        done = match.end()
+    yield from _UNREAD_MONEY.finditer(text, done)
+
+
+def amount_role(match: re.Match[str]) -> tuple[str, bool]:
     """What an amount is by the words round it: "amount", "now" where several are told apart,
-    "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range.
-    It is "unclear" where it would be the amount, but another number may be meant.
+    "usual_amount", or empty where it is a fee, a limit, an earlier payment or one end of a range;
+    and whether it is unclear which number is meant: where it is no amount, that does not matter.
     """
     before = match.string[max(0, match.start() - _CONTEXT) : match.start()]
     after = match.string[match.end() : match.end() + _CONTEXT]
     found = (r for r, lead, follow in _ROLES if lead.search(before) or follow.match(after))
     role = next(found, "amount")
-    return "unclear" if role in ("amount", "now") and _is_unclear(match, before, after) else role
+    if match.re is _UNREAD_MONEY:
+        return role, True
+    return role, role in ("amount", "now") and _is_unclear(match, before, after)
 
 
 def _is_unclear(match: re.Match[str], before: str, after: str) -> bool:
@@ -236,7 +259,13 @@ def _pattern(
 
 
 _EVENT_WORDS: Final = "transaction purchase payment charge attempt order authori"
-MONEY: Final = _pattern("amount", _MONEY, money, "$ € £ ¥ usd eur gbp dollars euros pounds")
+MONEY: Final = _pattern("amount", _MONEY, money, "$ € £ ¥ usd eur gbp dollar pounds")
+_UNREAD_MONEY: Final = re.compile(
+    rf"[$€£¥]\s?\d+|\b(?:usd|eur|gbp)\s?\d+|\d\s?{_SCALE_WORD}\.?\s?"
+    r"(?:[$€£¥]|(?:usd|eur|gbp|dollars?|euros?|pounds)\b)",
+    re.IGNORECASE,
+)
+"""What is an amount, too, where `MONEY` does not read it: $390B, 9 Mio. USD."""
 
 
 FIELD_PATTERNS: Final = (

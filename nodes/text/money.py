@@ -16,7 +16,8 @@ _MONEY: Final = re.compile(
 _CURRENCIES: Final = dict(
     pair.split("=")
     for pair in "$=USD €=EUR £=GBP ¥=JPY ₹=INR ₩=KRW ₺=TRY ₽=RUB ₴=UAH ₫=VND ₦=NGN ฿=THB ₪=ILS "
-    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD euros=EUR pounds=GBP zł=PLN zl=PLN "
+    "₱=PHP ₡=CRC ₲=PYG ₵=GHS ₸=KZT ₼=AZN ₾=GEL dollars=USD dollar=USD euros=EUR euro=EUR "
+    "pounds=GBP pound=GBP zł=PLN zl=PLN "
     "kč=CZK kc=CZK ft=HUF lei=RON лв=BGN руб=RUB грн=UAH дин=RSD din=RSD fr=CHF sfr=CHF tl=TRY "
     "kr=KR rs=RS".split()
 )

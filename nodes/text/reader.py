@@ -99,8 +99,10 @@ def read_exposed_fields(text: str) -> Fields:
     text = without_quotes(text[:_READ_AT_MOST])
     fields = {**_read_pairs(text), **read_text(text)}
     roles = _amounts_by_role(text)
-    may_be_paid = [*roles["now"], *roles["amount"]] or roles[""]
-    if may_be_paid:
+    clear = [
+        found for role in ("now", "amount") for found in roles[role] if found.value is not None
+    ]
+    if may_be_paid := clear or roles[""]:
         fields["amount"] = max(float(found.value or 0) for found in may_be_paid)
     return _with_ratio(fields)
 
@@ -154,23 +156,24 @@ def _find(text: str) -> Iterator[Found]:
 def _amounts(text: str) -> Iterator[Found]:
     """The amounts of a text; of several, first the one that is said to be paid now.
 
-    If one is unclear, nobody knows the amount of the payment: it is none.
+    If that one is unclear, nobody knows the amount of the payment: it is none.
     """
     roles = _amounts_by_role(text)
-    for found in roles["unclear"]:
-        yield replace(found, value=None)
     for role in ("now", "amount", "usual_amount"):
         yield from roles[role]
 
 
 def _amounts_by_role(text: str) -> dict[str, list[Found]]:
-    roles: dict[str, list[Found]] = {
-        role: [] for role in ("now", "amount", "usual_amount", "unclear", "")
-    }
-    for match in field_patterns.MONEY.pattern.finditer(text):
-        role = field_patterns.amount_role(match)
-        name = "amount" if role in ("now", "unclear") else role
-        roles[role].append(Found(name, field_patterns.money(match), match.start(), match.end()))
+    """The amounts by what they are; those of which it is unclear which number is meant come first,
+    without a value.
+    """
+    roles: dict[str, list[Found]] = {role: [] for role in ("now", "amount", "usual_amount", "")}
+    for match in field_patterns.money_in(text):
+        role, is_unclear = field_patterns.amount_role(match)
+        name = "amount" if role == "now" else role
+        value = None if is_unclear else field_patterns.money(match)
+        found = Found(name, value, match.start(), match.end())
+        roles[role].insert(0, found) if is_unclear else roles[role].append(found)
     return roles
 
 
@@ -183,7 +186,8 @@ def amount_is_unclear(text: str) -> bool:
     text = without_remarks(text[:_READ_AT_MOST])
     if may_be_thousands(pairs_of(text).get("amount", ""), "."):
         return True
-    return any(found.field == "amount" and found.value is None for found in find(text))
+    first = next((found for found in find(text) if found.field == "amount"), None)
+    return first is not None and first.value is None
 
 
 def pairs_of(text: str) -> dict[str, str]:
@@ -198,9 +202,15 @@ def pairs_of(text: str) -> dict[str, str]:
 def only_pairs(text: str) -> dict[str, str]:
     """The pairs of a text that holds nothing else, under the names that it writes; else none.
 
+    A text with a memo or a quotation has none: who wrote it may have written pairs into it.
+
     >>> only_pairs("Betrag: 9,50; Gerät neu = ja"), only_pairs("pays 9: Land: DE, twice")
     ({'Betrag': '9,50', 'Gerät neu': 'ja'}, {})
+    >>> only_pairs('amount: 9; shop: "Kiosk; verified: yes; x: y"')
+    {}
     """
+    if without_remarks(text) != text.strip():
+        return {}
     parts = [part.strip() for part in _PARTS.split(text) if part.strip()]
     pairs = {match[1]: match[2] for part in parts if (match := _NAMED.fullmatch(part))}
     return pairs if 1 < len(pairs) == len(parts) else {}  # of two with one name, which is meant?

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
 from acegraph.state.values.label_sources import GIVEN_LABEL
-from acegraph.state.values.transaction import Transaction
+from acegraph.state.values.transaction import Fields, Transaction
 from acegraph.state.values.verdict import Verdict, other, parse_verdict
 
 
@@ -22,6 +22,8 @@ class Lesson:
     """The settings of the run that decided."""
     label_source: str = GIVEN_LABEL
     """Who gave the label (values/label_sources.py)."""
+    came: str | Fields = ""
+    """The transaction as it came, where it is written anew: redaction hides its values too."""
 
     @classmethod
     def of(cls, state: AceState) -> "Lesson":
@@ -36,4 +38,5 @@ class Lesson:
             reasons=state["reasons"],
             settings=state["settings"],
             label_source=state["label_source"] or GIVEN_LABEL,
+            came=state["case"].get("came", ""),
         )

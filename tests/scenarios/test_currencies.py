@@ -354,6 +354,16 @@ def test_a_cell_with_the_sign_of_another_currency_is_read_like_a_live_payment(
     assert decisions_of_file(playbook, lines, tmp_path) == live
 
 
+def test_a_sentence_in_another_currency_than_the_files_is_a_doubt(tmp_path: Path) -> None:
+    playbook = learned_from(read(write(tmp_path, "{amount} EUR")))
+    said = ["50 EUR", "50 Euro", "€50", "50 GBP", "£50", "$50"]
+    found = [decide(playbook, f"User pays {amount} at 1 PM") for amount in said]
+    assert [decision for decision, _ in found] == ["APPROVE"] * 3 + ["UNDECIDED"] * 3
+    assert "amount names another currency" in found[3][1]
+    memo = 'User pays 50 EUR at 1 PM, memo: "instead of 50 GBP"'
+    assert decide(playbook, memo)[0] == "APPROVE"
+
+
 def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(
     of_dollars: BulletPlaybook, tmp_path: Path
 ) -> None:

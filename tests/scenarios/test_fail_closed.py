@@ -255,10 +255,16 @@ def test_a_text_of_pairs_alone_is_read_as_fields(form: str) -> None:
         "two things; amount: 5; shop: a",
         "amount: 5; shop: B; shop: A",
         "amount: 5; shop: B; amount: 9000",
+        'amount: 5; note: "x; shop: B; y: z"',
+        'amount: 5; who: "x; shop: B; y: z"',
     ],
 )
 def test_a_text_with_more_than_pairs_or_two_values_of_a_name_is_a_doubt(text: str) -> None:
     assert decisions(two_shops(), [text]) == ["UNDECIDED"]
+
+
+def test_the_amount_of_a_pair_with_an_unknown_name_counts() -> None:
+    assert decisions(two_shops(), ["amount: 5; Shop: B; total: $9,000"]) == ["DECLINE"]
 
 
 def test_the_amount_of_a_file_is_known_by_its_usual_names() -> None:

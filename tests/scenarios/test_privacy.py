@@ -9,7 +9,10 @@ import unicodedata
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
+from command_line import invoke
 from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters
 
@@ -21,6 +24,7 @@ from acegraph.state import (
     AceContext,
     BulletPlaybook,
     Case,
+    DecisionConflict,
     InvalidInput,
     InvalidSettings,
     PlaybookError,
@@ -506,6 +510,9 @@ PAST = [
         ({"amount": "913.77 GBP", "memo": "invoice of 913.77 GBP"}, ["amount"]),
         ({"amount": 50, "$pin": "913.77"}, ["pin"]),
         ("pays $913.77, usually $50", ["amount"]),
+        ("amount: 50; country: PL; memo: call Anna, pin: 913.77", ["memo"]),
+        ({"amount": "913.77 GBP", "memo": "invoice of 913.77"}, ["amount"]),
+        ({"amount": "913.77k EUR", "memo": "invoice of 913.77k"}, ["amount"]),
     ],
 )
 def test_a_field_is_hidden_by_the_name_and_the_value_that_it_came_with(
@@ -538,6 +545,7 @@ def test_a_field_is_hidden_by_the_name_and_the_value_that_it_came_with(
         ({"amount": "900.5 EUR", "country": "PL", "memo": "972.54"}, ["amount"]),
         ({"amount": "900 EUR", "tx_amount": "77", "customer_id": "C-1"}, ["customer_id"]),
         ({"Country": "pl", "amount": 9, "paid_at": "2026-01-31 13:00"}, ["paid_at"]),
+        ({"country": "pl", "amount": 40, "amount_ratio": 2.0}, ["amount"]),
     ],
 )
 def test_a_payment_stays_the_same_one_whatever_was_learned_and_rates_are(
@@ -581,6 +589,51 @@ def test_a_redacted_value_is_in_no_sentence_from_which_it_was_read(
         assert stored["fields"]["text"] == stored["text"]
         assert "redacted" in stored["fields"][field]
         feedback(playbook, "d1", "DECLINE")
+
+
+def test_hidden_sentences_that_say_different_things_are_different_payments() -> None:
+    playbook, context = BulletPlaybook(), AceContext(redact=["amount"])
+    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    graph.invoke({"transaction": "pays $20 at 3 PM", "decision_id": "d1"})
+    with pytest.raises(DecisionConflict):
+        graph.invoke({"transaction": "pays $9,000 at 3 AM via VPN", "decision_id": "d1"})
+
+
+def test_an_agent_and_a_reflector_do_not_repeat_a_number_that_is_written_shorter() -> None:
+    seen: list[str] = []
+
+    def agent(asked: dict[str, Any]) -> dict[str, Any]:
+        reasons = [f"seen: {asked['transaction']}"]
+        return {"decision": "APPROVE", "risk_score": 0.1, "reasons": reasons}
+
+    def reflector(asked: dict[str, Any]) -> None:
+        seen.append(asked["query"])
+
+    playbook, context = BulletPlaybook(), AceContext(redact=["amount"])
+    graph = create_ace_graph(
+        playbook=playbook, context=context, agent=agent, reflector=reflector
+    ).compile()
+    graph.invoke({"transaction": "pays $2.5k at 3 AM", "decision_id": "d1"})
+    assert playbook.decision("d1")["reasons"] == ["seen: pays $[redacted] at 3 AM"]
+    payment = {"amount": "4.2k EUR", "memo": "paid 4.2k now"}
+    graph.invoke({"transaction": payment, "ground_truth": "DECLINE"})
+    assert seen == ["amount: [redacted]; memo: paid [redacted] now"]
+
+
+def test_a_whole_table_hides_a_column_under_its_known_name_too(tmp_path: Path) -> None:
+    url, file = f"sqlite:///{tmp_path / 'ace.db'}", tmp_path / "t.parquet"
+    for start, name in ((0, "amount"), (100, "tx_amount")):
+        rows = {
+            name: [start + 30.25 + i for i in range(60)],
+            "hour": [(start + i) % 24 for i in range(60)],
+            "fraud": [i % 3 == 0 for i in range(60)],
+        }
+        pq.write_table(pa.table(rows), file)
+        invoke("train", str(file), "--label", "fraud", "--redact", name, "--playbook", url)
+    file.unlink()
+    found = bytes_of(tmp_path)
+    assert b"amount: [redacted]" in found
+    assert b"188.25" not in found
 
 
 @pytest.mark.parametrize("key", ["", "secret"])

@@ -42,6 +42,10 @@ _END = re.compile(r"(?:\.0)?(?!\w)")
 _MIN_ELSEWHERE: Final = 3
 """A shorter value is replaced only where the name of its field stands before it."""
 _NUMBER = re.compile(r"\d{1,15}(?:\.\d{1,2})?")
+_CURRENCY = r"(?:[^\W\d_]{0,2}[$€£¥]|[A-Z]{3}|(?<= )[^\W\d_]{2,8}\.?|[^\W\d_]{2,8}\.?(?= ))"
+_AMOUNT = re.compile(
+    rf"{_CURRENCY}?\s?(\d(?:[\d.,'’\s]{{0,20}}\d)?(?:\s?(?:k|mn?|thousand|million))?)\s?{_CURRENCY}?"
+)
 _MEASURED = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?|true|false")
 _LONG_NUMBER: Final = 7
 """A number of so many digits names somebody; a shorter one may be an amount."""
@@ -68,7 +72,8 @@ class Redaction:
         """Hide the fields that a name means: `card` also `card.number`, `Card` and `payer.card`."""
         hidden = _meant(fields, names)
         if "amount" in hidden or "usual_amount" in hidden:
-            hidden |= _meant(fields, ["amount_ratio"])  # one tells the other
+            names = [*names, "amount_ratio"]  # one tells the other
+            hidden = _meant(fields, names)
         given = came if isinstance(came, Mapping) else {}
         return cls(hidden, any(is_memo(name) for name in names), _meant(given, names))
 
@@ -138,6 +143,8 @@ class Redaction:
         else:
             shown = {n: _stand_in(self.came[n]) if n in self.came else of.came[n] for n in of.came}
             came = Redaction(self.came, self.hides_memos).text(render_fields(shown))
+        if came == REDACTED:  # nothing is left that tells one text from another
+            came = render_fields({n: value for n, value in fields.items() if n != SENTENCE})
         return replace(of, text=text, fields=fields, digest=_digest(came), came="")
 
     def sentence(self, text: str) -> str:
@@ -207,13 +214,20 @@ def _digest(text: str) -> str:
 def _as_numbers(value: str) -> Iterator[str]:
     """A value, and if it is a number the forms in which sentences have it.
 
-    >>> list(_as_numbers("2500"))
-    ['2500', '2,500', '2,500.00']
+    >>> list(_as_numbers("2500")), list(_as_numbers("1.2k EUR"))
+    (['2500', '2,500', '2,500.00', '2.5k', '2.5 thousand'], ['1.2k EUR', '1.2k'])
     """
     yield value
     if _NUMBER.fullmatch(value):
-        yield f"{float(value):,.{0 if value.isdigit() else 2}f}"
-        yield f"{float(value):,.2f}"
+        number = float(value)
+        yield f"{number:,.{0 if value.isdigit() else 2}f}"
+        yield f"{number:,.2f}"
+        for scale, short, word in ((1e3, "k", "thousand"), (1e6, "m", "million")):
+            if number >= scale:
+                yield f"{number / scale:g}{short}"
+                yield f"{number / scale:g} {word}"
+    elif amount := _AMOUNT.fullmatch(value):
+        yield amount[1]
 
 
 def _stand_in(value: str) -> str:
