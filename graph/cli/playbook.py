@@ -358,11 +358,15 @@ def playbook_sql(
         str, typer.Option(help="Whose SQL: duckdb, postgres, snowflake, bigquery, and others.")
     ] = "duckdb",
     table: Annotated[str, typer.Option(help="The table that the query reads.")] = "payments",
+    ids: Annotated[
+        str | None, typer.Option("--id", help="The column of row ids, which the query keeps.")
+    ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Print the decision of the playbook as SQL.
 
-    The query adds points, risk and decision to each row. Texts are compared as they are written.
+    The query has the columns that the playbook knows, and points, risk and decision of each row.
+    Texts are compared as they are written.
     """
     from acegraph.graph.cli.scoring import need_tables
 
@@ -372,4 +376,4 @@ def playbook_sql(
 
     with lasting(playbook, must_exist=True) as book:
         ruleset = Ruleset.of(book, AceContext().with_changes(**vars(risk)))
-        typer.echo(playbook_sql(ruleset, dialect, table))
+        typer.echo(playbook_sql(ruleset, dialect, table, ids))

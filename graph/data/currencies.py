@@ -110,9 +110,10 @@ def _numbers_with_units(
 
 
 def _unit(word: str) -> str | None:
-    """The unit behind or before a number; None for any other word, such as U0012 or 12A."""
+    """The unit behind or before a number; None for any other word, such as U0012, tok_12 or 12A."""
     match = _WITH_UNIT.fullmatch(word)
-    if match is None or match[1][-1:].isalpha() or (len(match[2]) == 1 and match[2].isalpha()):
+    is_name = match and (match[1][-1:].isalpha() or match[1].endswith(("_", "-", "#", "/", ":")))
+    if match is None or is_name or (len(match[2]) == 1 and match[2].isalpha()):
         return None
     return (match[1] or match[2]).strip() or None
 

@@ -233,8 +233,11 @@ _IN_WORDS: Final = {
 }
 
 
-def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str:
-    """The decision of a ruleset as SQL text, for a table with the columns that it knows.
+def playbook_sql(
+    ruleset: Ruleset, dialect: str, table: str = "payments", ids: str | None = None
+) -> str:
+    """The decision of a ruleset as SQL text, for a table with the columns that it knows, and one of
+    `ids` if that is named.
 
     Texts are compared as they are written: what needs reading must be read before. The comment
     above the query says which columns it reads, and as what.
@@ -247,7 +250,7 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
     types, texts = _known_columns(ruleset)
     if not types:
         raise InvalidSettings("the playbook knows no column yet: label cases or add rules first")
-    unbound = ibis.table(types, name=table)
+    unbound = ibis.table({ids: "string", **types} if ids else types, name=table)
     decided = as_expression(ruleset, unbound, texts=texts)
     try:
         query = str(ibis.to_sql(decided, dialect=dialect))
@@ -257,7 +260,12 @@ def playbook_sql(ruleset: Ruleset, dialect: str, table: str = "payments") -> str
             f"no SQL in the dialect {dialect!r}: {why}; duckdb, postgres, snowflake, bigquery, "
             "databricks, trino and clickhouse are some"
         ) from None
-    read = [f"--   {' '.join(name.split())}: {_IN_WORDS[kind]}" for name, kind in types.items()]
+    zones = {n: ", ".join(sorted(k.zones - {""})) for n, k in ruleset.contract.fields.items()}
+    read = [
+        f"--   {' '.join(name.split())}: {_IN_WORDS[kind]}"
+        + (f" ({zones[name]})" if zones.get(name) else "")
+        for name, kind in types.items()
+    ]
     above = f"-- Decides by version {ruleset.version} of a playbook. It reads these columns:"
     return "\n".join([above, *read, query])
 

@@ -220,7 +220,10 @@ class EngineColumns:
                 f"column {name!r}: its text is tested; found dates: cast it to text"
             )
         has_zone, zones = has_hour and values.type().timezone is not None, known and known.zones
-        if zones and (zones == {""} if has_zone else has_hour and "" not in zones):
+        is_said = (
+            self._texts is not None
+        )  # SQL for any table says in a comment which clock it reads
+        if zones and not is_said and (zones == {""} if has_zone else has_hour and "" not in zones):
             wanted = "without" if has_zone else "with"
             raise InvalidDataset(f"column {name!r}: times {wanted} a time zone wanted; cast it")
         has_value, nothing = values.notnull(), lambda _: ibis.literal(False)

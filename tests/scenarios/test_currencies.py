@@ -135,8 +135,8 @@ def test_the_amount_that_costs_are_counted_by_is_converted(tmp_path: Path) -> No
 
 def test_a_column_of_numbers_with_a_unit_is_told_of(tmp_path: Path) -> None:
     file = tmp_path / "f.csv"
-    rows = [f"A$ {n}.50,{n} min,{n}{chr(65 + n)}BC,{n % 2}" for n in range(1, 9)]
-    file.write_text("\n".join(["Paid (AUD),waited,code,fraud", *rows]))
+    rows = [f"A$ {n}.50,{n} min,{n}{chr(65 + n)}BC,tok_{n},{n % 2}" for n in range(1, 9)]
+    file.write_text("\n".join(["Paid (AUD),waited,code,token,fraud", *rows]))
     told = [
         f"{file}: Paid (AUD) is read as words, such as 'A$ 1.50': --amount 'Paid (AUD)' if it is "
         "the amount, else write the numbers without a unit",

@@ -7,7 +7,7 @@ import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from datetime import date, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +31,14 @@ from acegraph.graph.tables.engines import (
 )
 from acegraph.graph.tables.expression import EngineColumns
 from acegraph.graph.tables.reading import TableReader
-from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset, InvalidSettings
+from acegraph.state import (
+    AceContext,
+    BulletPlaybook,
+    Case,
+    Condition,
+    InvalidDataset,
+    InvalidSettings,
+)
 from acegraph.state.errors import EngineDiffers
 
 ENGINES = ["duckdb", "polars", "postgres"]
@@ -274,6 +281,30 @@ def test_the_sql_of_a_playbook_decides_as_the_playbook() -> None:
     backend.create_table("payments", table)
     found = backend.con.sql(playbook_sql(rules, "duckdb")).to_arrow_table()
     assert found["decision"].to_pylist() == score(rules, table)["decision"].to_pylist()
+
+
+def test_the_sql_says_by_which_clock_it_reads_times_and_keeps_the_ids() -> None:
+    times = [f"2026-01-{1 + i % 28:02}T{i % 24:02}:30:00+00:00" for i in range(60)]
+    book = BulletPlaybook()
+    past = [Case(at, {"amount": 5.0, "at": at}, "APPROVE") for at in dict.fromkeys(times)]
+    book.remember(past, "fraud_detection")
+    rule = "DECLINE when at.hour < 6"
+    book.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    rules = Ruleset.of(book)
+    text = playbook_sql(rules, "duckdb", ids="payment")
+    assert "--   at: a timestamp without a time zone, by the clock of the labelled" in text
+    assert "payments (+00:00)" in text
+    given = [datetime(2026, 1, 1, hour, 30, tzinfo=UTC) for hour in (0, 5, 6, 23)]
+    table = pa.table({"payment": ["a", "b", "c", "d"], "amount": [5.0] * 4, "at": given})
+    backend = ibis.duckdb.connect()
+    backend.create_table("zoned", table)
+    clock = '"at" at time zone \'UTC\' as "at"'
+    backend.con.sql(f"create table payments as select * replace ({clock}) from zoned")
+    found = backend.con.sql(text).to_arrow_table()
+    assert found["payment"].to_pylist() == ["a", "b", "c", "d"]
+    assert found["decision"].to_pylist() == score(rules, table)["decision"].to_pylist()
+    assert found["decision"].to_pylist() == ["DECLINE", "DECLINE", "APPROVE", "APPROVE"]
+    backend.disconnect()
 
 
 def test_a_ruleset_can_be_sent_to_another_process() -> None:
