@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import chain
 from operator import and_, or_
 from typing import Any, Final
 
 import ibis
 
+from acegraph.graph.tables.amounts import AmountColumn, amount_columns, named_by_amount
 from acegraph.graph.tables.reading import (
     FieldReader,
     Reasons,
@@ -40,12 +42,13 @@ from acegraph.nodes.text.currencies import (
 from acegraph.nodes.text.field_contract import KnownField
 from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
+from acegraph.nodes.text.money import currency_code
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import APPROVE, DECLINE, Comparison, Condition, InvalidDataset, Scalar
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import NOTHING
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values.transaction import is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
 Expression = Any
@@ -82,6 +85,7 @@ class EngineColumns:
     ) -> None:
         """`texts` are the values of text columns; those that are not given are asked for."""
         self._ruleset, self._table, self._texts = ruleset, table, texts
+        self._found: dict[str, Sequence[str] | None] = {}
         self._refuse_what_needs_rows(table.columns)
         self.columns = dict(fields_of_columns(ruleset, table.columns, conditions))
         """By column that is read, the field that it is."""
@@ -90,6 +94,9 @@ class EngineColumns:
         self.fields: dict[str, _Field] = {}
         for column, name in self.columns.items():
             self.fields |= self._read(column, name)
+        for amount in amount_columns(ruleset.contract, table.columns):
+            if amount.column in self.columns and table[amount.column].type().is_string():
+                self._doubt_currencies(amount)
 
     def _refuse_what_needs_rows(self, columns: Sequence[str]) -> None:
         ruleset = self._ruleset
@@ -266,14 +273,49 @@ class EngineColumns:
         fields[name] = replace(of_name, doubt=doubt)
         return fields
 
+    def _doubt_currencies(self, amount: AmountColumn) -> None:
+        """Put amounts in doubt whose texts name another currency than they may."""
+        name, values = self.columns[amount.column], self._table[amount.column]
+        doubt = self.fields[name].doubt
+        stated = self._by_currency(amount.column, named_by_amount)
+        beside: list[tuple[str | None, Expression]] = [(None, ibis.literal(True))]
+        if amount.beside and stated:
+            column, named = self._table[amount.beside], self._by_currency(amount.beside)
+            beside = [(words[0], _among(column, words)) for words in named.values()]
+            beside.append((None, ~_among(column, [*chain.from_iterable(named.values())])))
+        for texts in stated.values():
+            for word, is_beside in beside:
+                if amount.why_in_doubt(texts[0], word, self._ruleset.contract):
+                    where = _among(values, texts) & is_beside
+                    doubt = where if doubt is None else doubt | where
+        self.fields[name] = replace(self.fields[name], doubt=doubt)
+
+    def _by_currency(
+        self, column: str, currency_of: Callable[[Scalar], str | None] = currency_code
+    ) -> dict[str, list[str]]:
+        """The texts of a column by the currency that they name; without those that name none."""
+        texts = self._texts_of(self._table[column], field_of_column(self._ruleset, column))
+        if texts is None:
+            raise InvalidDataset(
+                f"column {column!r}: its texts may name currencies, and more than {_MOST_TEXTS:,} "
+                "differ; score a file instead"
+            )
+        named: dict[str, list[str]] = {}
+        for text in texts:
+            if currency := currency_of(plain_value(column, text)):
+                named.setdefault(currency, []).append(text)
+        return named
+
     def _texts_of(self, values: Expression, name: str) -> Sequence[str] | None:
         """The different texts of a column; None if they are too many."""
         if self._texts is not None:
             return self._texts.get(name, ())
-        column = values.name("value")
-        found = column.as_table().filter(column.notnull()).distinct().limit(_MOST_TEXTS + 1)
-        texts = found.to_pyarrow().column(0).to_pylist()
-        return texts if len(texts) <= _MOST_TEXTS else None
+        if name not in self._found:
+            column = values.name("value")
+            found = column.as_table().filter(column.notnull()).distinct().limit(_MOST_TEXTS + 1)
+            texts = found.to_pyarrow().column(0).to_pylist()
+            self._found[name] = texts if len(texts) <= _MOST_TEXTS else None
+        return self._found[name]
 
 
 def _written(values: Expression, name: str, meant: Mapping[str, Scalar]) -> _Field:

@@ -16,6 +16,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from acegraph.graph.data.file_rows import read_cell
+from acegraph.graph.tables.amounts import amount_columns
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.evidence.scorecard import (
     SCORECARD_FIELDS,
@@ -369,6 +370,12 @@ class TableReader:
             column: FieldReader(name, self._contract, compared, self._reasons, is_cells=is_cells)
             for column, name in self.fields.items()
         }
+        self._is_cells = is_cells
+        amounts = amount_columns(self._contract, names)
+        self._amounts = [amount for amount in amounts if amount.column in self.fields]
+        beside = [amount.beside for amount in self._amounts if amount.beside]
+        self.columns = list(dict.fromkeys([*self.fields, *beside]))
+        """The columns that a decision may depend on: the fields, and currencies of amounts."""
         self._is_checked = False
 
     def read(self, batch: pa.RecordBatch) -> Rows:
@@ -383,6 +390,13 @@ class TableReader:
         lacks_most = has < self._contract.enough
         for known in self._contract.fields.values():
             self._doubt_absent(rows, known, lacks_most)
+        for one in self._amounts:
+            name = self.fields[one.column]
+            earlier = rows.in_doubt(name)
+            for why, where in one.doubts(batch, self._plain_value, self._contract):
+                rows.doubt(name, why, where & ~earlier)
+                # A number of its own: what was in doubt before stands earlier in the reason.
+                rows.doubt(name, f"{why}, once more", where & earlier)
         for amount, currency in currencies_of_amounts(self._contract).items():
             only_this = rows.in_doubt(currency) & ~rows.in_doubt(amount)
             rows.doubt(amount, PERHAPS_ANOTHER, only_this)
@@ -392,6 +406,12 @@ class TableReader:
         """The value of one cell of a CSV."""
         reader = self._readers.get(column)
         return read_cell(text) if reader is None else reader.read_cell(text)
+
+    def _plain_value(self, column: str, value: object) -> Scalar:
+        """A value of a column as a single payment would bring it."""
+        if self._is_cells and isinstance(value, str):
+            value = self.read_cell(column, value)
+        return plain_value(column, value)
 
     def _doubt_absent(self, rows: Rows, known: KnownField, lacks_most: Mask) -> None:
         """Put a field in doubt where a row should have it, and lacks it."""

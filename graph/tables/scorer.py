@@ -50,7 +50,7 @@ class Scorer:
         self._by_row = _needs_rows(ruleset, schema, names)
         reader = TableReader(ruleset, names, is_cells=is_cells, conditions=conditions)
         self._reader, self._decider = reader, Decider(ruleset)
-        self.columns = names if self._by_row else list(reader.fields)
+        self.columns = names if self._by_row else reader.columns
         """The columns that a decision may depend on."""
         self.read_columns = list(dict.fromkeys([*self.columns, *([ids] if ids else [])]))
         """Those to read: also that of the ids."""

@@ -169,6 +169,11 @@ def names_new_currency(contract: FieldContract, names: Sequence[str]) -> bool:
     )
 
 
+def currencies_beside(contract: FieldContract, names: tuple[str, ...]) -> dict[str, str | None]:
+    """By name of a payment that means the amount, the name that names its currency, if any."""
+    return dict(_amounts_among(names, contract.form.amount))
+
+
 def _is_usually_named(contract: FieldContract) -> bool:
     """Whether nearly every labelled payment has a field that names its currency."""
     named = currencies_of_amounts(contract).values()

@@ -18,14 +18,24 @@ from acegraph.graph import (
     feedback,
     purge,
     replay,
+    score,
     score_files,
 )
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
 from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings, Transaction
+from acegraph.state import (
+    APPROVE,
+    AceContext,
+    BulletPlaybook,
+    Fields,
+    InvalidDataset,
+    InvalidSettings,
+    Transaction,
+)
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.verdict import UNDECIDED
 
 NODE = "fraud_detection"
 RATES = {"EUR": 1.25, "GBP": 2.0, "JPY": 0.0078125}
@@ -379,6 +389,33 @@ def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(
     backend = ibis.duckdb.connect()
     table = pa.Table.from_pylist([{**one, "currency": one["currency"] or None} for one in payments])
     decided = as_expression(Ruleset.of(of_dollars), backend.create_table("t", table)).to_pyarrow()
+    assert decided["decision"].to_pylist() == live
+    backend.disconnect()
+
+
+@pytest.mark.parametrize("form", ["{amount},{currency}", "{amount}"])
+def test_an_amount_that_names_another_currency_than_the_column_beside_it_is_not_approved(
+    form: str, tmp_path: Path
+) -> None:
+    playbook = learned_from(read(write(tmp_path, form)))
+    pairs = [("50 EUR", "USD"), ("50 EUR", "EUR"), ("50 €", "euros"), ("50", "USD"), ("50", "EUR")]
+    pairs += [("$50", "EUR"), ("$50", "usd"), ("50 EUR", None), ("300 EUR", "USD")]
+    pairs += [("50 KWD", "JPY"), ("50 EUR", "JPY"), ("50 KWD", "KWD")]
+    payments: list[Fields] = [{"amount": a, "currency": c, "hour": 12} for a, c in pairs]
+    found = [decide(playbook, payment) for payment in payments]
+    live = [decision for decision, _ in found]
+    assert live[:7] == [UNDECIDED, *[APPROVE] * 4, UNDECIDED, APPROVE]
+    assert "another currency than the field beside it" in found[0][1]
+    lines = ["amount,currency,hour", *(f"{a},{c or ''},12" for a, c in pairs)]
+    assert decisions_of_file(playbook, lines, tmp_path) == live
+    table = pa.Table.from_pylist(payments)
+    encoded = table.set_column(0, "amount", table["amount"].dictionary_encode())
+    for one in (table, encoded):
+        scored = score(playbook, one)
+        assert scored["decision"].to_pylist() == live
+        assert [why or "" for why in scored["undecided"].to_pylist()] == [why for _, why in found]
+    backend = ibis.duckdb.connect()
+    decided = as_expression(Ruleset.of(playbook), backend.create_table("t", table)).to_pyarrow()
     assert decided["decision"].to_pylist() == live
     backend.disconnect()
 

@@ -97,6 +97,18 @@ def few_words(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
     return book, rows
 
 
+def currencies(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
+    """Amounts that name a currency, beside a column that names the same one or another."""
+    cases = [
+        ({"amount": float(i % 90), "currency": ("EUR", "USD")[i % 2]}, "APPROVE") for i in range(90)
+    ]
+    book = playbook_of(cases, "DECLINE when amount >= 80", "APPROVE when amount < 20")
+    amounts = ("85", "85 EUR", "$10", "10 \u20ac", "usd 10", "10 KWD", "1e1", "none", None)
+    beside = ("USD", "EUR", "\u20ac", " usd ", "KWD", "n/a", None)
+    rows = [{"amount": rng.choice(amounts), "currency": rng.choice(beside)} for _ in range(250)]
+    return book, rows
+
+
 def gaps(rng: random.Random) -> tuple[BulletPlaybook, Rows]:
     """Fields that a tenth of the labelled cases lack, and rows that lack most of them."""
     names = ("a", "b", "c", "d", "e", "at")

@@ -17,7 +17,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlglot
 from command_line import run
-from odd_tables import codes, few_words, gaps, payments, playbook_of, table_of
+from odd_tables import codes, currencies, few_words, gaps, payments, playbook_of, table_of
 from postgres import Server
 from spark import spark_session
 
@@ -146,7 +146,7 @@ def test_a_condition_means_the_same_on_an_engine(engine: str, postgres: Server) 
 
 
 @pytest.mark.parametrize("engine", ENGINES)
-@pytest.mark.parametrize("make", [payments, codes, few_words, gaps])
+@pytest.mark.parametrize("make", [payments, codes, few_words, currencies, gaps])
 def test_a_playbook_decides_the_same_on_an_engine(engine: str, make: Any, postgres: Server) -> None:
     book, rows = make(random.Random(11))
     numbered = table_of(rows).append_column("row_number", pa.array(range(len(rows))))

@@ -14,7 +14,18 @@ import pyarrow.csv
 import pyarrow.parquet as pq
 import pytest
 from command_line import run
-from odd_tables import NODE, Rows, codes, derived, few_words, gaps, payments, playbook_of, table_of
+from odd_tables import (
+    NODE,
+    Rows,
+    codes,
+    currencies,
+    derived,
+    few_words,
+    gaps,
+    payments,
+    playbook_of,
+    table_of,
+)
 
 from acegraph.graph import Ruleset, create_ace_graph, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
@@ -30,7 +41,7 @@ from acegraph.state import (
     InvalidSettings,
 )
 
-MAKERS = [payments, codes, few_words, gaps]
+MAKERS = [payments, codes, few_words, currencies, gaps]
 CONTEXTS = [
     AceContext(),
     AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5"),
