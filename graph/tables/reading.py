@@ -395,7 +395,8 @@ class TableReader:
             earlier = rows.in_doubt(name)
             for why, where in one.doubts(batch, self._plain_value, self._contract):
                 rows.doubt(name, why, where & ~earlier)
-                # A number of its own: what was in doubt before stands earlier in the reason.
+                # Nobody reads this text: rows that were in doubt before only need another number,
+                # since the reason of a row names them in another order.
                 rows.doubt(name, f"{why}, once more", where & earlier)
         for amount, currency in currencies_of_amounts(self._contract).items():
             only_this = rows.in_doubt(currency) & ~rows.in_doubt(amount)
