@@ -311,11 +311,12 @@ class PostgresDatabase(Database):
         """Rewrite the tables without deleted values; not the log and backups of the server."""
         with self._engine.connect() as connection:
             autocommit = connection.execution_options(isolation_level="AUTOCOMMIT")
-            for table in (*tables.LEDGER, tables.bullets, tables.embeddings):
+            for table in tables.metadata.sorted_tables:
                 autocommit.exec_driver_sql(f"VACUUM FULL {table.name}")
 
     def close(self) -> None:
         """Close all connections, except those that a fork inherited from its parent process."""
+        self.is_closed = True
         if self._line is not None and not self._is_inherited():
             self._line.close()
         self._line = None

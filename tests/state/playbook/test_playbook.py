@@ -254,15 +254,15 @@ def test_what_is_unknown_is_said_in_one_line(playbook: BulletPlaybook) -> None:
         BulletPlaybook(5)  # type: ignore[arg-type]
 
 
-def test_a_closed_playbook_says_so(tmp_path: Path) -> None:
-    playbook = BulletPlaybook(tmp_path / "ace.db")
+def test_a_closed_playbook_says_so(lasting_url: str) -> None:
+    playbook = BulletPlaybook(lasting_url)
     playbook.close()
     for use in (
         lambda: playbook.label("d1", Label("APPROVE")),
         lambda: playbook.decision("d1"),
         lambda: playbook.add_bullet("DECLINE when amount >= 1", NODE),
     ):
-        with pytest.raises(PlaybookError, match=r"ace\.db was closed: open it again"):
+        with pytest.raises(PlaybookError, match=r"sql.* was closed: open it again"):
             use()
 
 
