@@ -2,9 +2,11 @@
 
 They have no checkpointer and no store: the server brings its own. ACE_PLAYBOOK_URL (for example
 sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with the server.
+ACE_REDACT names fields whose values are never stored.
 """
 
 import os
+import re
 from collections.abc import Callable, Sequence
 
 from starlette.middleware import Middleware
@@ -15,7 +17,7 @@ from acegraph.graph.server.app import create_service
 from acegraph.graph.server.checkpoints import shut_server_folder
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state import BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook
 
 
 def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
@@ -29,8 +31,13 @@ def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
 
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
-graph = create_ace_graph(playbook=_playbook).compile()
-reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
-app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], _mounts())
+_redact = re.findall(r"[^\s,]+", os.environ.get("ACE_REDACT", ""))
+_context = AceContext(redact=_redact)
+graph = create_ace_graph(playbook=_playbook, context=_context).compile()
+reviewed = create_ace_graph(playbook=_playbook, context=_context, review=True).compile(
+    name="ace_reviewed"
+)
+_settings = ServiceSettings(redact=_redact)
+app = create_service(_settings, _playbook, [Middleware(Guard)], _mounts())
 """The service's routes, and the desk, beside those of the server, behind the guard
 (langgraph.secure.json)."""

@@ -4,7 +4,7 @@ import inspect
 import json
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass, fields, is_dataclass, replace
@@ -50,6 +50,11 @@ def _url_of(place: str) -> str:
     return f"sqlite:///{place}" if re.fullmatch(r"[\w./ +-]+\.(db|sqlite3?)", place) else place
 
 
+def _names(given: Sequence[str] | None) -> list[str]:
+    """The names of a repeated option, each of which may hold several with commas."""
+    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
+
+
 MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."
 PlaybookUrl = Annotated[
     str,
@@ -80,7 +85,8 @@ Redact = Annotated[
     typer.Option(
         "--redact",
         envvar="ACE_REDACT",
-        help="A field whose value is never stored; may be given several times.",
+        callback=_names,
+        help="A field whose value is never stored; several with commas, or given again.",
     ),
 ]
 Drift = Annotated[
@@ -273,11 +279,6 @@ class DecidingOptions(RiskOptions):
     agent_model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None
 
 
-def _names(given: Sequence[str] | None) -> list[str]:
-    """The names of a repeated option, each of which may hold several with commas."""
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
-
-
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
     """Let a command take its options in groups, each group a dataclass.
 
@@ -333,8 +334,19 @@ def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
             return
         transaction = Transaction.of(item["query"])
         left = unmatched(left, read_fields(transaction), transaction.text)
-    if left:
-        warn(f"redact: no row has a field called {', '.join(left)}")
+    _warn_of_unmatched(left)
+
+
+def warn_of_misspelt_columns(redact: Sequence[str], columns: Iterable[str]) -> None:
+    """Say which names to redact are no column of a table, whose rows are not read yet."""
+    from acegraph.state.ledger.redaction.redact import unmatched
+
+    _warn_of_unmatched(unmatched(redact, dict.fromkeys(columns), ""))
+
+
+def _warn_of_unmatched(names: Sequence[str]) -> None:
+    if names:
+        warn(f"redact: no row has a field called {', '.join(names)}")
 
 
 def options_given(context: typer.Context) -> dict[str, str]:

@@ -18,12 +18,14 @@ from acegraph.graph.cli.console import (
     say,
     takes_groups,
     warn,
+    warn_of_misspelt_columns,
 )
 from acegraph.state import AceContext, InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.graph.tables.backtest import BacktestReport
     from acegraph.graph.tables.score import ScoreReport
+    from acegraph.state import BulletPlaybook
 
 TableName = Annotated[
     str,
@@ -91,6 +93,8 @@ def score(
             ruleset = Ruleset.of(book, context)
             report = score_address(ruleset, table, out, allow_missing=allow_missing)
         else:
+            if record:
+                _warn_of_misspelt(context, book, table)
             report = score_files(
                 book,
                 table,
@@ -105,6 +109,19 @@ def score(
         print_json(report.to_json())
     else:
         _say_scored(report, out)
+
+
+def _warn_of_misspelt(context: AceContext, book: "BulletPlaybook", table: str) -> None:
+    """Say which names to redact are no column, under its own name or the one that is known."""
+    from acegraph.graph.tables.files import TableFiles
+    from acegraph.nodes.text.field_contract import DATE_PARTS, FieldContract
+
+    if context.redact:
+        contract = FieldContract.of(book.cases(context.node))
+        columns = TableFiles.open(table).flat_schema.names
+        known = [contract.known_name(name) or name for name in columns]
+        parts = [f"{name}.{part}" for name in columns for part in DATE_PARTS]
+        warn_of_misspelt_columns(context.redact, (*columns, *known, *parts))
 
 
 def _say_scored(report: "ScoreReport", out: str | None) -> None:

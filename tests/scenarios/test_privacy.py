@@ -12,9 +12,11 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import sqlalchemy as sa
 from command_line import invoke
 from langchain_core.embeddings import Embeddings
-from ledger_cases import NODE, counters
+from ledger_cases import NODE, counters, record
+from postgres import Server
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
 from acegraph.graph.cli.console import one_line, visible
@@ -483,6 +485,41 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
     assert b"who: [redacted]" in found
 
 
+@pytest.mark.parametrize("written", ["amount,who", "amount, who", "amount who"])
+def test_several_fields_are_redacted_with_commas_or_spaces_between(
+    written: str, tmp_path: Path
+) -> None:
+    payment = '{"amount": 774411, "who": "QZX"}'
+    environment = {**os.environ, "ACE_REDACT": written}
+    command = [sys.executable, "-m", "acegraph.graph.cli", "decide", payment]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
+    )
+    assert "no field" not in done.stderr
+    found = bytes_of(tmp_path)
+    assert not any(value in found for value in (b"774411", b"QZX"))
+
+
+def test_a_column_to_redact_that_no_table_has_is_said_before_it_is_recorded(tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path / 'ace.db'}"
+    with BulletPlaybook(url) as book:
+        TrainingPipeline(book).train_offline(PAST)
+    (tmp_path / "t.csv").write_text(
+        "id,tx_amount,country,vpn,customer_id\nd1,950,PL,true,C-1\n", encoding="utf-8"
+    )
+    command = f"score t.csv --id id --record --allow-missing --playbook {url}"
+    names = ("amout", "amount", "tx_amount", "Customer ID")
+    words = [*command.split(), *(word for name in names for word in ("--redact", name))]
+    done = subprocess.run(
+        [sys.executable, "-m", "acegraph.graph.cli", *words],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "redact: no row has a field called amout\n" in done.stderr
+
+
 PAST = [
     {
         "id": f"r{i}",
@@ -668,6 +705,22 @@ def test_what_is_redacted_is_not_recorded(tmp_path: Path, monkeypatch: pytest.Mo
     with recording(tmp_path / "run.jsonl"), pytest.raises(InvalidSettings, match="ACE_RECORD"):
         graph.invoke({"transaction": ANNA})
     assert list(tmp_path.iterdir()) == []
+
+
+def test_an_erasure_rewrites_every_table_of_postgres(postgres: Server) -> None:
+    def places(book: BulletPlaybook) -> dict[str, int]:
+        with book.database.reading() as connection:
+            query = "SELECT relname, relfilenode FROM pg_class WHERE relnamespace = "
+            query += "current_schema()::regnamespace AND relkind = 'r'"
+            return {row.relname: row.relfilenode for row in connection.execute(sa.text(query))}
+
+    with BulletPlaybook(postgres.url()) as book:
+        book.record(record("d1"))
+        before = places(book)
+        erase(book, ["d1"])
+        after = places(book)
+    assert "trial_answers" in before
+    assert [name for name in before if before[name] == after[name]] == []
 
 
 def test_files_that_we_make_are_their_owners_alone(tmp_path: Path) -> None:

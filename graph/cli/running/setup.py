@@ -52,7 +52,8 @@ SETTINGS: Final = """\
 # ACE_RATES=EUR=1.08,GBP=1.27
 # From which age in days on a source of labels can call a payment honest, for the command line:
 # ACE_MATURE_DAYS=no_chargeback=90
-# Fields whose values the command line never stores, with spaces between them:
+# Fields whose values are never stored, with commas or spaces between them, for the command line
+# and for LangGraph Studio:
 # ACE_REDACT=
 # A key for pseudonyms in place of redacted values (AceContext(redact=[...])):
 # ACE_REDACT_KEY=

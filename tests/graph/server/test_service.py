@@ -4,6 +4,7 @@ import asyncio
 import json
 import re
 import resource
+import runpy
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -198,6 +199,27 @@ def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> Non
         given = {"transaction": {"amount": 20, "who": "Ann"}, "decision_id": "of Ann"}
         assert client.post("/decisions", json=given).status_code == 200
     assert playbook.decision("of Ann")["text"] == "amount: 20; who: [redacted]"
+
+
+@pytest.mark.parametrize("way", ["service", "graph", "reviewed"])
+def test_the_server_of_langgraph_redacts_what_the_environment_names(
+    way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACE_PLAYBOOK_URL", f"sqlite:///{tmp_path / 'ace.db'}")
+    monkeypatch.setenv("ACE_REDACT", "who, card")
+    server = runpy.run_module("acegraph.graph.studio")
+    given = {"transaction": {"amount": 20, "who": "Ann", "card": "C-1"}, "decision_id": "d1"}
+    with BulletPlaybook(tmp_path / "ace.db") as book:
+        if way == "service":
+            token = f"ann.{add_user(book.database, 'ann', 'analyst')}"
+            headers = {"Authorization": f"Bearer {token}"}
+            answer = TestClient(server["app"]).post("/decisions", json=given, headers=headers)
+            assert answer.status_code == 200
+        else:
+            server[way].invoke(given)
+        stored = book.decision("d1")["text"]
+    assert stored == "amount: 20; who: [redacted]; card: [redacted]"
 
 
 def test_who_sends_too_much_is_told_when_to_come_again(playbook: BulletPlaybook) -> None:
