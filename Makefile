@@ -117,7 +117,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-learning test-pages  ## everything that must pass
+check: lint test test-learning test-pages  ## lint and all tests but those of test-desk
 
 release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
 	$(BIN)/python tests/support/release.py

@@ -1,4 +1,7 @@
-"""Every error that this package raises on purpose; it imports no other module of ours.
+"""The errors that this package raises on purpose; it imports no other module of ours.
+
+Those of one module alone are defined there: `NotAllowed`, `TooMuch` and `NotSent` are an AceError,
+`CannotRelearn` is a PlaybookError.
 
 AceError
 ├── InvalidInput              the caller's input cannot be used (the command line exits with 2)
@@ -10,7 +13,7 @@ AceError
 ├── PlaybookError
 │   ├── UnknownBullet
 │   ├── UnknownDecision
-│   ├── PrunedDecision        `prune` has removed the decision
+│   │   └── PrunedDecision    `prune` has removed the decision
 │   ├── DecisionConflict      one decision id with two different contents
 │   └── WriteConflict         two writers collided; trying again may succeed
 ├── EngineDiffers             an engine decided a row otherwise than this program does
