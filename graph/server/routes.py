@@ -192,6 +192,7 @@ ENDPOINTS: Final = (
             "too_young": 0,
             "replaced": 0,
             "unknown": [],
+            "waiting": 0,
             "bullets_added": [],
         },
     ),

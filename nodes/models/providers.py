@@ -2,8 +2,8 @@
 
 Only this module builds clients, each when it is first needed, and only it reads their settings from
 the environment. (graph/operations/monitoring/doctor.py looks there for the origin of a model's
-name; other modules read ACE_REDACT_KEY, ACE_USERS and ACE_PLAYBOOK_URL, which concern no model.) An
-argument comes before a run's `AceContext`, and that before the environment.
+name; the variables that other modules read, as ACE_REDACT_KEY, concern no model.) An argument comes
+before a run's `AceContext`, and that before the environment.
 """
 
 import os

@@ -1,8 +1,11 @@
 """The tables behind a playbook: their columns. What the rows mean is in ledger/ledger.py.
 
-Every table except `bullets` only grows: a written row does not change until it is pruned. JSON is
-stored as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the same
-values and the hash of a row is the same in both.
+The tables in `LEDGER` only grow: a written row does not change until it is pruned or erased. The
+others change in place: `bullets`, the clock and the values in `meta`, the vectors and answers that
+are kept, and the queue of lessons.
+
+JSON is stored as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the
+same values and the hash of a row is the same in both.
 """
 
 from typing import Final
@@ -208,4 +211,4 @@ LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
     *(sightings, answers),
 )
-"""The tables that only grow."""
+"""The tables that only grow, unless rows are pruned or erased."""

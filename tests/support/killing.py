@@ -1,6 +1,6 @@
 """Kill loops: worker processes on one playbook, ended at random with SIGKILL.
 
-What they had acknowledged must be there, once; `python tests/killing.py` is the long form.
+What they had acknowledged must be there, once; `python tests/support/killing.py` is the long form.
 """
 
 import os

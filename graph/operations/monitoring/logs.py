@@ -1,4 +1,4 @@
-"""Logs for machines: a JSON object for each line, on standard error, where that is asked for.
+"""Logs on standard error, where they are asked for: lines of JSON for machines, or of text.
 
 No line holds a value of a transaction. An exception that nobody expected is told by its kind and
 its places in the code, since its text may repeat what it was given.

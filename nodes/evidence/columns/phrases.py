@@ -79,7 +79,9 @@ def text_fields(table: CaseTable) -> list[str]:
 
 
 def phrases_of(name: str, table: CaseTable) -> list[str]:
-    """The phrases of a text that a condition may ask for; most cases lack each of them."""
+    """The phrases of a text that a condition may ask for: a group of cases has each, some have not,
+    and it names nobody.
+    """
     size, key = stepped(len(table)), f"phrases of {name}"
     kept = table.shared.get(key)
     if isinstance(kept, tuple) and kept[0] == size:

@@ -191,6 +191,10 @@ def test_the_examples_of_the_description_work(client: TestClient) -> None:
         body = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         for example in body["examples"].values():
             assert sent(client, path, example["value"]).status_code == 200
+    answer = sent(client, "/labels", {"decision_id": "order-1", "label": "DECLINE"}).json()
+    labels = described["paths"]["/labels"]["post"]["responses"]["200"]
+    example = labels["content"]["application/json"]["examples"]["answer"]["value"]
+    assert answer.keys() == example.keys()
 
 
 def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> None:
