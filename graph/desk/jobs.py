@@ -35,7 +35,7 @@ class Audit:
 
 
 @dataclass
-class Comparison:
+class ComparisonJob:
     """A comparison of a file, on its way."""
 
     id: str
@@ -57,7 +57,7 @@ class Jobs:
 
     def __init__(self) -> None:
         self.audit = Audit()
-        self._comparison: Comparison | None = None
+        self._comparison: ComparisonJob | None = None
         self._lock = Lock()
 
     def start_audit(self, playbook: BulletPlaybook) -> None:
@@ -77,7 +77,7 @@ class Jobs:
         Thread(target=run, daemon=True).start()
 
     @property
-    def comparison(self) -> Comparison | None:
+    def comparison(self) -> ComparisonJob | None:
         """The comparison that is under way, or the last one, if it failed."""
         return self._comparison
 
@@ -88,12 +88,12 @@ class Jobs:
         by: str,
         content: Callable[[Path], None],
         columns: tuple[str | None, str | None],
-    ) -> Comparison:
+    ) -> ComparisonJob:
         """Compare on a file that somebody sent; `content` writes it to a private place."""
         with self._lock:
             if self._comparison and self._comparison.is_running:
                 raise InvalidInput("Another comparison is under way: wait until it has ended.")
-            job = self._comparison = Comparison(secrets.token_hex(8), name, by)
+            job = self._comparison = ComparisonJob(secrets.token_hex(8), name, by)
         folder = tempfile.TemporaryDirectory(prefix="acegraph-desk-")
         file = Path(folder.name) / f"file{Path(name).suffix.lower()[:10]}"
 
@@ -125,7 +125,7 @@ class Jobs:
         return job
 
 
-def _compared(file: Path, job: Comparison, columns: tuple[str | None, str | None]) -> Experiment:
+def _compared(file: Path, job: ComparisonJob, columns: tuple[str | None, str | None]) -> Experiment:
     """The comparison that `acegraph compare FILE` makes."""
     from acegraph.graph.data.files import FileLayout, read_dataset
     from acegraph.graph.data.leakage import find_leaks

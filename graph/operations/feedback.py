@@ -22,7 +22,7 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
-from acegraph.state.values.label_sources import ANALYST, JUDGE, folded, is_absence
+from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
 from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
 
@@ -215,7 +215,7 @@ def read_label(item: Mapping[str, object]) -> tuple[str, Label]:
     """
     check_names(item, ("decision_id", "label", "source", "at"), ("decision_id", "label"))
     source, at = clean_text(str(item.get("source") or "feedback")), str(item.get("at") or "")
-    if folded(source) == JUDGE or folded(source).startswith(ANALYST):
+    if folded_source(source) == JUDGE or folded_source(source).startswith(ANALYST):
         raise InvalidInput("the sources judge and analyst:NAME are not for a client to give")
     answer = Label(parse_verdict(item["label"]), source, as_past(at) if at else "")
     return str(item["decision_id"]), answer

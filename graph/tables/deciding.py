@@ -63,7 +63,7 @@ class Decisions:
         )
 
 
-class Decider:
+class BatchDecider:
     """Decides batches of rows by a ruleset."""
 
     def __init__(self, ruleset: Ruleset) -> None:

@@ -9,7 +9,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.tables.deciding import DECISIONS, Decider, Decisions
+from acegraph.graph.tables.deciding import DECISIONS, BatchDecider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
@@ -49,7 +49,7 @@ class Scorer:
         self.ruleset, self._is_cells, self._ids = ruleset, is_cells, ids
         self._by_row = _needs_rows(ruleset, schema, names)
         reader = TableReader(ruleset, names, is_cells=is_cells, conditions=conditions)
-        self._reader, self._decider = reader, Decider(ruleset)
+        self._reader, self._decider = reader, BatchDecider(ruleset)
         self.columns = names if self._by_row else reader.columns
         """The columns that a decision may depend on."""
         self.read_columns = list(dict.fromkeys([*self.columns, *([ids] if ids else [])]))

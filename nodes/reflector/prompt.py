@@ -28,7 +28,7 @@ _LONGEST_CASE: Final = 1_000
 
 
 @dataclass(frozen=True)
-class Mistake:
+class ShownDecision:
     """A judged decision as the reflector's prompt shows it."""
 
     text: str
@@ -49,23 +49,23 @@ def prompt_version(instructions: str = REFLECTOR) -> str:
 
 
 def reflector_messages(
-    mistake: Mistake, fence: Fence, instructions: str = REFLECTOR
+    decision: ShownDecision, fence: Fence, instructions: str = REFLECTOR
 ) -> list[BaseMessage]:
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
-    outcome = "right" if mistake.predicted == mistake.correct else "wrong"
-    fields = ", ".join(one_line(name) for name in mistake.field_names) or "(none)"
-    risks = [f", playbook's risk {written_risk(risk)}" for risk in mistake.opinions]
+    outcome = "right" if decision.predicted == decision.correct else "wrong"
+    fields = ", ".join(one_line(name) for name in decision.field_names) or "(none)"
+    risks = [f", playbook's risk {written_risk(risk)}" for risk in decision.opinions]
     past = "\n".join(
         f"Correct answer {case.label}{risk}:\n{fence(_described(case))}"
-        for case, risk in zip_longest(mistake.similar, risks, fillvalue="")
+        for case, risk in zip_longest(decision.similar, risks, fillvalue="")
         if isinstance(case, Case)
     )
     return [
         SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
         HumanMessage(
-            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(mistake.text)}\n\n"
-            f"Decision: {mistake.predicted}, which was {outcome}. Correct answer: {mistake.correct}\n"
-            f"The agent's reasoning:\n{fence(mistake.reasoning or '(none given)')}\n\n"
+            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(decision.text)}\n\n"
+            f"Decision: {decision.predicted}, which was {outcome}. Correct answer: {decision.correct}\n"
+            f"The agent's reasoning:\n{fence(decision.reasoning or '(none given)')}\n\n"
             f"Past cases that resemble it:\n{past or '(none)'}"
         ),
     ]

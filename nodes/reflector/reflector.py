@@ -20,7 +20,12 @@ from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.induction import fields_of, induce
-from acegraph.nodes.reflector.prompt import REFLECTOR, Mistake, prompt_version, reflector_messages
+from acegraph.nodes.reflector.prompt import (
+    REFLECTOR,
+    ShownDecision,
+    prompt_version,
+    reflector_messages,
+)
 from acegraph.nodes.reflector.similar_cases import similar_cases
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
@@ -137,7 +142,7 @@ class Reflector:
     async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
         fields = fields_to_test(judged.transaction)
         near = similar_cases(fields, judged.transaction.text, judged.table)
-        mistake = Mistake(
+        shown = ShownDecision(
             judged.transaction.text,
             judged.predicted,
             judged.correct,
@@ -147,7 +152,7 @@ class Reflector:
             _risks(near, judged),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
-        messages = reflector_messages(mistake, fence, self._prompt)
+        messages = reflector_messages(shown, fence, self._prompt)
         form = await model.fill(ReflectionForm, messages, wait)
         if not form.new_bullet.strip():
             return None

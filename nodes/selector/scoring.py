@@ -28,7 +28,7 @@ _FEW_DRAWS: Final = 10
 
 
 @dataclass(frozen=True)
-class Settings:
+class StageSettings:
     """The settings of stages 3 to 5."""
 
     n_bullets: int

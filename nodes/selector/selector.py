@@ -19,7 +19,7 @@ from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
-from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.scoring import StageSettings, decision_rng
 from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
 from acegraph.nodes.selector.stages import Pool, Selection, choose, queries_of
 from acegraph.nodes.text.reader import fields_to_test
@@ -158,7 +158,7 @@ class HybridSelector:
         threshold = self.semantic_threshold
         if threshold is None:
             threshold = self.embedding.threshold
-        settings = Settings(n_bullets, threshold, self.weights, self.diversity_weight)
+        settings = StageSettings(n_bullets, threshold, self.weights, self.diversity_weight)
         has_few = np.count_nonzero(pool.is_good) <= FEW
         choosing = choose_among_few if has_few else choose
         selections = await wait.work(choosing, queries, vectors, matrix, settings)

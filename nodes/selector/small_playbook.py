@@ -15,7 +15,7 @@ from acegraph.nodes.selector.scoring import (
     DIGITS,
     Floats,
     Rows,
-    Settings,
+    StageSettings,
     cosines,
     thompson_draws,
 )
@@ -28,7 +28,7 @@ FEW: Final = 100
 
 
 def choose_among_few(
-    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
+    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: StageSettings
 ) -> list[Selection]:
     """What `stages.choose` returns for queries of one pool."""
     pool, weights, threshold = queries[0].pool, settings.weights, settings.threshold

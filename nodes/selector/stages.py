@@ -12,7 +12,7 @@ import numpy as np
 
 from acegraph.nodes.selector import scoring
 from acegraph.nodes.selector.diversity import pick_diverse
-from acegraph.nodes.selector.scoring import Bools, Floats, Rows, Settings
+from acegraph.nodes.selector.scoring import Bools, Floats, Rows, StageSettings
 from acegraph.state import Bullet, Clock, Fields
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
@@ -140,7 +140,7 @@ def queries_of(
 
 
 def choose(
-    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: Settings
+    queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: StageSettings
 ) -> list[Selection]:
     """Stages 3 to 5 for each query; `vectors` has a row per query, `matrix` one per bullet."""
     return [
@@ -169,7 +169,12 @@ def _products(
 
 
 def _choose_one(
-    query: Query, rows: Rows, products: Floats, vector: Vector, matrix: Vector, settings: Settings
+    query: Query,
+    rows: Rows,
+    products: Floats,
+    vector: Vector,
+    matrix: Vector,
+    settings: StageSettings,
 ) -> Selection:
     pool, view, threshold = query.pool, query.pool.view, settings.threshold
     is_near = scoring.pass_semantic(products, rows, matrix, vector, threshold)

@@ -17,7 +17,7 @@ from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.row_mapping import read_case
-from acegraph.state.values.cases import ALL_COUNT, TABLE, Case, CaseTable, Draw, number_of
+from acegraph.state.values.cases import ALL_COUNT, TABLE, Case, CaseTable, Draw, drawing_number
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
@@ -28,7 +28,7 @@ _CORRECTED: Final = "corrected:"
 def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT) -> CaseTable:
     """The labelled cases of a node that count: all, or those that are drawn of a long history."""
     given = {"node": node}
-    counts = left_out(connection, node)
+    counts = read_left_out(connection, node)
     counts.update({row.label: row.cases for row in connection.execute(sql.COUNT_LABELLED, given)})
     draw = Draw(counts, all_count)
     if all(count < all_count for count in counts.values()):
@@ -63,7 +63,7 @@ def note_correction(writer: LedgerWriter, node: str) -> None:
     keep_text(writer, _CORRECTED + node, now())
 
 
-def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
+def read_left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
     """By label how many rows of whole tables were not stored."""
     kept = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _LEFT_OUT + node))
     return Counter(json.loads(kept)) if kept else Counter()
@@ -72,15 +72,15 @@ def left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
 def labels_of_tables(connection: sa.Connection, node: str) -> dict[int, Verdict]:
     """By the number that drew it, the label of each stored row of whole tables."""
     return {
-        number_of(row.id): row.label
+        drawing_number(row.id): row.label
         for row in connection.execute(sql.LABELS, {"node": node})
         if row.id.startswith(TABLE)
     }
 
 
-def leave_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) -> None:
+def add_left_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) -> None:
     """Count rows of a whole table that are not stored."""
-    all_counts = left_out(writer.connection, node)
+    all_counts = read_left_out(writer.connection, node)
     all_counts.update(counts)
     keep_text(writer, _LEFT_OUT + node, json.dumps(all_counts, sort_keys=True))
 

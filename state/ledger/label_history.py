@@ -12,7 +12,7 @@ import sqlalchemy as sa
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
 from acegraph.state.values.decision import Label
-from acegraph.state.values.label_sources import ANALYST, JUDGE, folded
+from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
 
@@ -38,10 +38,10 @@ def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]
     """
     if label.value == DECLINE:
         return False
-    by_source = {folded(source): days for source, days in mature_days.items()}
+    by_source = {folded_source(source): days for source, days in mature_days.items()}
     known_at = datetime.fromisoformat(as_utc(label.known_at) if label.known_at else now())
     age = known_at - datetime.fromisoformat(created_at)
-    return age < timedelta(days=by_source.get(folded(label.source), 0.0))
+    return age < timedelta(days=by_source.get(folded_source(label.source), 0.0))
 
 
 def is_approved_by_person(label: Label | None) -> bool:

@@ -18,9 +18,9 @@ from acegraph.state.database.writer import LedgerWriter, fetch_by
 from acegraph.state.errors import InvalidInput, PlaybookError, UnknownBullet
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
+    add_left_out,
     evidence_of,
     labels_of_tables,
-    leave_out,
     note_correction,
 )
 from acegraph.state.ledger.ledger import DecisionAndLabel
@@ -459,7 +459,7 @@ class BulletPlaybook(PlaybookCache):
                 name: round((count - by_label[name]) * new[name] / max(by_label[name], 1))
                 for name, count in counts.items()
             }
-            leave_out(writer, node, not_drawn)
+            add_left_out(writer, node, not_drawn)
             if corrected:
                 note_correction(writer, node)
             self._cases.pop(node, None)

@@ -228,7 +228,7 @@ def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element
     return grown
 
 
-def number_of(case_id: str) -> int:
+def drawing_number(case_id: str) -> int:
     """The number that drew a case from a whole table."""
     return int(case_id[len(TABLE) :][:8], 16)
 
@@ -285,7 +285,7 @@ class Draw:
         if not halvings:
             return 1.0
         if case_id.startswith(TABLE):
-            numbers = np.array([number_of(case_id)], dtype=np.uint64)
+            numbers = np.array([drawing_number(case_id)], dtype=np.uint64)
             counts = bool(is_drawn(numbers, halvings)[0])
         else:
             hashed = hashlib.blake2b(case_id.encode(), digest_size=8, person=b"ace-evidence")

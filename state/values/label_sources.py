@@ -23,9 +23,9 @@ def is_absence(source: str) -> bool:
     >>> is_absence("No chargeback"), is_absence("chargeback")
     (True, False)
     """
-    return folded(source) == NO_CHARGEBACK
+    return folded_source(source) == NO_CHARGEBACK
 
 
-def folded(source: str) -> str:
+def folded_source(source: str) -> str:
     """A source without differences in writing."""
     return "_".join(source.lower().replace("-", " ").replace("_", " ").split())

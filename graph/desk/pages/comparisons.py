@@ -17,7 +17,7 @@ from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
 
 if TYPE_CHECKING:
-    from acegraph.graph.desk.jobs import Comparison
+    from acegraph.graph.desk.jobs import ComparisonJob
 
 _MOST_BYTES: Final = 200_000_000
 _KINDS: Final = (".csv", ".parquet", ".json", ".jsonl")
@@ -40,7 +40,7 @@ def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
 
 def show_progress(desk: Desk, visit: Visit) -> Response:
     """How far a comparison has come; when it has ended, the page goes to its report."""
-    job: Comparison | None = desk.jobs.comparison
+    job: ComparisonJob | None = desk.jobs.comparison
     if job is not None and not job.is_running and not job.failure:
         there = f"{visit.base}/compare/{job.id}"
         return Response(status_code=204, headers={"HX-Redirect": there})

@@ -25,7 +25,7 @@ from acegraph.nodes import LLMJudge, SimpleFraudAgent
 from acegraph.nodes.agent.prompt import agent_messages
 from acegraph.nodes.judge.prompt import judge_messages
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.reflector.prompt import Mistake, reflector_messages
+from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.state import Bullet, BulletPlaybook, Case
 
 HOSTILE = (
@@ -40,7 +40,7 @@ def _text(messages: list[Any]) -> str:
 
 
 def _reflected(**told: Any) -> list[Any]:
-    return reflector_messages(Mistake(**{**_MISTAKE, **told}), Fence("d1"))
+    return reflector_messages(ShownDecision(**{**_MISTAKE, **told}), Fence("d1"))
 
 
 _MISTAKE: dict[str, Any] = {"text": "x", "predicted": "APPROVE", "correct": "DECLINE"}

@@ -10,7 +10,7 @@ from langchain_core.embeddings import Embeddings
 from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.scoring import Settings, decision_rng
+from acegraph.nodes.selector.scoring import StageSettings, decision_rng
 from acegraph.nodes.selector.small_playbook import choose_among_few
 from acegraph.nodes.selector.stages import Pool, choose, queries_of
 from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
@@ -178,7 +178,7 @@ def test_pruning_changes_no_choice(
     asked = list(queries_of(pool, [FIELDS], [lambda: np.random.default_rng(seed)]))
     matrix = node_bullets.matrix("m")
     assert matrix is not None
-    chosen = Settings(5, 0.2, weights, weight)
+    chosen = StageSettings(5, 0.2, weights, weight)
     found_by = [
         way(asked, unit(query[None]), matrix.rows, chosen)[0] for way in (choose, choose_among_few)
     ]
