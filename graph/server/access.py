@@ -57,6 +57,15 @@ def is_local(host: str) -> bool:
         return host == "localhost"
 
 
+def bearer_token(header: str) -> str:
+    """The token in a header `Authorization`; empty if it has none.
+
+    >>> bearer_token("Bearer ann.secret"), bearer_token("Basic YW5u")
+    ('ann.secret', '')
+    """
+    return header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
+
+
 def check_role(user: User, role: Role) -> None:
     """Refuse a user who lacks a role."""
     if not user.may(role):
@@ -85,8 +94,7 @@ class Access:
         header = request.headers.get("authorization", "")
         if not header and self._everyone is not None:
             return self._everyone
-        token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
-        return await self.user_of(token, place)
+        return await self.user_of(bearer_token(header), place)
 
     async def user_of(self, token: str, place: HasPlaybook) -> User | None:
         """The user of a token; None if it is nobody's."""

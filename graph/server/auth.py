@@ -8,7 +8,6 @@ shared by all users and not protected here. Which paths exist at all is decided 
 
 import hmac
 import os
-import re
 from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any, Final, cast
@@ -16,13 +15,11 @@ from typing import Any, Final, cast
 from langgraph_sdk import Auth
 from langgraph_sdk.auth import types
 
+from acegraph.graph.server.access import bearer_token
 from acegraph.state import AceContext, InvalidSettings
+from acegraph.state.maintenance.people.users import NAME, SHORTEST
 
 VARIABLE: Final = "ACE_USERS"
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_SHORTEST: Final = 16
-"""How many characters a token has at least; shorter ones can be guessed."""
-_BEARER: Final = "bearer "
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )
@@ -48,12 +45,12 @@ def read_users(text: str) -> dict[str, bytes]:
 
 
 def _problem(name: str, token: str, users: Mapping[str, bytes]) -> str:
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         return "a name has 1 to 64 letters, digits, - or _"
     if name in users:
         return "this name was given before"
-    if len(token) < _SHORTEST or not token.isascii() or " " in token:
-        return f"a token has at least {_SHORTEST} characters and no space"
+    if len(token) < SHORTEST or not token.isascii() or " " in token:
+        return f"a token has at least {SHORTEST} characters and no space"
     if _digest(token) in users.values():
         return "another user has the same token"
     return ""
@@ -70,8 +67,7 @@ auth = Auth()
 @auth.authenticate
 async def authenticate(authorization: str | None) -> types.MinimalUserDict:
     """The user of a token. It is compared with the token of every user, each in constant time."""
-    header = authorization or ""
-    token = header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
+    token = bearer_token(authorization or "")
     digest = _digest(token)
     names = [name for name, known in _USERS.items() if hmac.compare_digest(digest, known)]
     if not token or not names:

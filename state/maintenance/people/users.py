@@ -20,10 +20,10 @@ Role = Literal["viewer", "analyst", "approver", "administrator"]
 """Each role may do what the roles before it may."""
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 KEY: Final = "user:"
-_NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
+NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
-_SHORTEST: Final = 16
-"""How many characters a secret has at least that a person chose."""
+SHORTEST: Final = 16
+"""How many characters a secret or token has at least that a person chose: others can be guessed."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +49,12 @@ def add_user(database: Database, name: str, role: Role, secret: str = "", tenant
 
     Without a secret a random one is made.
     """
-    if not _NAME.fullmatch(name):
+    if not NAME.fullmatch(name):
         raise InvalidInput("the name of a user has 1 to 64 letters, digits, - or _")
     if role not in ROLES:
         raise InvalidInput(f"a role is {', '.join(ROLES)}; found {role!r}")
-    if secret and len(secret) < _SHORTEST:
-        raise InvalidInput(f"a secret has at least {_SHORTEST} characters")
+    if secret and len(secret) < SHORTEST:
+        raise InvalidInput(f"a secret has at least {SHORTEST} characters")
     if tenant:
         check_tenant(tenant)
     secret = secret or secrets.token_urlsafe(32)
@@ -80,7 +80,7 @@ def check_user(database: Database, name: str, secret: str) -> User | None:
 
     A name that does not exist takes as long as a wrong secret.
     """
-    key = KEY + name if _NAME.fullmatch(name) else KEY
+    key = KEY + name if NAME.fullmatch(name) else KEY
     known = kept_value(database, key)
     login = known or {"salt": "00", "hash": "00"}
     is_right = hmac.compare_digest(
