@@ -13,6 +13,7 @@ from typing import Final
 
 from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
 from acegraph.state import InvalidDataset, Scalar
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.times import (
     COUNTED,
     COUNTED_FORMS,
@@ -74,7 +75,7 @@ def find_dates(
     written: dict[str, _Written] = {}
     for name, values in columns.items():
         texts = {value for value in values if isinstance(value, str)}
-        numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        numbers = [v for v in values if is_number(v)]
         if texts and all(map(COUNTED.fullmatch, texts)):  # long numbers stay texts
             numbers, texts = [*numbers, *map(float, texts)], set()
         if numbers and not texts:

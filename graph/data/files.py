@@ -26,6 +26,7 @@ from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.times import written_date
 
 if TYPE_CHECKING:
@@ -300,7 +301,7 @@ def _items(
         amount = row.get(layout.amount) if layout.amount and query else None
         if layout.amount and query is None:
             item["amount_field"] = layout.amount
-        elif isinstance(amount, int | float) and not isinstance(amount, bool):
+        elif is_number(amount):
             item["amount"] = float(amount)
         items.append(item)
     if not items:
@@ -373,7 +374,7 @@ def _item(
 def time_of(value: object) -> str | None:
     """The moment that a field states, in ISO 8601; a number counts seconds from some start."""
     try:
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             return (_START + timedelta(seconds=value)).isoformat()
         return datetime.fromisoformat(value if isinstance(value, str) else "").isoformat()
     except (ValueError, OverflowError):

@@ -18,6 +18,7 @@ from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES, words_of_name
 from acegraph.state import APPROVE, DECLINE
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import is_derived
 
 Mask = NDArray[np.bool_]
@@ -121,7 +122,7 @@ def _after_the_payment(name: str, values: Sequence[object], times: Sequence[str 
 
 def _tells_too_much(name: str, values: Sequence[object], fraud: Mask) -> str:
     """Why a field tells the labels apart too well, if it does."""
-    numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+    numbers = list(filter(is_number, values))
     is_numeric = 2 * len(numbers) > sum(value is not None for value in values)
     guesses = []
     if is_numeric:

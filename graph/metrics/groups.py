@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
-from typing import Final, TypeGuard
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,6 +16,7 @@ from acegraph.graph.metrics.paired import holm
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import Scalar
+from acegraph.state.values.notation import is_number
 
 _GROUPS: Final = 8
 """The most groups of a field; what is rarer is one group, `other`."""
@@ -116,7 +117,7 @@ def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:
     >>> list(groups_of([18, 25, 31, 40, 47, 52, 66, 71]))
     ['under 29.5', '29.5 to 43.5', '43.5 to 55.5', '55.5 and over']
     """
-    numbers = [value for value in values if _is_number(value)]
+    numbers = [value for value in values if is_number(value)]
     bands, edges = [], np.empty(0)
     if len(set(numbers)) > _BANDS:
         quantiles = np.quantile(np.array(numbers, float), np.arange(1, _BANDS) / _BANDS)
@@ -125,7 +126,7 @@ def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:
         bands.append(f"{edges[-1]:g} and over")
     names = [
         bands[np.searchsorted(edges, value, "right")]
-        if bands and _is_number(value)
+        if bands and is_number(value)
         else _word(value)
         for value in values
     ]
@@ -133,10 +134,6 @@ def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:
     order = [*bands, *frequent[:_GROUPS]]
     together = np.array([name if name in order else "other" for name in names])
     return {name: together == name for name in dict.fromkeys((*order, "other")) if name in together}
-
-
-def _is_number(value: Scalar | None) -> TypeGuard[float]:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def _word(value: Scalar | None) -> str:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_patterns import OTHER_NAMES
 from acegraph.state import Bullet, CaseTable, Comparison, Scalar
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.verdict import sign_of
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"
@@ -91,7 +92,7 @@ def amount_of(fields: Mapping[str, Scalar], named: str | None = None) -> float |
     """The amount of a transaction, under the name given for it or whatever name means it."""
     for name in amount_fields(tuple(fields), named):
         value = fields[name]
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             return float(value)
     return None
 

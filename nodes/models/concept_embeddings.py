@@ -20,6 +20,7 @@ from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY, words_in
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.reader import read_text
 from acegraph.state import Fields, parse_condition
+from acegraph.state.values.notation import is_number
 
 EMBEDDED_MODEL: Final = "acegraph-concepts-1"
 DIMENSIONS: Final = 384
@@ -122,7 +123,7 @@ def _stated_fields(text: str) -> Fields:
         return read_text(text)
     stated: Fields = {}
     for c in condition.comparisons:
-        if isinstance(c.value, int | float) and not isinstance(c.value, bool):
+        if is_number(c.value):
             stated[c.field] = c.value - 1e-9 if c.op == "<" else c.value
     return stated
 
@@ -131,7 +132,7 @@ def _concepts_of(fields: Fields) -> Iterator[str]:
     """The concepts that numbers stand for: a young account, a night hour, a large amount."""
     for name, at_most, below, above in _BINS:
         value = fields.get(name)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if is_number(value):
             concept = below if value <= at_most else above
             if concept:
                 yield concept

@@ -35,12 +35,12 @@ from acegraph.state import (
     CaseTable,
     Condition,
     Fields,
-    InvalidCondition,
     ReflectionForm,
     Transaction,
     Verdict,
     parse_verdict,
 )
+from acegraph.state.run.model_forms import stated_condition
 from acegraph.state.run.schema import Reflection
 from acegraph.state.values.condition import ConditionData
 from acegraph.state.values.verdict import sign_of
@@ -229,10 +229,6 @@ def _checked_condition(
     form: ReflectionForm, fields: Fields, correct: Verdict
 ) -> ConditionData | None:
     """A model's condition, if it can be read, holds on its own case and is right about it."""
-    if form.condition is None:
-        return None
-    try:
-        condition = Condition.from_json(form.condition.model_dump())
-    except InvalidCondition:
-        return None
-    return condition.to_json() if condition.verdict == correct and condition.holds(fields) else None
+    condition = stated_condition(form)
+    is_right = condition and condition.verdict == correct and condition.holds(fields)
+    return condition.to_json() if condition and is_right else None

@@ -8,9 +8,9 @@ from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import Condition, InvalidCondition
+from acegraph.state import Condition
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.run.model_forms import RestatementForm
+from acegraph.state.run.model_forms import RestatementForm, stated_condition
 
 RESTATE: Final = """\
 Say a fraud heuristic as a condition over the fields of a transaction: at most three comparisons \
@@ -35,10 +35,5 @@ async def restate(
     fence = model.fence("reflector", text_hash(content))
     messages = restatement_messages(content, field_names, fence)
     form = await model.fill(RestatementForm, messages, wait)
-    if form.condition is None:
-        return None
-    try:
-        condition = Condition.from_json(form.condition.model_dump())
-    except InvalidCondition:
-        return None
-    return condition if set(condition.fields) <= set(field_names) else None
+    condition = stated_condition(form)
+    return condition if condition and set(condition.fields) <= set(field_names) else None

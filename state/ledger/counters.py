@@ -11,6 +11,7 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
 from acegraph.state.ledger.row_mapping import HistoryRow
 from acegraph.state.values.decision import CounterDeltas, add_deltas
+from acegraph.state.values.label_sources import JUDGE
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,13 @@ def is_current_label(label: sa.FromClause, until: AsOf = ALWAYS) -> sa.ColumnEle
         later.c.case == label.c.case, later.c.revision > label.c.revision, _was_known(later, until)
     )
     return sa.and_(_was_known(label, until), ~is_overtaken)
+
+
+def is_label_of_decision(label: sa.FromClause) -> sa.ColumnElement[bool]:
+    """Which labels count for a decision beside which they stand; a judge's opinion is none."""
+    return sa.and_(
+        label.c.case == decisions.c.case, is_current_label(label), label.c.source != JUDGE
+    )
 
 
 def _was_known(label: sa.FromClause, until: AsOf) -> sa.ColumnElement[bool]:

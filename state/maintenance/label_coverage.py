@@ -10,10 +10,9 @@ from dataclasses import asdict, dataclass
 import sqlalchemy as sa
 
 from acegraph.state.database.tables import decisions, outcomes
-from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.ledger.counters import is_label_of_decision
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.decision import LET_THROUGH
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
 
@@ -45,13 +44,10 @@ class Coverage:
 def label_coverage(playbook: BulletPlaybook) -> Coverage:
     """Count the labels of a playbook's counted decisions, and the labels that declines hide."""
     newest = outcomes.alias("newest")
-    is_label = sa.and_(
-        newest.c.case == decisions.c.case, is_current_label(newest), newest.c.source != JUDGE
-    )
     query = (
         sa.select(decisions.c.decision, decisions.c.settings, newest.c.label)
         .select_from(decisions)
-        .outerjoin(newest, is_label)
+        .outerjoin(newest, is_label_of_decision(newest))
         .where(decisions.c.counted == 1)
     )
     with playbook.database.reading() as connection:

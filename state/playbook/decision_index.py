@@ -18,7 +18,7 @@ from acegraph.state.database.base import READ_CLOCK, Database
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, decisions, outcomes, selections
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.counters import is_current_label
+from acegraph.state.ledger.counters import is_label_of_decision
 from acegraph.state.playbook.growing_arrays import grown
 from acegraph.state.values.decision import LET_THROUGH
 from acegraph.state.values.label_sources import JUDGE
@@ -186,9 +186,6 @@ def _label(value: str | None) -> int:
 
 def _decisions_since(position: int) -> sa.Select[Any]:
     newest = outcomes.alias("newest")
-    is_its_label = sa.and_(
-        newest.c.case == decisions.c.case, is_current_label(newest), newest.c.source != JUDGE
-    )
     names = ("case", "position", "decision", "risk_score", "decided_at", "counted")
     return (
         sa.select(
@@ -199,7 +196,7 @@ def _decisions_since(position: int) -> sa.Select[Any]:
             newest.c.label,
         )
         .join(cases, cases.c.id == decisions.c.case)
-        .outerjoin(newest, is_its_label)
+        .outerjoin(newest, is_label_of_decision(newest))
         .where(decisions.c.position > position)
         .order_by(decisions.c.position)
     )

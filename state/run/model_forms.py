@@ -10,6 +10,9 @@ from typing import Annotated, ClassVar, Final, Literal
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
 
+from acegraph.state.errors import InvalidCondition
+from acegraph.state.values.condition import Condition
+
 
 def _drop_unsupported_keywords(schema: JsonDict) -> None:
     """Some servers refuse these keywords of a schema; `Form` checks them when it reads."""
@@ -135,3 +138,13 @@ class ReflectionForm(Form):
     condition: ConditionForm | None = Field(
         default=None, description="the heuristic over the transaction's fields, if it can be stated"
     )
+
+
+def stated_condition(form: RestatementForm | ReflectionForm) -> Condition | None:
+    """The condition in a form; None if there is none, or none that can be read."""
+    if form.condition is None:
+        return None
+    try:
+        return Condition.from_json(form.condition.model_dump())
+    except InvalidCondition:
+        return None

@@ -19,6 +19,7 @@ from typing_extensions import TypedDict
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import Columns
 from acegraph.state.values.memos import MAX_PHRASE, folded_words, mentions
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict, parse_verdict
 
@@ -69,9 +70,7 @@ class Comparison:
             raise InvalidCondition(f"a comparison names a field; found {self.field!r}")
         if self.op not in (*_ORDER, *_EQUALITY, *_PRESENCE, MENTIONS):
             raise InvalidCondition(f"unknown comparison {self.op!r} on field {self.field!r}")
-        if self.op in _ORDER and (
-            isinstance(self.value, bool) or not isinstance(self.value, int | float)
-        ):
+        if self.op in _ORDER and not is_number(self.value):
             raise InvalidCondition(f"{self.field} {self.op} wants a number, found {self.value!r}")
         if self.op in _EQUALITY and not isinstance(self.value, str | bool | int | float):
             raise InvalidCondition(f"{self.field} {self.op} wants a value")

@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping
-from typing import Final
+from typing import Final, TypeGuard
 
 _ENGLISH: Final = re.compile(
     r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)(?:\.\d+)?"  # also in lakhs
@@ -139,6 +139,15 @@ def written_risk(risk: float) -> str:
     if risk < _SMALLEST_RISK:
         return f"below {_SMALLEST_RISK:g}"
     return f"{risk:.2f}" if risk >= 0.1 else f"{risk:.2g}"
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether a value is a number, and no flag.
+
+    >>> is_number(2.5), is_number(True), is_number("2.5")
+    (True, False, False)
+    """
+    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 def is_nothing(word: str) -> bool:

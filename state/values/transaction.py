@@ -26,7 +26,8 @@ MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6
 MAX_NAME = 200
-_MAX_EXACT = 2**53
+MAX_EXACT = 2**53
+"""Up to it a float holds every whole number."""
 _STORABLE = range(-(2**63), 2**64)
 """The whole numbers that a checkpoint can store: a run that gave others would fail at its end."""
 _PLAIN = frozenset((str, float, int, bool, type(None)))
@@ -244,7 +245,7 @@ def plain_value(name: str, value: object) -> Scalar:
     if isinstance(value, int):
         _check_storable(name, value)
         # A whole number that a float cannot hold exactly is a name, not a quantity.
-        return value if abs(value) <= _MAX_EXACT else str(value)
+        return value if abs(value) <= MAX_EXACT else str(value)
     if isinstance(value, float | Decimal):
         if isinstance(value, Decimal) and value.is_snan():
             raise InvalidTransaction(f"field {name!r} holds a signalling NaN; a number wanted")
