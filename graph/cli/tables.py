@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
+_ID_WIDTH: Final = 12
 _EXPECTED: Final = {"vanilla": "65-70", "offline_online": "75-80", "online": "70-75"}
 """The accuracy that the first description of ACE expected of a mode, in percent."""
 
@@ -233,8 +234,9 @@ def _alert_table(experiment: "Experiment") -> Table:
     return table
 
 
-def group_tables(experiment: "Experiment", mode: str = "offline_online") -> Group:
-    """How the groups of each field fared with one mode."""
+def group_tables(experiment: "Experiment") -> Group:
+    """How the groups of each field fared in the mode that learns from both."""
+    mode = "offline_online"
     tables = []
     for name, groups in experiment.groups(mode).items():
         table = _table(
@@ -284,9 +286,9 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
     return table
 
 
-def _end_of(row_id: str, width: int = 12) -> str:
+def _end_of(row_id: str) -> str:
     """The end of a long id, where rows differ, marked as cut."""
-    return row_id if len(row_id) <= width else f"…{row_id[1 - width :]}"
+    return row_id if len(row_id) <= _ID_WIDTH else f"…{row_id[1 - _ID_WIDTH :]}"
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:

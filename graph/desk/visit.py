@@ -59,9 +59,9 @@ class Visit:
         """Whether the page asks for a part of itself (htmx), not the browser for all of it."""
         return self.request.headers.get("hx-request") == "true"
 
-    def asked(self, name: str, default: str = "") -> str:
+    def asked(self, name: str) -> str:
         """A parameter of the address."""
-        return self.request.query_params.get(name, default).strip()
+        return self.request.query_params.get(name, "").strip()
 
     def given(self, name: str) -> str:
         """A field of the form."""

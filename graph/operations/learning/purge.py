@@ -27,7 +27,6 @@ def purge(
     source: str | None = None,
     by: str = "user",
     *,
-    entity: Entity | None = None,
     entities: Iterable[Entity] = (),
     author: str | None = None,
     since: str | datetime | None = None,
@@ -41,8 +40,7 @@ def purge(
     from again. If that is impossible, `note` says why, and the other bullets stay in use with
     weights that are fitted again. Several purges, in any order, do the same as one for all.
     """
-    everyone = (*entities, *([entity] if entity else ()))
-    to_purge = purge_filter(_as_stored(source, playbook), everyone, since, until, author)
+    to_purge = purge_filter(_as_stored(source, playbook), entities, since, until, author)
     note, copy = "", None
     with ExitStack() as stack:
         try:

@@ -84,7 +84,7 @@ def test_colluders_are_purged_at_once_or_one_by_one_with_the_same_result(
     found = purge(at_once, entities=[entity(name) for name in COLLUDERS])
     assert (found.labels, found.note) == (12, "")
     for name in reversed(COLLUDERS):
-        assert purge(one_by_one, entity=entity(name)).note == ""
+        assert purge(one_by_one, entities=[entity(name)]).note == ""
     assert rules(at_once) == rules(one_by_one)
     assert decisions(at_once) == decisions(one_by_one) == decisions(never_saw)
     assert verify(at_once) == verify(one_by_one) == []
