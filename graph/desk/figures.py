@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _DAY: Final = 86_400.0
 _PARTS: Final = 24
-"""So many parts has the course of a figure, at most."""
+"""Into how many parts the course of a figure is divided at most."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Estimate:
 
 @dataclass(frozen=True)
 class Share:
-    """So many of so many, with its 95 % interval (Wilson 1927)."""
+    """A part of a whole, with the 95 % interval of the share (Wilson 1927)."""
 
     part: int
     whole: int

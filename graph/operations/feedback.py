@@ -156,7 +156,7 @@ def feedback_many(
 
 
 def _last_labels(labels: Iterable[tuple[str, Label]]) -> dict[str, Label]:
-    """The last label of each decision; that no chargeback came does not replace another label."""
+    """The last label of each decision; one that says "no chargeback came" replaces no other."""
     by_id: dict[str, Label] = {}
     for decision_id, label in labels:
         if decision_id not in by_id or not is_absence(label.source):

@@ -1,4 +1,4 @@
-"""The fields that a playbook expects, for a host that checks payments at its own door.
+"""The fields that a playbook expects, for a host that checks payments before it sends them.
 
 The labelled cases make the contract (nodes/text/field_contract.py). Here it becomes rows of a
 table, a JSON Schema, and the source of a pydantic model.

@@ -62,10 +62,10 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 LARGE: Final = 50_000
-"""From so many rows on a table is not learned row by row."""
+"""From this many rows on, a table is not learned row by row."""
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
 _ROOM: Final = 1.25
-"""By so much more than the evidence may have, rows are kept before their number is known."""
+"""How many times `ALL_COUNT` rows of a label are kept, before a half of them is left out."""
 _NO_VALUES: Final = (
     *(pa.types.is_list, pa.types.is_large_list, pa.types.is_map),
     *(pa.types.is_binary, pa.types.is_large_binary),

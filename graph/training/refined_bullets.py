@@ -56,7 +56,7 @@ def refined_bullets(
     cases: CaseTable,
     reasons: Mapping[str, str],
 ) -> list[RefinedBullet]:
-    """All bullets that acted before or act after: first those that stay, be it as a revision,
+    """All bullets that acted before or act after: first those that stay, revised or not,
     then new ones, then those that are gone.
     """
     old = {b.id: b for b in before}

@@ -1,4 +1,4 @@
-"""What an agent decides on one transaction, be it a model, the embedded analyst or a custom one."""
+"""What an agent decides on one transaction: a model, the embedded analyst or a custom one."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

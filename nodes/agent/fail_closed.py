@@ -69,7 +69,7 @@ def reason_not_to_approve(
         return describe(doubts, [])
     if scale.can_decline:
         is_safe = _most_points(fields, doubts, rules) <= _lowest_limit(fields, doubts, scale)
-    else:  # that nothing could have declined it says nothing about this payment
+    else:  # nothing declines any payment: that nothing declines this one does not make it safe
         is_safe = not telling_fields((doubt["field"] for doubt in doubts), rules, scale)
     return "" if is_safe else describe(doubts, unasked)
 

@@ -1,6 +1,6 @@
 """Which bullets a full playbook can spare: by their evidence, their redundancy and their age.
 
-Candidates have a room of their own, of which no author gets more than the others for long.
+Candidates have a capacity of their own. Where there are more, the author who has most loses one.
 
 It names them with a reason; the curator retires them, reversibly (curator.py).
 """
@@ -62,7 +62,7 @@ def expendable(
 def expired(
     candidates: Sequence[Bullet], room: int, keep: str | None = None
 ) -> Iterator[tuple[Bullet, str]]:
-    """The candidates that leave so that `room` stay which the curator holds, each with the reason.
+    """The candidates to retire so that `room` unproven ones may stay, each with the reason.
 
     They are the oldest of the author who has most: whoever proposes much crowds out nobody else.
     What is proven and waits only for a person stays; prose goes before what can be tested.

@@ -249,7 +249,7 @@ class Curator:
     def bear_out(
         self, bullet_id: str, playbook: BulletPlaybook, evidence: Mapping[str, object], reason: str
     ) -> bool:
-        """Let a candidate act that a backtest or a trial has borne out; False if it waits not.
+        """Let a candidate act that a backtest or a trial has proved; False if it is no candidate.
 
         Without a person a candidate becomes active by this, or by a proposal of the same rule that
         is proved (`curate`).

@@ -41,7 +41,7 @@ _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
 _QUOTATION = re.compile(r"[\"“'‘](?=\w)(?P<words>(?:[^\"”'’]|'(?=\w))++)(?P<end>[\"”'’](?!\w))?")
-"""A quotation; without an `end` it is none, but what was searched is not searched again."""
+"""A quotation. A match without an `end` is none: it only keeps its text from a second search."""
 _RUN: Final = 5
 """So many words in a row that stand in the transaction too are a copy."""
 _GENERIC: Final = frozenset(

@@ -150,7 +150,7 @@ class RiskScale:
     unshown: tuple[Bullet, ...] = ()
     """Rules that hold on the transaction and for which there was no room among those shown."""
     has_rules: bool = False
-    """Whether the playbook has rules, be it that none of them holds."""
+    """Whether the playbook has rules, even if none of them holds."""
     riskiest: int | None = None
     """The points of the labelled case that has most; None where too few are known."""
     knows_rate: bool = True

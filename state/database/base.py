@@ -78,7 +78,7 @@ class Database(ABC):
         self.lock = RLock()
         """Held while the memory beside the database is read, and while a write goes on."""
         self.lock_waits = 0
-        """How many writes of this process waited for the lock of the ledger, or got it at once."""
+        """How many writes of this process took the lock of the ledger, at once or after a wait."""
         self.lock_wait_seconds = 0.0
         self._turn = RLock()
         """Held by the one thread that writes or waits for the database; readers do not need it."""

@@ -57,8 +57,8 @@ def _since_correction(table: CaseTable, connection: sa.Connection, node: str) ->
 
 
 def note_correction(writer: LedgerWriter, node: str) -> None:
-    """Keep that a whole table came again with other labels: rows that it adds belong among those
-    before them, not behind.
+    """Keep when a whole table came again with corrected labels: from then on, the cases before are
+    not in the order in which they happened.
     """
     keep_text(writer, _CORRECTED + node, now())
 
@@ -86,10 +86,10 @@ def add_left_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int])
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[str, Any]]:
-    """Labels with the time since when they are known, oldest first; one from the future was known
-    when the row before it was.
+    """Labels with the time since when they are known, oldest first.
 
-    Else a clock that was once ahead would shut all later labels out.
+    A time in the future counts as the newest time before it: else, after a clock that was once
+    ahead, all later labels would be taken for older ones.
     """
     present, newest, timed = now(), "", []
     for row in sorted(rows, key=lambda row: _known_since(row)[1]):

@@ -42,7 +42,7 @@ _LONG_NUMBER: Final = 7
 _LONGEST_NAME: Final = 200
 """A longer text is a whole transaction: it is found as it is, and not in other spellings."""
 _QUOTATION = re.compile(r"[\"“'‘](?=\w)(?:[^\"”'’\n]|'(?=\w))++(?P<end>[\"”'’](?!\w))?")
-"""A quotation; without an `end` it is none, but what was searched is not searched again."""
+"""A quotation. A match without an `end` is none: it only keeps its text from a second search."""
 # 64 characters before the @ are the most that RFC 5321 allows.
 _NAMES = re.compile(r"[\w.+-]{1,64}+@[\w.-]+|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+")
 """What else identifies somebody in a text without fields: addresses, numbers, names."""
@@ -146,7 +146,7 @@ def _by_id(writer: LedgerWriter, ids: list[str]) -> list[sa.RowMapping]:
 
 
 def _of_entity(writer: LedgerWriter, name: str, about: Spelling) -> list[sa.RowMapping]:
-    """The cases of which a field that the name means has this value, however both are spelt."""
+    """The cases that have this value in a field of this name, however both are spelt."""
     rows = writer.connection.execute(sa.select(tables.cases)).mappings()
     return [row for row in rows if _has(json.loads(row["fields"]), name, about)]
 

@@ -49,7 +49,7 @@ from acegraph.state.values.transaction import clean_text
 _START: Final = -1
 _ATTEMPTS: Final = 5
 _DRAFTS: Final = 3
-"""So often a write is tried without a lock; where many write, to queue is faster."""
+"""How many times a write is tried without the lock, before it queues for it."""
 _BULLET_COLUMNS: Final = tuple(tables.bullets.c.keys())
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")

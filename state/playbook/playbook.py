@@ -472,21 +472,21 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def keep_file_form(self, node: str, form: FileForm) -> None:
-        """Keep how a file writes, so that live payments in its form are read alike."""
+        """Keep how dates, amounts and numbers are written in a file, for live payments."""
         with self.writing() as writer:
             keep_form(writer, node, form)
             self._cases.pop(node, None)
 
     def refined_from(self, node: str) -> int:
-        """From how many labelled cases the playbook was last looked at as a whole, or learned its
-        first lesson; 0 if neither.
+        """How many labelled cases there were when the playbook was last refined as a whole, or
+        learned its first lesson; 0 if neither has happened.
         """
         with self.database.reading() as connection:
             return read_refined_from(fetch_by(connection), node)
 
     @retried
     def keep_refined_from(self, node: str, cases: int) -> None:
-        """Keep from how many labelled cases on the growth until the next look is counted."""
+        """Keep how many labelled cases there are at a refinement; the next one waits for more."""
         with self.writing() as writer:
             keep_refined_from(writer, node, cases)
 

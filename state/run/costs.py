@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _NEAREST: Final = 1e-6
-"""How near to 0 and 1 the risk may be from which on a payment is declined."""
+"""The risk from which on a payment is declined is no nearer to 0 and 1 than this."""
 
 
 Stake = TypeVar("Stake", float, "NDArray[np.float64]")

@@ -22,7 +22,8 @@ from acegraph.state.values.verdict import DECLINE, Verdict
 ALL_COUNT: Final = 20_000
 """Of a label with fewer cases all count; of one with more every second, every fourth and so on."""
 TABLE: Final = "table:"
-"""So the ids of cases begin that were drawn from a whole table; 8 digits follow, by which."""
+"""How the id of a case begins that was drawn from a whole table; the eight digits behind it decide
+whether it is drawn."""
 _FRAUDS_FOR_A_RATE: Final = 100
 _CASES_FOR_A_RATE: Final = 20_000
 _BEFORE_THE_FIRST: Final = 5
@@ -33,7 +34,7 @@ _RARE: Final = 4
 _MAX_NAMES: Final = 600
 """Twice as many as one transaction may have: more were made up."""
 _MAX_PHRASES: Final = 1_000
-"""For so many phrases it is kept which texts mention them."""
+"""For how many phrases of a field it is remembered which texts mention them."""
 _Element = TypeVar("_Element", bound=np.generic)
 
 
@@ -211,8 +212,10 @@ class _RareColumn:
 
 
 def stepped(cases: int, digits: int = 4) -> int:
-    """A number of cases, rounded down to so many binary digits: what is computed from so many of
-    the first cases is not computed again with every new one. Four digits leave out up to an eighth.
+    """A number of cases, rounded down to a few binary digits.
+
+    What is computed from that many of the first cases is not computed again with every new one.
+    Four digits leave out up to an eighth.
 
     >>> [stepped(n) for n in (7, 13, 100, 1000)]
     [4, 12, 96, 960]
@@ -234,7 +237,7 @@ def drawing_number(case_id: str) -> int:
 
 
 def is_drawn(numbers: NDArray[np.uint64], halvings: int) -> NDArray[np.bool_]:
-    """Which rows with these numbers are drawn if one half is left out so many times.
+    """Which rows are drawn, by their numbers, if one half is left out as often as `halvings` says.
 
     Those that are drawn with more halvings are among those that are drawn with fewer.
 
@@ -271,7 +274,7 @@ class Draw:
 
     @property
     def is_outdated(self) -> bool:
-        """Whether so many cases have come that fewer should be drawn."""
+        """Whether more cases have come, so that a smaller share of them should be drawn."""
         return self._wanted() != self._halvings
 
     def count(self, label: Verdict) -> None:
@@ -311,11 +314,11 @@ class CaseTable:
         self._start = self._size = 0
         self._newest_copy: CaseTable | None = None
         self.form = FileForm()
-        """How the files write that the cases came from."""
+        """How dates, amounts and numbers are written in the files that the cases came from."""
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
         self.in_order_from = 0
-        """Up to so many cases the order is not that in which they happened."""
+        """How many of the first cases are not in the order in which they happened."""
         for case in cases:
             self.add(case)
 
@@ -367,7 +370,7 @@ class CaseTable:
 
     @property
     def times_grown(self) -> int:
-        """How often labels came: once for a whole file, as often as there are cases one by one."""
+        """How many times labels came: once for a whole file, else once for each case."""
         return len({case.known_at for case in self})
 
     def row_of(self, case_id: str) -> int | None:

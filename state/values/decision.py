@@ -9,9 +9,9 @@ from acegraph.state.values.transaction import Fields, Scalar
 from acegraph.state.values.verdict import Verdict
 
 LET_THROUGH: Final = '"let_through":true'
-"""The text by which stored settings say that a decline was let through for review."""
+"""Stored settings hold this text if a decline was let through for review."""
 DEPARTURE: Final = '"departure":'
-"""The text by which stored settings say that a language model departed from the playbook."""
+"""Stored settings hold this text if a language model departed from the playbook."""
 CounterDeltas = Mapping[int, tuple[int, int, int]]
 """By bullet number, what is added to the counters: helpful, harmful, selected."""
 PURGED: Final = "purged: "

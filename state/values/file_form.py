@@ -1,7 +1,7 @@
-"""How the files write from which a playbook learned: live payments in the same form are read alike.
+"""How dates, amounts and numbers are written in the files that the playbook learned from.
 
-state/playbook/kept_by_node.py keeps it. It is no evidence: without it, a payment in that form is
-only not understood.
+Live payments in the same form are read alike. state/playbook/kept_by_node.py keeps it. It is no
+evidence: without it, payments in that form are not understood, and nothing else is lost.
 """
 
 from collections.abc import Mapping

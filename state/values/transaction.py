@@ -21,7 +21,7 @@ from acegraph.state.errors import InvalidInput, InvalidTransaction
 Scalar = str | bool | int | float | None
 Fields = dict[str, Scalar]
 OBSERVED = "observed."
-"""So the names of fields begin that a language model read from the text, and nobody gave."""
+"""How the name of a field begins that a language model read from the text."""
 MAX_TEXT = 20_000
 MAX_FIELDS = 300
 MAX_DEPTH = 6

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.decision_index import Bools
 
 _CUTS, _ROWS, _MARKS = 60, 11, 5
-"""So many cuts are tried, are rows of the table, are written along the axis."""
+"""How many cuts are tried, how many are rows of the table, how many are marked on the axis."""
 
 
 @dataclass(frozen=True)

@@ -26,7 +26,7 @@ class LearnedLessons:
     """What a pass through the queue did."""
 
     lessons: int = 0
-    """Decisions that were learned from, be it that nothing came of it."""
+    """Decisions that were learned from, even if no bullet came of it."""
     failed: int = 0
     """Decisions that stay in the queue, because a model failed."""
     dropped: int = 0

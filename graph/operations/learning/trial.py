@@ -105,7 +105,7 @@ def try_bullet(
     """Let the agent decide labelled cases with a bullet in prose and without it.
 
     A candidate that is borne out acts from now on, with the trial as its evidence; one that is
-    refuted is retired, be it active or not. `before` is told what the trial may cost. The
+    refuted is retired, active or not. `before` is told what the trial may cost. The
     collaborators are those of `create_ace_graph`.
     """
     parts = gather_parts(playbook, context=context, **collaborators)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from scipy.sparse import csr_array
 
 _CUTS: Final = 12
-"""At so many quantiles of the frauds, and of the honest cases, a number is cut."""
+"""At how many quantiles of the frauds, and of the honest cases, a number is cut."""
 MIN_FIRES: Final = 4.0
 """On so many cases a comparison or a rule must hold."""
 

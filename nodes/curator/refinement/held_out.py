@@ -31,10 +31,10 @@ the rules of those within it. A set of one rule stays one, and one learned case 
 _FOLDS: Final = 5
 _FOLDS_OF_MANY: Final = 3
 _FOR_FEWER_FOLDS: Final = 3_000
-"""From so many cases of either label on three parts tell enough: each has a thousand."""
+"""From this many cases of either label on, three folds are enough: each has a thousand."""
 _DEPTHS: Final = (1, 3)
 PAYS: Final = 0.5
-"""By so much each rule, or curve, must better the log-likelihood of held-out cases."""
+"""How much log-likelihood of held-out cases each rule, or curve, must gain."""
 _HARDLY: Final = 1.0
 """Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984), but
 not where payments are ranked."""

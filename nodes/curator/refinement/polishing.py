@@ -19,7 +19,7 @@ from acegraph.nodes.evidence.weights import fired_over
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition
 
 _CHOSEN: Final = 2.0
-"""What was chosen among many brings so much log-likelihood by chance (Akaike 1974)."""
+"""How much log-likelihood a choice among many gains by chance (Akaike 1974)."""
 _ADDED: Final = 3.0
 """The same of a comparison beside others: it was chosen among all cuts of all fields."""
 _MOVED: Final = 0.5
@@ -52,7 +52,7 @@ def needed(
     least: float,
     staying: frozenset[Condition] = frozenset(),
 ) -> list[Condition]:
-    """The rules without which log-likelihood of at `least` so much would be lost; one stays."""
+    """The rules that each gain at `least` so much log-likelihood; one stays in any case."""
     done, start, shares = list(rules), start_over(table), case_shares(table)
     fired = fired_over(done, table)
     while len(done) > 1:

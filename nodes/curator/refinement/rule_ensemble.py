@@ -21,7 +21,7 @@ from acegraph.state.values.condition import MENTIONS
 
 _BAGS: Final = 4
 _IN_A_SAMPLE: Final = 1_000
-"""Of each label so many cases are in a sample, where there are many."""
+"""How many cases of each label a sample has, where there are more."""
 _ROUNDS: Final = 40
 _RATE: Final = 0.5
 _BEAM: Final = 6

@@ -137,5 +137,5 @@ def ridge_weights(
 
 
 def missed(weights: Numbers, spread: Numbers) -> Numbers:
-    """How much each weight is missed: about by so much the log-likelihood falls without it."""
+    """How much each weight is worth: about how far the log-likelihood falls without it."""
     return np.asarray(weights**2 / (2 * np.diag(spread)))

@@ -1,15 +1,17 @@
 """The best set of rules for all labelled cases together, if there is one that is proved.
 
 A set is judged on cases that had no part in finding it (cross-validation in blocks of time). It
-must beat the scorecard alone by more than chance, and the rules that stand. From few cases hardly
-any set is so sure: where a test over all fields shows that there is something to learn, the set
-that explains held-out cases best is taken; sets that few cases cannot tell apart are put together;
-and rules that are learned case by case are on trial too, because few rules around single cases may
-say what a sum of many does not; so are curves, because few cases do not tell where a field is cut
-best. Each rule must pay for its place: from thirty frauds that leaves one or two, from two hundred
-it may leave twenty-five. Where fraud is rare or has a price, payments are ranked by their risk:
-then the set is found without the rules that stand, and its small corrections are kept as they were
-found.
+must beat the scorecard alone by more than chance, and the rules that stand.
+
+From few cases hardly any set is so sure. Where a test over all fields then shows that there is
+something to learn, the set that explains held-out cases best is taken. Sets that few cases cannot
+tell apart are put together. Rules that are learned case by case are on trial too, because few rules
+around single cases may say what a sum of many does not. So are curves, because few cases do not
+tell where a field is cut best.
+
+Each rule must pay for its place: from thirty frauds that leaves one or two, from two hundred it may
+leave twenty-five. Where fraud is rare or has a price, payments are ranked by their risk: then the
+set is found without the rules that stand, and its small corrections are kept as they were found.
 """
 
 import math
@@ -42,9 +44,9 @@ from acegraph.state import DECLINE, CaseTable, Condition
 from acegraph.state.run.costs import CostMatrix
 
 _MIN_OF_EACH: Final = 15
-"""So many cases of either label are needed."""
+"""How many cases of either label are needed."""
 MOST_SEARCHED: Final = 6_000
-"""Of each label so many cases are searched; a sample of the others counts for them."""
+"""How many cases of each label are searched; where there are more, they stand for all."""
 SEARCHED_OF_TABLE: Final = 3_000
 """The same where all rows of a table prove what is found: fewer rules are found, and better ones
 of which to keep some."""
@@ -56,8 +58,8 @@ _SURE_GIVEN_SIGNAL: Final = 0.5
 """The same where the fields as a whole tell the labels apart (columns/signal_check.py)."""
 _MIN_WEIGHT: Final = 0.05
 _CHOSEN: Final = 2.0
-"""By so much of log-likelihood a comparison of a standing rule looks too good here: its field and
-its cut were chosen with the cases that are held out (Akaike 1974)."""
+"""How much log-likelihood a comparison of a standing rule seems to gain without a cause: its field
+and its cut were chosen with the cases that are held out (Akaike 1974)."""
 
 
 @dataclass(frozen=True)
