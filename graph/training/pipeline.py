@@ -325,7 +325,7 @@ class TrainingPipeline:
 
     @property
     def _kept_form(self) -> FileForm:
-        """How the files write from which the playbook learned."""
+        """How dates, amounts and numbers are written in the files that were learned from."""
         return FieldContract.of(self.playbook.cases(self.context.node)).form
 
     def _prepared(self, dataset: LabelledCases, form: FileForm | None) -> tuple[list[Item], str]:

@@ -19,6 +19,7 @@ from acegraph.nodes.agent.observations import rules_over_observations, with_obse
 from acegraph.nodes.agent.shadow_trial import ShadowTrial
 from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
 from acegraph.state.run.schema import HeldBackRule, RunSettings, Update
@@ -89,6 +90,7 @@ class AgentNode:
             ],
             "settings": settings,
             **_with_observed_fields(state, decision, fired),
+            **held_for_review(decision.decision, decision.risk_score, settings),
         }
 
     def _with_observations(

@@ -15,6 +15,7 @@ from acegraph.nodes.judge.outcome import (
     sighting_in,
     verdict_word,
 )
+from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
     APPROVE,
@@ -25,7 +26,6 @@ from acegraph.state import (
     Recorded,
     Shown,
     UnknownDecision,
-    Verdict,
     parse_verdict,
 )
 from acegraph.state.run.schema import Update
@@ -52,13 +52,12 @@ class JudgeNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; record it and move the counters, once."""
         case = state["case"]
+        if state["held"]:  # a person will be asked; what the agent said is judged all the same
+            state = {**state, "decision": state["held"], "undecided": None}
         if state["decision"] == UNDECIDED:
             earlier = await wait.work(self._earlier_decision, case["id"])
             if earlier is None:
-                # A label may come later, a person can answer, and later payments look back on it.
-                # Whoever knows the label already sends the payment again.
-                if case["ground_truth"] is None or sighting_in(case):
-                    await wait.work(keep_undecided, self.playbook, state)
+                await wait.work(self._keep_undecided, state)
                 return {"decision_id": case["id"], "verdict": "undecided"}
             # This time the agent failed; its earlier decision under this id stands.
             state = {**state, **earlier[0]}
@@ -66,6 +65,16 @@ class JudgeNode:
         state, judgement = await wait.work(self._weighed, state, judgement)
         recorded = await wait.work(self._record, state, judgement)
         return await self.concluded(state, recorded, judgement, undecided, wait)
+
+    def _keep_undecided(self, state: AceState) -> None:
+        """Keep a payment on which the agent failed: a label may come later, a person can answer,
+        and later payments look back on it. Whoever knows the label already sends it again, unless
+        somebody else waits for it.
+        """
+        case = state["case"]
+        is_awaited = state["settings"].get("review") or self._is_stored(case["id"])
+        if case["ground_truth"] is None or sighting_in(case) or is_awaited:
+            keep_undecided(self.playbook, state)
 
     def _record(self, state: AceState, judgement: Judgement) -> Recorded:
         """Record the decision and its label; what is learned later is queued in the same write."""
@@ -112,7 +121,9 @@ class JudgeNode:
             "undecided": undecided,
             "learning": learning,
             "new_bullet": (recorded.lesson or {}).get("bullet_id"),
-            **_held({**state, **first_answer, "settings": settings}, recorded.decision),
+            **held_for_review(
+                recorded.decision, first_answer.get("risk_score", state["risk_score"]), settings
+            ),
         }
 
     async def judged(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
@@ -144,6 +155,13 @@ class JudgeNode:
             judgement = replace(judgement, is_correct=None, correct_answer=None)
         return {**state, "settings": settings}, judgement
 
+    def _is_stored(self, decision_id: str) -> bool:
+        try:
+            self.playbook.decision(decision_id)
+        except UnknownDecision:
+            return False
+        return True
+
     def _earlier_decision(self, decision_id: str) -> tuple[Update, bool] | None:
         """The answer given under this id before, and whether it was let through."""
         try:
@@ -159,18 +177,6 @@ class JudgeNode:
             "bullets_used": stored["bullets_used"],
         }
         return answer, bool(stored["settings"].get("let_through"))
-
-
-def _held(state: AceState, decision: Verdict | None) -> Update:
-    """What else is written where a person is asked: a run that stops has approved nothing."""
-    settings = state["settings"]
-    if not settings.get("review") or settings.get("let_through") or decision is None:
-        return {}
-    from acegraph.state.playbook.review_queue import reason_to_ask  # loads the database library
-
-    if not (why := reason_to_ask(decision, state["risk_score"], settings)):
-        return {}
-    return {"decision": UNDECIDED, "held": decision, "undecided": f"waits for a person: {why}"}
 
 
 def label_of(judgement: Judgement) -> Label | None:

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, AceState, Case, Recorded
+from acegraph.state import APPROVE, AceState, Case, Label, Recorded
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.schema import CaseData, RunSettings
 from acegraph.state.values.decision import Sighting
+from acegraph.state.values.label_sources import GIVEN_LABEL
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -62,7 +63,9 @@ def sighting_in(case: CaseData) -> Sighting | None:
 
 
 def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
-    """Keep a transaction without a decision, so that a person or a label can answer it later."""
+    """Keep a transaction without a decision, so that a person or a label can answer it later; and
+    the right answer, if it came with the transaction.
+    """
     from acegraph.state.playbook.review_queue import open_case  # loads the database library
 
     case, settings = state["case"], state["settings"]
@@ -71,4 +74,7 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     kept = replace(kept, came=case.get("came", ""))
     if settings["redact"]:
         kept = Redaction.of(kept.fields, settings["redact"], kept.came).content(kept)
-    open_case(playbook, kept, settings["node"], evidence=settings["learn"])
+    with playbook.writing():
+        open_case(playbook, kept, settings["node"], evidence=settings["learn"])
+        if truth := case["ground_truth"]:
+            playbook.label_many({case["id"]: Label(truth, GIVEN_LABEL)})

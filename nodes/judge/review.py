@@ -94,6 +94,7 @@ def _question(state: AceState, decision: str | None, reason: str) -> dict[str, o
         "reasons": state["reasons"],
         "bullets": [{"id": b["id"], "content": b["content"]} for b in state["bullets"]],
         "undecided": undecided,
+        "known_label": case["ground_truth"],
         "asked_because": reason,
         "answer": answer_fields(VerdictAnswer),
     }

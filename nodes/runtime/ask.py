@@ -1,4 +1,4 @@
-"""Stop a run until a person has answered.
+"""Stop a run until a person has answered; until then it has approved nothing.
 
 The forms of the answers are in state/run/review_answers.py.
 """
@@ -10,6 +10,19 @@ from langgraph.types import interrupt
 
 from acegraph.state import InvalidAnswer
 from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer, read_answer
+from acegraph.state.run.schema import RunSettings, Update
+from acegraph.state.values.verdict import UNDECIDED, Verdict
+
+
+def held_for_review(decision: Verdict | None, risk: float | None, settings: RunSettings) -> Update:
+    """What else is written where a person is asked about a decision."""
+    if not settings.get("review") or settings.get("let_through") or decision is None:
+        return {}
+    from acegraph.state.playbook.review_queue import reason_to_ask  # loads the database library
+
+    if not (why := reason_to_ask(decision, risk, settings)):
+        return {}
+    return {"decision": UNDECIDED, "held": decision, "undecided": f"waits for a person: {why}"}
 
 
 def ask(

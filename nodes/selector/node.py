@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
+from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from acegraph.nodes.models.providers import refuse_recording
@@ -36,7 +37,7 @@ from acegraph.state import (
     parse_verdict,
 )
 from acegraph.state.ledger.redaction.redact import also_renamed, unmatched
-from acegraph.state.run.context import unused_settings
+from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.memos import is_free_text
@@ -91,9 +92,15 @@ class SelectorNode:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = self.context or get_runtime().context
         settings = settle_settings(AceContext.of(given, self.defaults))
+        misplaced = [] if self.context else misplaced_settings(given, get_config()["configurable"])
         settings["review"] = self.review
         if settings["redact"]:
             refuse_recording()
+        if state.get("transaction") is None and state.get("decision_id") is None:
+            raise InvalidTransaction(
+                "a transaction is text or a mapping of fields; found nothing, and nothing that "
+                "waits for an answer"
+            )
         transaction = Transaction.of(state.get("transaction"))
         playbook = self.playbook()
         understood = await wait.work(
@@ -111,7 +118,7 @@ class SelectorNode:
         if clock is None:
             clock = await wait.work(lambda: playbook.clock)
         update = selected(case, understood, settings, selection, clock)
-        return {**update, "warnings": [*unused_settings(given), *update["warnings"]]}
+        return {**update, "warnings": [*misplaced, *unused_settings(given), *update["warnings"]]}
 
 
 def selected(

@@ -49,6 +49,7 @@ _USUAL: Final = 0.98
 """The share of the labelled cases from which on a field, or a kind of value, is usual."""
 _FAR: Final = 1_000
 _MOST: Final = sys.float_info.max
+_LAST_HOUR: Final = math.nextafter(24.0, 0.0)
 _NEW_WORD: Final = 0.02
 """Where a new word is expected less often than this, the list of words is closed."""
 _YES: Final = frozenset(
@@ -106,7 +107,11 @@ class KnownField:
 
     @property
     def most(self) -> float:
-        """A number that is larger cannot be meant: no labelled one is positive, or a thousandth."""
+        """A number that is larger cannot be meant: no labelled one is positive, or a thousandth, or
+        no day has so many hours.
+        """
+        if self.name == "hour":
+            return max(self.highest or 0.0, _LAST_HOUR)
         is_negative = (self.lowest or 0.0) < 0 and (self.highest or 0.0) < 0
         return 0.0 if self.kind == "number" and is_negative else self._far
 
@@ -170,7 +175,7 @@ class FieldContract:
     by_folded_name: dict[str, str] = field(default_factory=dict)
     """The known names by their folded form, where that is not ambiguous."""
     form: FileForm = field(default_factory=FileForm)
-    """How the files wrote from which the playbook learned."""
+    """How dates, amounts and numbers are written in the files that the playbook learned from."""
     enough: int = 0
     """Half as many of the `counted` fields as nearly every labelled case has. A payment with fewer
     may be written in other names: no absent field of it is known to be absent."""
@@ -488,6 +493,8 @@ def _why_not_meant(known: KnownField, number: float, given: Scalar) -> str:
     """Why a number that was read may not be the one that is meant; empty where it is."""
     if number < known.least == 0.0:
         return "is negative, and no labelled payment is"
+    if number > known.most and known.name == "hour":
+        return "is no hour of a day"
     if number > known.most == 0.0:
         return "is positive, and every labelled payment is negative"
     if not known.least <= number <= known.most:

@@ -260,6 +260,20 @@ def unused_settings(given: object) -> list[str]:
     return [f"context: {names} not used; settings of ACE belong into its entry 'ace'"]
 
 
+def misplaced_settings(given: object, configurable: Mapping[str, object]) -> list[str]:
+    """A warning about settings in a run's `configurable`, where nobody reads them; a server puts
+    them into its context too. What was to be redacted is refused: it would be stored.
+    """
+    held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
+    known = held.get("ace") or held
+    used = known if isinstance(known, Mapping) else getattr(known, "model_fields_set", ())
+    used = getattr(given, "model_fields_set", used)
+    names = [name for name in AceContext.model_fields if name in configurable and name not in used]
+    if "redact" in names:
+        raise InvalidSettings("redact is not read from 'configurable': give it in the context")
+    return [f"configurable: {', '.join(names)} not used; give them in the context"] if names else []
+
+
 _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, not {}"
 
 

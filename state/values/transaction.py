@@ -63,9 +63,13 @@ class Transaction:
 
         >>> Transaction.of({"amount": 12.5, "card": {"age_days": 3}}).text
         'amount: 12.5; card.age_days: 3'
+        >>> Transaction.of('{"amount": 12.5}').fields
+        {'amount': 12.5}
         """
         if isinstance(given, Transaction):
             return given
+        if isinstance(given, str):
+            given = _from_json(given)
         if isinstance(given, str):
             return cls(_checked_text(clean_text(given)), {})
         if isinstance(given, Mapping):
@@ -263,6 +267,19 @@ def plain_value(name: str, value: object) -> Scalar:
 def is_observed(name: str) -> bool:
     """Whether a language model read this field from the text."""
     return name.startswith(OBSERVED)
+
+
+def _from_json(text: str) -> str | dict[str, object]:
+    """The mapping that a text is, if it is one object of JSON; else the text."""
+    if not text.lstrip().startswith("{"):
+        return text
+    try:
+        read = json.loads(text, object_pairs_hook=each_name_once)
+    except InvalidInput as error:
+        raise InvalidTransaction(f"a transaction in JSON: {error}") from None
+    except (ValueError, RecursionError):
+        return text
+    return read if isinstance(read, dict) else text
 
 
 def each_name_once(pairs: list[tuple[str, object]]) -> dict[str, object]:

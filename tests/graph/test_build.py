@@ -21,6 +21,7 @@ from acegraph.state import (
     DecisionConflict,
     InvalidInput,
     InvalidSettings,
+    InvalidTransaction,
     ModelUnavailable,
     Transaction,
 )
@@ -555,6 +556,46 @@ def test_settings_that_a_host_puts_in_the_wrong_place_are_not_ignored_silently()
         assert till.invoke({"transaction": CALM}, context=own)["warnings"] == []
     with pytest.raises(InvalidSettings, match=r"entry 'ace': .* not str"):
         till.invoke({"transaction": CALM}, context={"ace": "vanilla"})
+
+
+def test_settings_in_the_configuration_are_told_and_what_was_to_be_redacted_is_refused() -> None:
+    graph = create_ace_graph().compile()
+    given, wrong = {"transaction": CALM}, {"configurable": {"mode": "vanilla", "shop": 7}}
+    (warning,) = graph.invoke(given, wrong)["warnings"]
+    assert warning == "configurable: mode not used; give them in the context"
+    assert graph.invoke(given, wrong, context=AceContext(mode="vanilla"))["warnings"] == []
+    assert graph.invoke(given, wrong, context={"mode": "vanilla"})["warnings"] == []  # type: ignore[arg-type]
+    with pytest.raises(InvalidSettings, match="redact is not read from 'configurable'"):
+        graph.invoke(given, {"configurable": {"redact": ["card"]}})
+
+
+def test_a_run_without_a_transaction_says_that_nothing_waits() -> None:
+    with pytest.raises(InvalidTransaction, match="nothing that waits for an answer"):
+        create_ace_graph().compile().invoke({"transaction": None})
+
+
+def test_a_text_that_is_an_object_of_json_is_read_as_its_fields() -> None:
+    graph = create_ace_graph().compile()
+    known, asked = BulletPlaybook(), '{"amount": 12.5, "hour": 14}'
+    known.remember([Case(str(i), {"amount": 5.0 + i}, "APPROVE") for i in range(60)], NODE)
+    for one in (graph, create_ace_graph(playbook=known).compile()):
+        assert one.invoke({"transaction": asked})["decision"] == "APPROVE"
+        assert one.invoke({"transaction": '{"amount": 12.5'})["decision"] == "UNDECIDED"
+    with pytest.raises(InvalidTransaction, match="occurs twice"):
+        graph.invoke({"transaction": '{"amount": 1, "amount": 9000}'})
+
+
+def test_a_label_for_a_kept_payment_counts_though_the_agent_fails_again() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, agent=broken).compile()
+    given = {"transaction": CALM, "decision_id": "d"}
+    graph.invoke(given)
+    assert playbook.decision("d")["label"] is None
+    graph.invoke({**given, "ground_truth": "DECLINE"})
+    assert playbook.decision("d")["label"] == "DECLINE"
 
 
 def test_a_run_with_a_context_that_is_no_settings_is_refused() -> None:

@@ -231,6 +231,26 @@ def test_an_unclear_amount_of_a_text_is_a_doubt_whatever_else_is_known(amount: s
     assert clear["decision"] == "APPROVE"
 
 
+@pytest.mark.parametrize("hours", [(0, 23), (1, 24)])
+def test_an_hour_that_no_day_has_is_a_doubt_in_payments_and_in_tables(
+    hours: tuple[int, int],
+) -> None:
+    first, last = hours
+    playbook = BulletPlaybook()
+    past = [Case(str(i), {"amount": 5.0, "hour": first + i % 24}, "APPROVE") for i in range(60)]
+    playbook.remember(past, "fraud_detection")
+    rule = "DECLINE when hour < 6"
+    playbook.add_bullet(rule, "fraud_detection", condition=Condition.parse(rule))
+    given = [2, 23.5, last, last + 1, 26, 99]
+    wanted = ["DECLINE", *["APPROVE"] * 2, *["UNDECIDED"] * 3]
+    assert decisions(playbook, [{"amount": 5.0, "hour": hour} for hour in given]) == wanted
+    table = pa.table({"amount": [5.0] * 6, "hour": [float(hour) for hour in given]})
+    rules = Ruleset.of(playbook)
+    assert score(rules, table)["decision"].to_pylist() == wanted
+    untrained = [{"amount": 300, "vpn": True, "hour": hour} for hour in (2, 26)]
+    assert decisions(BulletPlaybook(), untrained) == ["DECLINE", "UNDECIDED"]
+
+
 def two_shops() -> BulletPlaybook:
     """A playbook that knows two shops, and declines one of them."""
     playbook = BulletPlaybook()

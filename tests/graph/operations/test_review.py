@@ -353,6 +353,29 @@ def test_a_known_answer_stands_beside_a_persons_verdict() -> None:
     assert labels(playbook) == [("DECLINE", "label")]
 
 
+def test_a_known_answer_stands_where_the_agent_failed_and_is_told_to_the_person() -> None:
+    def broken(given: Any) -> Any:
+        raise ModelUnavailable("no answer in time")
+
+    playbook = BulletPlaybook()
+    graph = create_ace_graph(playbook=playbook, agent=broken, review=True).compile(
+        checkpointer=InMemorySaver()
+    )
+    question = asked(graph.invoke({**GIVEN, "ground_truth": "DECLINE"}, THREAD))
+    assert (question["decision"], question["known_label"]) == (None, "DECLINE")
+    assert graph.invoke(verdict("ann", "APPROVE"), THREAD)["decision"] == "APPROVE"
+    assert labels(playbook) == [("DECLINE", "label")]
+
+
+def test_no_step_of_a_run_that_will_wait_says_approve() -> None:
+    graph = create_ace_graph(
+        context=ASK, review=True, agent=lambda given: {"decision": "APPROVE", "risk_score": 0.5}
+    ).compile(checkpointer=InMemorySaver())
+    steps = list(graph.stream({"transaction": "pays $5"}, THREAD, stream_mode="values"))
+    assert {step["decision"] for step in steps if "decision" in step} == {"UNDECIDED"}
+    assert graph.get_state(THREAD).values["held"] == "APPROVE"
+
+
 def test_a_rejected_bullet_is_retired_with_the_reason() -> None:
     playbook = BulletPlaybook()
     graph = graph_on(playbook, InMemorySaver())
