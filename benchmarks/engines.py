@@ -28,7 +28,7 @@ from spark import spark_session
 from tables import playbook, write_rows
 
 from acegraph.graph import Ruleset, as_expression, score_files
-from acegraph.graph.tables.engines import check_sample
+from acegraph.graph.tables.engines.addresses import check_sample
 
 ROWS = 5_000_000
 Sums = tuple[int, ...]

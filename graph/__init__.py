@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import Replay, replay
     from acegraph.graph.server.checkpoints import strict_serializer
-    from acegraph.graph.tables.expression import as_expression
+    from acegraph.graph.tables.engines.expression import as_expression
     from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import ScoreReport, score, score_files
     from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
@@ -51,7 +51,7 @@ _HOMES = {
     "graph.operations.replay": "Replay replay",
     "graph.operations.learning.trial": "Trial try_bullet",
     "graph.server.checkpoints": "strict_serializer",
-    "graph.tables.expression": "as_expression",
+    "graph.tables.engines.expression": "as_expression",
     "graph.tables.ruleset": "Ruleset",
     "graph.tables.score": "ScoreReport score score_files",
     "graph.training.pipeline": "TrainingPipeline TrainingReport",

@@ -371,7 +371,7 @@ def playbook_sql(
     from acegraph.graph.cli.scoring import need_tables
 
     need_tables()
-    from acegraph.graph.tables.engines import playbook_sql
+    from acegraph.graph.tables.engines.addresses import playbook_sql
     from acegraph.graph.tables.ruleset import Ruleset
 
     with lasting(playbook, must_exist=True) as book:

@@ -88,7 +88,7 @@ def score(
         if _is_address(table):
             if ids is not None or record:
                 raise InvalidSettings("on an engine nothing is recorded: leave --id and --record")
-            from acegraph.graph.tables.engines import score_address
+            from acegraph.graph.tables.engines.addresses import score_address
 
             ruleset = Ruleset.of(book, context)
             report = score_address(ruleset, table, out, allow_missing=allow_missing)
@@ -174,7 +174,7 @@ def backtest(
         if _is_address(table):
             if rows is not None:
                 raise InvalidSettings("from an engine only counts come back: leave --rows")
-            from acegraph.graph.tables.engines import backtest_address
+            from acegraph.graph.tables.engines.addresses import backtest_address
 
             report = backtest_address(subjects, table, labels)
         else:

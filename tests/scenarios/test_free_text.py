@@ -7,7 +7,7 @@ import pytest
 
 from acegraph.graph import Ruleset, TrainingPipeline, create_ace_graph
 from acegraph.graph.data.files import Item
-from acegraph.graph.tables.engines import playbook_sql
+from acegraph.graph.tables.engines.addresses import playbook_sql
 from acegraph.graph.training.known_rows import as_case
 from acegraph.nodes import Curator
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings

@@ -23,13 +23,13 @@ from spark import spark_session
 
 from acegraph.graph import Ruleset, as_expression, score
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
-from acegraph.graph.tables.engines import (
+from acegraph.graph.tables.engines.addresses import (
     backtest_address,
     check_sample,
     playbook_sql,
     score_address,
 )
-from acegraph.graph.tables.expression import EngineColumns
+from acegraph.graph.tables.engines.expression import EngineColumns
 from acegraph.graph.tables.reading import TableReader
 from acegraph.state import (
     AceContext,

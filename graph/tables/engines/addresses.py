@@ -25,7 +25,7 @@ from acegraph.graph.tables.backtest import (
     TableBacktest,
     has_columns,
 )
-from acegraph.graph.tables.expression import EngineColumns, as_expression, decided_by
+from acegraph.graph.tables.engines.expression import EngineColumns, as_expression, decided_by
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.graph.tables.score import ScoreReport
 from acegraph.graph.tables.scorer import check_columns
