@@ -92,7 +92,8 @@ class SelectorNode:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = self.context or get_runtime().context
         settings = settle_settings(AceContext.of(given, self.defaults))
-        misplaced = [] if self.context else misplaced_settings(given, get_config()["configurable"])
+        configurable = {} if self.context else get_config().get("configurable", {})
+        misplaced = misplaced_settings(given, configurable)
         settings["review"] = self.review
         if settings["redact"]:
             refuse_recording()
