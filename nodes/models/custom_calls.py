@@ -14,7 +14,7 @@ from langchain_core.messages import BaseMessage
 from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
-from acegraph.nodes.models.language_model import as_client_errors
+from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import InvalidSettings, ModelAnswerInvalid
 
@@ -33,14 +33,17 @@ class CustomCall:
             )
         self._target = target
         self.role = role
+        self._name = _name_of(target)
         call = getattr(target, "__call__", None)  # noqa: B004
         self._is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call)
 
     async def __call__(self, value: dict[str, object], wait: Wait) -> Any:
-        """The answer to `value`; a pydantic model that is no message is turned into a mapping."""
+        """The answer to `value`; a message must be whole, another pydantic model is a mapping."""
         with as_client_errors(self.role):
             answer = await self._answer(value, wait)
-        if isinstance(answer, BaseModel) and not isinstance(answer, BaseMessage):
+        if isinstance(answer, BaseMessage):
+            check_that_it_answers(answer, self._name)
+        elif isinstance(answer, BaseModel):
             return answer.model_dump()
         return answer
 
@@ -54,6 +57,13 @@ class CustomCall:
 
     def _refuse(self) -> NoReturn:
         raise TypeError(f"the {self.role} is asynchronous: use ainvoke, abatch or astream")
+
+
+def _name_of(target: Custom) -> str:
+    """What errors call it; the node says its role before."""
+    if isinstance(target, Runnable):
+        return target.get_name()
+    return str(getattr(target, "__name__", type(target).__name__))
 
 
 def as_share(number: object, name: str) -> float:

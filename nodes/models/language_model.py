@@ -167,7 +167,7 @@ class LanguageModel:
     def _read(self, form: type[F], answer: "_Answer") -> F:
         raw, parsed, text = answer.raw, answer.parsed, _text(answer.raw)
         if isinstance(raw, BaseMessage):
-            self._check_that_it_answers(raw, form.__name__)
+            check_that_it_answers(raw, self.name, form.__name__)
         try:
             if isinstance(raw, AIMessage) and raw.tool_calls:
                 text = raw.text  # what is said beside a call must not say something else
@@ -209,25 +209,6 @@ class LanguageModel:
             raise _Unreadable(f"{self.name} gave two answers, not one")
         return filled
 
-    def _check_that_it_answers(self, message: BaseMessage, asked: str) -> None:
-        """Raise if the model refused, was cut off, or gave another or more than one answer."""
-        if not isinstance(message, AIMessage):
-            raise ModelAnswerInvalid(f"{self.name} gave no message of an assistant")
-        metadata = message.response_metadata
-        ends = (metadata.get(name) for name in _END_NAMES)
-        reason = next((end for end in ends if isinstance(end, str)), "stop").lower()
-        if message.additional_kwargs.get("refusal") or reason in ("content_filter", "refusal"):
-            raise ModelRefused(f"{self.name} declined to answer")
-        if reason in _CUT_OFF:
-            raise ModelAnswerInvalid(f"{self.name}: the answer was cut off")
-        if reason not in _NORMAL_ENDS:
-            raise ModelAnswerInvalid(f"{self.name}: the answer did not end normally")
-        names = [call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
-        if len(names) + ("function_call" in message.additional_kwargs) > 1:
-            raise _Unreadable(f"{self.name} gave more than one answer")
-        if any(name != asked for name in names) or "function_call" in message.additional_kwargs:
-            raise _Unreadable(f"{self.name} called another function than {asked}")
-
 
 @dataclass(frozen=True)
 class _Answer:
@@ -240,6 +221,30 @@ class _Answer:
 
 class _Unreadable(ModelAnswerInvalid):
     """The answer cannot be used as the form, so it is worth asking the model once more."""
+
+
+def check_that_it_answers(message: BaseMessage, name: str, asked: str | None = None) -> None:
+    """Raise if the model refused, was cut off, or gave another or more than one answer.
+
+    A call of the function that was `asked` for is an answer; any other call is none.
+    """
+    if not isinstance(message, AIMessage):
+        raise ModelAnswerInvalid(f"{name} gave no message of an assistant")
+    metadata = message.response_metadata
+    ends = (metadata.get(end) for end in _END_NAMES)
+    reason = next((end for end in ends if isinstance(end, str)), "stop").lower()
+    if message.additional_kwargs.get("refusal") or reason in ("content_filter", "refusal"):
+        raise ModelRefused(f"{name} declined to answer")
+    if reason in _CUT_OFF:
+        raise ModelAnswerInvalid(f"{name}: the answer was cut off")
+    if reason not in _NORMAL_ENDS:
+        raise ModelAnswerInvalid(f"{name}: the answer did not end normally")
+    called = [call["name"] for call in (*message.tool_calls, *message.invalid_tool_calls)]
+    if len(called) + ("function_call" in message.additional_kwargs) > 1:
+        raise _Unreadable(f"{name} gave more than one answer")
+    if any(one != asked for one in called) or "function_call" in message.additional_kwargs:
+        wanted = f"another function than {asked}" if asked else "a function instead of answering"
+        raise _Unreadable(f"{name} called {wanted}")
 
 
 @contextmanager
