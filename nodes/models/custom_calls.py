@@ -15,7 +15,7 @@ from langchain_core.runnables import Runnable
 from pydantic import BaseModel
 
 from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
-from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.runtime.sync_async import Wait, for_a_future
 from acegraph.state import InvalidSettings, ModelAnswerInvalid
 
 Custom = Runnable[Any, Any] | Callable[[dict[str, Any]], Any]
@@ -53,7 +53,9 @@ class CustomCall:
             return await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
         if self._is_async:
             return await wait.either(self._refuse, lambda: target(value))
-        return await wait.either(lambda: target(value), lambda: asyncio.to_thread(target, value))
+        return await wait.either(
+            lambda: target(value), lambda: asyncio.to_thread(for_a_future, target, value)
+        )
 
     def _refuse(self) -> NoReturn:
         raise TypeError(f"the {self.role} is asynchronous: use ainvoke, abatch or astream")

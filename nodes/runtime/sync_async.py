@@ -52,12 +52,23 @@ class _Blocking:
         time.sleep(seconds)
 
 
+def for_a_future(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
+    """The result of a function that runs in another thread.
+
+    A future cannot hold StopIteration: whoever awaited it would wait for ever.
+    """
+    try:
+        return function(*args, **kwargs)
+    except StopIteration as error:
+        raise RuntimeError("a function raised StopIteration") from error
+
+
 class _Awaiting:
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
         return await later()
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
-        call = partial(copy_context().run, function, *args, **kwargs)
+        call = partial(copy_context().run, partial(for_a_future, function, *args, **kwargs))
         return await asyncio.get_running_loop().run_in_executor(_threads_of(os.getpid()), call)
 
     async def sleep(self, seconds: float) -> None:

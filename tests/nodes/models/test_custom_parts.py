@@ -1,5 +1,6 @@
 """Agents, judges and reflectors that are runnables or functions of somebody else."""
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -8,6 +9,7 @@ from langchain_core.runnables import RunnableLambda
 from model_samples import UNSUSPICIOUS, Run
 
 from acegraph.graph import create_ace_graph
+from acegraph.nodes.runtime.sync_async import AWAITING
 
 CALL: Any = {"name": "approve", "args": {}, "id": "1"}
 UNREAD: Any = {"name": "approve", "args": "{", "id": "1", "error": "broken"}
@@ -47,3 +49,27 @@ def test_a_whole_message_decides(no_key: None, run: Run) -> None:
     message = AIMessage("APPROVE", response_metadata={"finish_reason": "stop"})
     found = run(create_ace_graph(agent=lambda _: message), {"transaction": UNSUSPICIOUS})
     assert found["decision"] == "APPROVE"
+
+
+def _exhausted(given: Any) -> Any:
+    return next(iter(()))
+
+
+@pytest.mark.parametrize("part", ["agent", "judge", "reflector"])
+async def test_a_part_that_raises_stop_iteration_does_not_hang(no_key: None, part: str) -> None:
+    given: Any = {"transaction": UNSUSPICIOUS}
+    if part == "reflector":
+        given["ground_truth"] = "DECLINE"
+    for target in (_exhausted, RunnableLambda(_exhausted)):
+        collaborator: Any = {part: target}
+        graph = create_ace_graph(**collaborator).compile()
+        with pytest.raises(RuntimeError):
+            graph.invoke(given)
+        with pytest.raises(RuntimeError) as error:
+            await asyncio.wait_for(graph.ainvoke(given), 20)
+        assert isinstance(error.value.__cause__, StopIteration)
+
+
+async def test_work_that_raises_stop_iteration_does_not_hang() -> None:
+    with pytest.raises(RuntimeError, match="StopIteration"):
+        await asyncio.wait_for(AWAITING.work(_exhausted, None), 20)
