@@ -10,11 +10,18 @@ from typing import TYPE_CHECKING, Any, Final
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
-from langgraph.graph.state import CompiledStateGraph
+from langgraph.graph.state import CompiledStateGraph, StateGraph
 from pydantic import BaseModel, Field
 
 from acegraph.graph.build import create_ace_graph
-from acegraph.state import AceContext, AceError, AceInput
+from acegraph.state import (
+    AceContext,
+    AceInput,
+    DecisionConflict,
+    InvalidInput,
+    InvalidSettings,
+    PrunedDecision,
+)
 
 if TYPE_CHECKING:
     from acegraph.graph.build import AceGraph
@@ -23,7 +30,7 @@ _DESCRIPTION: Final = (
     "Decide whether a card payment may go through. Give the payment as it is; the answer has the "
     "decision (APPROVE, DECLINE or UNDECIDED), the risk of fraud and the reasons."
 )
-_ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided")
+_ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided", "warnings")
 
 
 class ToolInput(BaseModel):
@@ -43,15 +50,21 @@ def create_fraud_tool(
     *,
     name: str = "check_payment",
     description: str = _DESCRIPTION,
-    context: AceContext | None = None,
+    context: AceContext | Mapping[str, object] | None = None,
 ) -> StructuredTool:
     """A LangChain tool that decides on a payment with an ACE graph, compiled or not.
 
-    The answer is JSON with decision, id, risk score and reasons. What cannot be decided for a fault
-    of the input is told to the model in one line.
+    The answer is JSON with decision, id, risk score, reasons and warnings. What cannot be decided
+    for a fault of the input is told to the model in one line; other errors are raised.
     """
     graph = create_ace_graph() if graph is None else graph
+    if not isinstance(graph, CompiledStateGraph | StateGraph):
+        raise InvalidSettings(
+            f"the tool is made from a graph, not from a {type(graph).__name__}: "
+            "create_fraud_tool(create_ace_graph(playbook=...))"
+        )
     compiled = graph if isinstance(graph, CompiledStateGraph) else graph.compile()
+    settings = None if context is None else AceContext.given(context)
 
     def decide(
         transaction: str | dict[str, Any],
@@ -60,7 +73,7 @@ def create_fraud_tool(
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
         with _told_to_the_model():
-            return _answer(compiled.invoke(given, config, context=context))
+            return _answer(compiled.invoke(given, config, context=settings))
 
     async def adecide(
         transaction: str | dict[str, Any],
@@ -69,7 +82,7 @@ def create_fraud_tool(
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
         with _told_to_the_model():
-            return _answer(await compiled.ainvoke(given, config, context=context))
+            return _answer(await compiled.ainvoke(given, config, context=settings))
 
     return StructuredTool.from_function(
         decide,
@@ -83,10 +96,15 @@ def create_fraud_tool(
 
 @contextmanager
 def _told_to_the_model() -> Iterator[None]:
-    """An error of ours becomes what the tool answers."""
+    """What is wrong with a payment or its id becomes what the tool answers.
+
+    A model can mend that. Settings, a closed playbook or a missing key are for the operator.
+    """
     try:
         yield
-    except AceError as error:
+    except InvalidSettings:
+        raise
+    except (InvalidInput, DecisionConflict, PrunedDecision) as error:
         raise ToolException(str(error)) from error
 
 

@@ -9,7 +9,7 @@ from langchain_openai import ChatOpenAI
 from openai_server import OpenAIServer, called, said
 
 from acegraph.graph import create_ace_graph, create_fraud_tool
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, PlaybookError
 
 RISKY = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
 
@@ -52,6 +52,46 @@ def test_what_is_no_transaction_is_told_to_the_model_in_one_line(server: OpenAIS
     messages = _asked(server, create_fraud_tool())
     assert "transaction" in messages[2].content
     assert "\n" not in messages[2].content
+
+
+async def test_an_id_of_another_payment_is_told_to_the_model() -> None:
+    tool = create_fraud_tool()
+    tool.invoke({"transaction": RISKY, "decision_id": "order-1"})
+    other = {"transaction": {"amount": 5}, "decision_id": "order-1"}
+    for answer in (tool.invoke(other), await tool.ainvoke(other)):
+        assert "was used for another transaction" in answer
+
+
+async def test_what_only_the_operator_can_mend_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    keyless = create_fraud_tool(create_ace_graph(agent="gpt-4o"))
+    playbook = BulletPlaybook()
+    closed = create_fraud_tool(create_ace_graph(playbook=playbook))
+    playbook.close()
+    for tool, error in ((keyless, InvalidSettings), (closed, PlaybookError)):
+        with pytest.raises(error):
+            tool.invoke({"transaction": RISKY})
+        with pytest.raises(error):
+            await tool.ainvoke({"transaction": RISKY})
+
+
+def test_a_tool_checks_its_settings_when_it_is_made() -> None:
+    for wrong in ("vanilla", {"mood": "online"}):
+        with pytest.raises(InvalidSettings):
+            create_fraud_tool(context=wrong)  # type: ignore[arg-type]
+    tool = create_fraud_tool(context={"mode": "vanilla"})
+    assert json.loads(tool.invoke({"transaction": RISKY}))["decision"] == "DECLINE"
+
+
+def test_a_tool_is_not_made_from_a_playbook() -> None:
+    with pytest.raises(InvalidSettings, match="not from a BulletPlaybook: create_fraud_tool"):
+        create_fraud_tool(BulletPlaybook())  # type: ignore[arg-type]
+
+
+def test_a_tool_passes_warnings_on() -> None:
+    tool = create_fraud_tool(context=AceContext(redact=["no_such_field"]))
+    (warning,) = json.loads(tool.invoke({"transaction": RISKY}))["warnings"]
+    assert "no_such_field" in warning
 
 
 async def test_a_tool_has_the_settings_and_the_name_that_it_is_given() -> None:
