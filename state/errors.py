@@ -23,6 +23,9 @@ AceError
     ├── ModelRefused          the model or its content filter declined to answer
     ├── ModelAnswerInvalid    the answer does not have the form that was asked for
     └── BudgetSpent           the model was not asked: the budget of the run is spent
+
+What a caller can mend is a ValueError or a LookupError too: LangGraph tries a node again after any
+other exception, and its server shows the message of a ValueError alone.
 """
 
 _QUOTED = 60
@@ -81,7 +84,7 @@ class UnknownDecision(PlaybookError, LookupError):
     """No decision has this id."""
 
 
-class DecisionConflict(PlaybookError):
+class DecisionConflict(PlaybookError, ValueError):
     """A decision id came back with another transaction or another answer."""
 
 
@@ -93,7 +96,7 @@ class WriteConflict(PlaybookError):
     """The database gave up this database transaction in favour of another one."""
 
 
-class CheckpointRefused(AceError):
+class CheckpointRefused(AceError, ValueError):
     """A checkpoint names a class or function that no state of a run holds; nothing was called."""
 
 

@@ -262,6 +262,23 @@ def test_a_node_that_runs_twice_counts_once() -> None:
     assert counters(playbook) == [(1, 0, 1)]
 
 
+def test_an_id_of_another_payment_is_not_tried_again() -> None:
+    builder = create_ace_graph()
+    judge = builder.nodes.pop("judge").runnable
+    runs = []
+
+    def counted(state: Any) -> Any:
+        runs.append(state["case"]["id"])
+        return judge.invoke(state)
+
+    builder.add_node("judge", counted, retry_policy=RetryPolicy(initial_interval=0.01))
+    graph = builder.compile()
+    graph.invoke({"transaction": CALM, "decision_id": "order-1"})
+    with pytest.raises(ValueError, match="another transaction"):  # a server shows its message
+        graph.invoke({"transaction": RISKY, "decision_id": "order-1"})
+    assert runs == ["order-1", "order-1"]
+
+
 def test_credit_goes_to_what_fired_or_to_all_when_asked() -> None:
     for credit, expected in (
         ("part", [(1, 0, 1), (0, 0, 1)]),

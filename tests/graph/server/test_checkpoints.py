@@ -12,7 +12,7 @@ import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
-from langgraph.types import Command, Interrupt
+from langgraph.types import Command, Interrupt, RetryPolicy
 
 from acegraph.graph import create_ace_graph
 from acegraph.graph.server.checkpoints import strict_serializer
@@ -76,6 +76,12 @@ def test_other_encodings_are_refused(kind: str) -> None:
 def test_broken_bytes_are_refused_in_one_line() -> None:
     with pytest.raises(CheckpointRefused, match="cannot be read"):
         strict_serializer().loads_typed(("msgpack", b"\xc1\xff"))
+
+
+def test_a_refused_checkpoint_is_not_read_again() -> None:
+    with pytest.raises(CheckpointRefused) as error:
+        strict_serializer().loads_typed(("yaml", b""))
+    assert not RetryPolicy().retry_on(error.value)  # type: ignore[operator]
 
 
 def test_what_a_run_of_ours_keeps_is_read_back() -> None:
