@@ -184,7 +184,7 @@ class LanguageModel:
             if isinstance(answer.parsing_error, ValidationError):
                 raise answer.parsing_error
         except ValidationError as error:
-            raise _Unreadable(f"{self.name}: {_first_complaint(error)}") from error
+            raise _Unreadable(f"{self.name}: {first_complaint(error)}") from error
         except ValueError as error:
             raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
         raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
@@ -267,7 +267,7 @@ def as_model_errors(name: str) -> Iterator[None]:
     except AceError:
         raise
     except ValidationError as error:
-        raise ModelAnswerInvalid(f"{name}: {_first_complaint(error)}") from error
+        raise ModelAnswerInvalid(f"{name}: {first_complaint(error)}") from error
     except _NOT_THE_PROTOCOL as error:
         kind = type(error).__name__
         raise ModelAnswerInvalid(f"{name} gave an answer outside the protocol ({kind})") from error
@@ -383,7 +383,8 @@ def is_hopeless(reason: str) -> bool:
     return _HOPELESS.search(reason) is not None
 
 
-def _first_complaint(error: ValidationError) -> str:
+def first_complaint(error: ValidationError) -> str:
+    """The first fault that was found in a form, with the field that has it."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(str(part) for part in first["loc"])
     return f"{where}: {first['msg']}" if where else first["msg"]

@@ -6,10 +6,11 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from acegraph.nodes.models.custom_calls import Custom, CustomCall
-from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.models.language_model import LanguageModel, first_complaint, is_chat_model
 from acegraph.nodes.reflector.reflector import Judged, Reflector
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Condition, InvalidCondition, ModelAnswerInvalid, ReflectionForm
+from acegraph.state.errors import quoted
 from acegraph.state.run.schema import Reflection
 from acegraph.state.values.condition import ConditionData
 
@@ -57,27 +58,38 @@ class _CustomReflector:
         )
         if answer is None:
             return None
-        if isinstance(answer, Mapping):
-            answer = {"confidence": 0.5, **answer}
-        try:
-            form = ReflectionForm.model_validate(answer)
-        except ValidationError as error:
-            raise ModelAnswerInvalid(str(error.errors()[0]["msg"])) from error
+        if not isinstance(answer, Mapping):
+            raise ModelAnswerInvalid(
+                f"a mapping with new_bullet wanted, or None, not {quoted(answer)}"
+            )
+        form, condition = _read(answer)
         if not form.new_bullet.strip():
             return None
         return Reflection(
             new_bullet=form.new_bullet.strip(),
             problem_types=form.problem_types,
             confidence=form.confidence,
-            condition=_condition(form),
+            condition=condition,
             author="custom reflector",
         )
 
 
-def _condition(form: ReflectionForm) -> ConditionData | None:
-    if form.condition is None:
-        return None
+def _read(answer: Mapping[str, object]) -> tuple[ReflectionForm, ConditionData | None]:
+    """The form and its condition, which may also be a sentence."""
+    given = {"confidence": 0.5, **answer}
+    stated = given.get("condition")
     try:
-        return Condition.from_json(form.condition.model_dump()).to_json()
+        if isinstance(stated, str):
+            condition = Condition.parse(stated)
+            return ReflectionForm.model_validate({**given, "condition": None}), condition.to_json()
+        form = ReflectionForm.model_validate(given)
+        if form.condition is None:
+            return form, None
+        return form, Condition.from_json(form.condition.model_dump()).to_json()
     except InvalidCondition as error:
-        raise ModelAnswerInvalid(str(error)) from error
+        raise ModelAnswerInvalid(f"condition: {error}") from error
+    except ValidationError as error:
+        complaint = first_complaint(error)
+        if complaint.startswith("condition"):
+            complaint += '; wanted is a sentence, as "DECLINE when hour < 13", or its mapping'
+        raise ModelAnswerInvalid(complaint) from error

@@ -1,8 +1,11 @@
 """Agents, judges and reflectors that are runnables or functions of somebody else."""
 
 import asyncio
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
+import numpy as np
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
 from langchain_core.runnables import RunnableLambda
@@ -10,6 +13,7 @@ from model_samples import UNSUSPICIOUS, Run
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes.runtime.sync_async import AWAITING
+from acegraph.state import BulletPlaybook
 
 CALL: Any = {"name": "approve", "args": {}, "id": "1"}
 UNREAD: Any = {"name": "approve", "args": "{", "id": "1", "error": "broken"}
@@ -73,3 +77,77 @@ async def test_a_part_that_raises_stop_iteration_does_not_hang(no_key: None, par
 async def test_work_that_raises_stop_iteration_does_not_hang() -> None:
     with pytest.raises(RuntimeError, match="StopIteration"):
         await asyncio.wait_for(AWAITING.work(_exhausted, None), 20)
+
+
+async def _approve(given: Any) -> str:
+    return "APPROVE"
+
+
+async def test_a_function_may_return_what_must_be_awaited(no_key: None) -> None:
+    given: Any = {"transaction": UNSUSPICIOUS}
+    graph = create_ace_graph(agent=lambda given: _approve(given)).compile()
+    assert (await graph.ainvoke(given))["decision"] == "APPROVE"
+    with pytest.raises(TypeError, match="the agent is asynchronous: use ainvoke"):
+        graph.invoke(given)  # a warning that nobody awaited it would be an error here
+
+
+@pytest.mark.parametrize("risk", [np.int64(0), np.float32(0.25), Fraction(1, 4), Decimal("0.1")])
+def test_any_real_number_is_a_risk(no_key: None, run: Run, risk: Any) -> None:
+    agent = {"decision": "APPROVE", "risk_score": risk}
+    found = run(create_ace_graph(agent=lambda _: agent), {"transaction": UNSUSPICIOUS})
+    assert (found["decision"], found["risk_score"]) == ("APPROVE", float(risk))
+
+
+@pytest.mark.parametrize("risk", [True, np.True_, "0.1", float("nan"), -1])
+def test_what_is_no_share_is_no_risk(no_key: None, run: Run, risk: Any) -> None:
+    agent = {"decision": "APPROVE", "risk_score": risk}
+    found = run(create_ace_graph(agent=lambda _: agent), {"transaction": UNSUSPICIOUS})
+    assert found["decision"] == "UNDECIDED"
+    assert "risk_score is a number between 0 and 1" in found["undecided"]
+
+
+def test_an_error_of_a_part_says_its_role_once(no_key: None, run: Run) -> None:
+    def slow_agent(given: Any) -> Any:
+        raise TimeoutError("10 s")
+
+    found = run(create_ace_graph(agent=slow_agent), {"transaction": UNSUSPICIOUS})
+    assert found["undecided"] == "agent: slow_agent: 10 s"
+
+
+MORNING = {"field": "hour", "op": "<", "value": 13}
+
+
+@pytest.mark.parametrize(
+    "condition", ["DECLINE when hour < 13", {"verdict": "DECLINE", "all": [MORNING]}]
+)
+def test_a_reflector_may_state_a_condition_as_a_sentence(
+    no_key: None, playbook: BulletPlaybook, run: Run, condition: Any
+) -> None:
+    lesson = {"new_bullet": "Beware of mornings", "condition": condition}
+    graph = create_ace_graph(
+        playbook=playbook, agent=lambda _: "APPROVE", reflector=lambda _: lesson
+    )
+    found = run(graph, {"transaction": {**UNSUSPICIOUS, "hour": 9}, "ground_truth": "DECLINE"})
+    assert found["undecided"] is None
+    assert found["reflection"]["condition"] == {"verdict": "DECLINE", "all": [MORNING]}
+
+
+@pytest.mark.parametrize(
+    ("answer", "why"),
+    [
+        ("Beware of mornings", "a mapping with new_bullet wanted, or None, not 'Beware"),
+        ({"bullet": "Beware"}, "new_bullet: Field required"),
+        ({"new_bullet": "Beware", "confidence": 7}, "confidence: Input should be less than"),
+        ({"new_bullet": "Beware", "condition": "at night"}, "condition: not a condition: 'at"),
+        ({"new_bullet": "Beware", "condition": {"hour": 3}}, 'as "DECLINE when hour < 13"'),
+        ({"new_bullet": "Beware", "condition": [MORNING]}, 'as "DECLINE when hour < 13"'),
+    ],
+)
+def test_a_reflector_is_told_which_form_is_wanted(
+    no_key: None, playbook: BulletPlaybook, run: Run, answer: Any, why: str
+) -> None:
+    graph = create_ace_graph(playbook=playbook, reflector=lambda _: answer)
+    found = run(graph, {"transaction": UNSUSPICIOUS, "ground_truth": "DECLINE"})
+    assert why in found["undecided"]
+    assert "\n" not in found["undecided"]
+    assert len(playbook) == 0
