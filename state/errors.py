@@ -24,8 +24,8 @@ AceError
     ├── ModelAnswerInvalid    the answer does not have the form that was asked for
     └── BudgetSpent           the model was not asked: the budget of the run is spent
 
-What a caller can mend is a ValueError or a LookupError too: LangGraph tries a node again after any
-other exception, and its server shows the message of a ValueError alone.
+What a caller can mend is a ValueError or a LookupError too: after these LangGraph's retry policy
+does not try a node again, and of a ValueError its server shows the message.
 """
 
 _QUOTED = 60
