@@ -565,7 +565,7 @@ def test_a_field_is_hidden_by_the_name_and_the_value_that_it_came_with(
             .invoke({"transaction": payment, "decision_id": "d"})
         )
         assert not any("redact" in warning for warning in result["warnings"])
-        found = bytes_of(tmp_path)
+        found = re.sub(rb"\d\d:\d\d:\d\d\.\d+", b"", bytes_of(tmp_path))  # when, not how much
     for written in ("913.77", "913,77", "986.87", "18.275", "18.28"):  # converted; its ratio
         assert written.encode() not in found
 

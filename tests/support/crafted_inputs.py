@@ -55,7 +55,7 @@ from acegraph.nodes.agent.prompt import agent_messages
 from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.models.recordings import _spellings
-from acegraph.nodes.reflector.prompt import Mistake, reflector_messages
+from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import (
@@ -405,7 +405,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "prompts": _now(
         lambda t: (
             agent_messages(t, [Bullet("b1", t, "", condition=_compared(t))], Fence("d")),
-            reflector_messages(Mistake(t, "APPROVE", "DECLINE", t, pieces(t)), Fence("d")),
+            reflector_messages(ShownDecision(t, "APPROVE", "DECLINE", t, pieces(t)), Fence("d")),
         )
     ),
     "SimpleJudge.judge": _now(lambda t: asyncio.run(SimpleJudge().judge(t, t, t))),
