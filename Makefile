@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-learning test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -44,8 +44,11 @@ LEARNING := $(addprefix tests/, scenarios/test_learning.py scenarios/test_nothin
 	graph/training/test_whole_tables.py graph/training/test_refined_bullets.py graph/experiments/test_baselines.py)
 PYTEST := OPENBLAS_NUM_THREADS=1 $(BIN)/python -m pytest -n 2 --dist loadfile --no-loadscope-reorder -q
 
-test: $(STAMP)  ## run all tests but those of test-learning, test-pages and test-desk
-	$(PYTEST) $(addprefix --ignore=, $(LEARNING))
+test: $(STAMP)  ## run all tests but those of test-slow, test-learning, test-pages and test-desk
+	$(PYTEST) -m "not slow" $(addprefix --ignore=, $(LEARNING))
+
+test-slow: $(STAMP)  ## run the tests that take more than a second each
+	$(PYTEST) -m slow $(addprefix --ignore=, $(LEARNING))
 
 test-learning: $(STAMP)  ## run the tests that learn for long: refinement, whole tables, drift, generated streams
 	$(PYTEST) $(LEARNING)
@@ -117,7 +120,7 @@ format: $(STAMP)  ## format the code
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
 
-check: lint test test-learning test-pages  ## lint and all tests but those of test-desk
+check: lint test test-slow test-learning test-pages  ## lint and all tests but those of test-desk
 
 release: $(STAMP)  ## wheel, source archive, bill of materials and licences in dist/, each tried (needs the network)
 	$(BIN)/python tests/support/release.py

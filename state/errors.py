@@ -1,6 +1,6 @@
 """The errors that this package raises on purpose; it imports no other module of ours.
 
-Those of one module alone are defined there: `NotAllowed`, `TooMuch` and `NotSent` are an AceError,
+Those of one module alone are defined there: `NotAllowed` and `TooMuch` are an AceError,
 `CannotRelearn` is a PlaybookError.
 
 AceError

@@ -79,7 +79,7 @@ def acegraph(
         say(f"acegraph {metadata.version('acegraph')}")
         raise typer.Exit
     setup.read_env_file()
-    setup.warn_of_unknown_settings()
+    setup.check_variables()
     start_logging()
 
 

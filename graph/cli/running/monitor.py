@@ -1,4 +1,4 @@
-"""`acegraph monitor`: what changed lately, with alerts that may go to a webhook."""
+"""`acegraph monitor`: what changed lately; where somebody should look, it exits with 1."""
 
 from typing import Annotated
 
@@ -12,7 +12,6 @@ from acegraph.graph.cli.console import (
     print_json,
     say,
 )
-from acegraph.state.database.places import shown_url
 
 
 def monitor(
@@ -20,10 +19,6 @@ def monitor(
     most_waiting: Annotated[
         int, typer.Option(min=0, help="Alert when more than this wait for a person.")
     ] = 100,
-    webhook: Annotated[
-        str | None,
-        typer.Option(envvar="ACE_WEBHOOK", help="Where alerts are sent, as JSON by POST."),
-    ] = None,
     playbook: PlaybookUrl = DEFAULT_URL,
     as_json: AsJson = False,
 ) -> None:
@@ -32,7 +27,6 @@ def monitor(
     Exits with 1 where somebody should look. Run it every hour or day, for instance by cron.
     """
     from acegraph.graph.operations.monitoring.watch import watch
-    from acegraph.graph.operations.monitoring.webhook import send
 
     with lasting(playbook, must_exist=True) as book:
         found = watch(book, days=days, most_waiting=most_waiting)
@@ -46,7 +40,5 @@ def monitor(
             say(f"  {index:6.2f}  {name}")
         for alert in found.alerts:
             say(f"{alert.kind}: {alert.text}")
-    if found.alerts and webhook:
-        send(webhook, found.alerts, shown_url(playbook))
     if found.alerts:
         raise typer.Exit(1)

@@ -10,6 +10,7 @@ import typer
 
 from acegraph.graph.cli.console import say, warn
 from acegraph.state import InvalidSettings
+from acegraph.state.run.gone import refuse_gone_variables
 
 STUDIO: Final = """{
   "dependencies": ["acegraph"],
@@ -59,8 +60,6 @@ SETTINGS: Final = """\
 # ACE_REDACT_KEY=
 # Logs on standard error, as lines of JSON or of text; without it there are none:
 # ACE_LOG_FORMAT=json
-# Where `acegraph monitor` sends its alerts:
-# ACE_WEBHOOK=https://hooks.example.com/...
 # Who may use the LangGraph server, with langgraph.secure.json:
 # ACE_USERS=ann:TOKEN,bob:TOKEN
 """
@@ -111,8 +110,9 @@ def read_env_file(file: Path = Path(".env")) -> None:
             os.environ.setdefault(name, value)
 
 
-def warn_of_unknown_settings() -> None:
-    """Say which variables of the environment look like settings and are none."""
+def check_variables() -> None:
+    """Stop at a variable that is gone; say which ones look like settings and are none."""
+    refuse_gone_variables()
     for name in sorted(os.environ):
         if name.startswith("ACE_") and name not in SETTING_NAMES:
             close = get_close_matches(name, SETTING_NAMES, 1)

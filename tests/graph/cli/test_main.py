@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.cli.running.setup import SETTING_NAMES
+from acegraph.state.run import gone
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
@@ -394,7 +395,17 @@ def test_every_setting_that_the_code_names_is_in_the_example() -> None:
     modules = [path for room in ROOMS for path in (ROOT / room).rglob("*.py")]
     code = "".join(path.read_text() for path in modules if path.name != "setup.py")
     between_processes = {"ACE_SERVICE"}
-    assert set(re.findall(r"\bACE_[A-Z_]+[A-Z]\b", code)) - between_processes <= SETTING_NAMES
+    found = set(re.findall(r"\bACE_[A-Z_]+[A-Z]\b", code)) - between_processes
+    assert found - gone.VARIABLES.keys() <= SETTING_NAMES
+    assert not gone.VARIABLES.keys() & SETTING_NAMES
+
+
+@pytest.mark.parametrize("name", gone.VARIABLES)
+def test_a_variable_that_is_gone_stops_with_a_line_that_says_where_it_went(
+    tmp_path: Path, name: str
+) -> None:
+    said = run(tmp_path, "doctor", code=2, **{name: "x"}).stderr
+    assert said == f"acegraph: {name} is gone: {gone.VARIABLES[name]}\n"
 
 
 def test_a_setting_that_nobody_reads_is_named() -> None:

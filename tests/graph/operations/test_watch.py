@@ -1,22 +1,17 @@
-"""Monitoring: what is alerted, what is not, and what leaves by the webhook."""
+"""Monitoring: what is alerted, and what is not."""
 
-import json
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, HTTPServer
-from threading import Thread
 from typing import Any
 
 import pytest
 
 from acegraph.graph.operations.decide import Decider
 from acegraph.graph.operations.feedback import feedback_many, read_label
-from acegraph.graph.operations.monitoring import webhook
-from acegraph.graph.operations.monitoring.watch import Alert, Watch, watch
+from acegraph.graph.operations.monitoring.watch import Watch, watch
 from acegraph.state import AceInput, BulletPlaybook, Case
 
 NODE = "fraud_detection"
-ALERT = Alert("drift", "amount", "amount has moved")
 
 
 def payment(number: int, factor: float = 1.0) -> dict[str, Any]:
@@ -100,51 +95,3 @@ def test_a_queue_that_is_too_long_is_an_alert(playbook: BulletPlaybook) -> None:
     playbook.add_bullet("APPROVE when hour < 2", NODE, status="candidate")
     assert ("queue", "review") in kinds(watch(playbook, most_waiting=0))
     assert watch(playbook, most_waiting=1).alerts == []
-
-
-class Hook:
-    """A server that answers with some statuses, one after another."""
-
-    def __init__(self, *statuses: int) -> None:
-        self.bodies: list[dict[str, Any]] = []
-        hook, left = self, list(statuses)
-
-        class Answer(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                hook.bodies.append(json.loads(self.rfile.read(length)))
-                self.send_response(left.pop(0))
-                self.end_headers()
-
-            def log_message(self, *_: Any) -> None: ...
-
-        self.server = HTTPServer(("127.0.0.1", 0), Answer)
-        self.url = f"http://127.0.0.1:{self.server.server_port}/secret-path?token=canary"
-        Thread(target=self.server.serve_forever, daemon=True).start()
-
-    def __enter__(self) -> "Hook":
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-
-
-def test_a_webhook_that_fails_is_tried_again_with_the_same_id() -> None:
-    with Hook(503, 204) as hook:
-        webhook.send(hook.url, [ALERT], "postgresql://ann:***@host/db")
-    first, second = hook.bodies
-    assert first == second
-    assert first["alerts"] == [{"kind": "drift", "name": "amount", "text": "amount has moved"}]
-    assert "canary" not in str(first)
-
-
-@pytest.mark.parametrize("status", [404, 302])
-def test_a_webhook_that_refuses_is_not_tried_again_and_its_address_stays_secret(
-    status: int,
-) -> None:
-    with Hook(status) as hook, pytest.raises(webhook.NotSent, match=rf"status {status}") as said:
-        webhook.send(hook.url, [ALERT], "sqlite:///ace.db")
-    assert len(hook.bodies) == 1
-    assert "canary" not in str(said.value)
-    assert "secret-path" not in str(said.value)
