@@ -27,7 +27,7 @@ from acegraph.graph.experiments.baselines import _matrices
 from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
 from acegraph.graph.metrics.ranking import average_precision
 from acegraph.graph.metrics.run import Run
-from acegraph.nodes.evidence.scorecard import amount_of
+from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Transaction
 from acegraph.state.run.costs import CostMatrix

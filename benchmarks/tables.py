@@ -31,7 +31,7 @@ from acegraph.graph.data.files import FileLayout, read_dataset
 from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 from acegraph.graph.training.pipeline import TrainingPipeline
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, points_of
+from acegraph.nodes.rules.points import SCORECARD, START, UNIT, points_of
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidTransaction
 from acegraph.state.values.verdict import UNDECIDED
 

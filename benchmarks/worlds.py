@@ -46,8 +46,8 @@ from acegraph.graph.experiments.jobs import side_by_side
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator, Reflector
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.rules.points import log_odds_over
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.selector.stages import Pool
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (

@@ -247,7 +247,7 @@ def _warn_of(
 
 def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
-    from acegraph.nodes.evidence.risk_scale import scale_of
+    from acegraph.nodes.rules.scale import scale_of
     from acegraph.state.run.modes import settle_settings
 
     scale = scale_of(playbook, settle_settings(context))

@@ -18,9 +18,9 @@ from acegraph.graph.data.dates import Dates, find_dates, unread_times
 from acegraph.graph.data.earlier_rows import EarlierRows
 from acegraph.graph.data.file_rows import Progress, ReadRows, read_cell, read_rows, ticking
 from acegraph.graph.data.synthetic import Example
-from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.evidence.sightings.columns import is_time_of_payment, says_payment
 from acegraph.nodes.evidence.sightings.derivation import comes_from
+from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
 from acegraph.state.errors import InvalidDataset, InvalidInput

@@ -19,7 +19,7 @@ from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, ORIGIN
 from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.evidence.scorecard import UNIT, amount_of, log_odds_over, points_of
+from acegraph.nodes.rules.points import UNIT, amount_of, log_odds_over, points_of
 from acegraph.state import AceContext, BulletPlaybook, CaseTable
 from acegraph.state.database.places import shown_url
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final
 from markupsafe import Markup
 
 from acegraph.nodes.evidence.backtest import Backtest
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import DECLINE
 from acegraph.state.values.notation import written_risk
 

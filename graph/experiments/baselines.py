@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
-from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,

@@ -31,10 +31,10 @@ from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel
-from acegraph.nodes.evidence.scorecard import amount_of
 from acegraph.nodes.judge.agreement import Agreement
 from acegraph.nodes.models.providers import model_name
 from acegraph.nodes.reflector.reflector import Reflector
+from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.runtime.usage import metered
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (

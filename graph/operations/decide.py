@@ -17,11 +17,11 @@ from typing import Any, Final, cast
 
 from acegraph.graph.build import as_function, build_graph, gather_parts, output_of
 from acegraph.nodes.agent.node import AgentNode
-from acegraph.nodes.evidence.risk_scale import scale_of
 from acegraph.nodes.judge.judge import Judgement
 from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
 from acegraph.nodes.judge.outcome import sighting_in
 from acegraph.nodes.models.providers import Role, model_name
+from acegraph.nodes.rules.scale import scale_of
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
 from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.runtime.usage import Meter, metered

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.agent.custom import AgentLike, as_agent
-from acegraph.nodes.evidence.risk_scale import scale_of
+from acegraph.nodes.rules.scale import scale_of
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection

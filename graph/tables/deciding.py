@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from acegraph.graph.tables.reading import Mask, Rows
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
 from acegraph.nodes.agent.fail_closed import telling_fields
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     SCORECARD,
     START,
     names_of,

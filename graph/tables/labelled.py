@@ -40,7 +40,7 @@ from acegraph.nodes.evidence.columns.entities import (
     set_case_shares,
     shares_of_names,
 )
-from acegraph.nodes.evidence.scorecard import SCORECARD, SCORECARD_FIELDS, resolved
+from acegraph.nodes.rules.points import SCORECARD, SCORECARD_FIELDS, resolved
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import FieldContract, date_of_part
 from acegraph.state import (

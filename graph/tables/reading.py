@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from acegraph.graph.data.file_rows import read_cell
 from acegraph.graph.tables.amounts import amount_columns
 from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     SCORECARD_FIELDS,
 )
 from acegraph.nodes.text.currencies import (

@@ -15,8 +15,8 @@ import numpy as np
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.agent.challenger import version_of
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
-from acegraph.nodes.evidence.risk_scale import RiskScale, scale_for, scale_of
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, points_of, resolved
+from acegraph.nodes.rules.points import SCORECARD, START, UNIT, points_of, resolved
+from acegraph.nodes.rules.scale import RiskScale, scale_for, scale_of
 from acegraph.nodes.selector.derived import NOT_DERIVED, doubts_of_derived
 from acegraph.nodes.selector.node import NOTHING_KNOWN, understand_given, unless_unknown
 from acegraph.nodes.selector.stages import Pool

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acegraph.graph.tables.deciding import DECISIONS, BatchDecider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
 from acegraph.graph.tables.ruleset import RowDecision, Ruleset
-from acegraph.nodes.evidence.scorecard import SCORECARD, UNIT, points_of
+from acegraph.nodes.rules.points import SCORECARD, UNIT, points_of
 from acegraph.nodes.text.currencies import names_new_currency
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.money import read_number

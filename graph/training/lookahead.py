@@ -19,10 +19,10 @@ from acegraph.graph.build import Parts, as_function, build_graph
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.graph.training.known_rows import Cases
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.evidence.risk_scale import scale_of
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.reflector.reflector import Judged
+from acegraph.nodes.rules.scale import scale_of
 from acegraph.nodes.runtime.sync_async import OWN_LOOP, Wait
 from acegraph.nodes.runtime.usage import Meter, innermost, metered
 from acegraph.nodes.selector.node import understand

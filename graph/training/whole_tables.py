@@ -17,9 +17,9 @@ from acegraph.graph.data.files import Item
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
 from acegraph.graph.training.known_rows import as_case
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import UNIT, log_odds_over
 from acegraph.nodes.evidence.stakes import amounts_over
+from acegraph.nodes.rules.points import UNIT, log_odds_over
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidDataset
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import TABLE

@@ -12,9 +12,9 @@ from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.observations import observed_fields
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
-from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (

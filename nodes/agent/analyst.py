@@ -1,20 +1,20 @@
 """The embedded analyst: decides by a fixed scorecard and the bullets that hold, without a model.
 
-The scorecard is in nodes/evidence/scorecard.py.
+The scorecard is in nodes/rules/points.py.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
     points_of,
     scorecard_on,
     weight_of,
 )
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.memos import SENTENCE

@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.evidence.backtest import can_prove
-from acegraph.nodes.evidence.risk_scale import RiskScale, scale_for
-from acegraph.nodes.evidence.weights import fitted_weights
+from acegraph.nodes.rules.scale import RiskScale, scale_for
+from acegraph.nodes.rules.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import Bullet, CaseTable, ModelError, Transaction

@@ -8,9 +8,9 @@ from langchain_core.messages import BaseMessage
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.analyst import PLAIN
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.evidence.risk_scale import RiskScale
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import (
     Bullet,

@@ -9,8 +9,7 @@ from dataclasses import replace
 from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     SCORECARD,
     SCORECARD_FIELDS,
     START,
@@ -18,6 +17,7 @@ from acegraph.nodes.evidence.scorecard import (
     resolved,
     weight_of,
 )
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.reader import read_exposed_fields

@@ -17,8 +17,8 @@ from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
 from acegraph.nodes.agent.observations import rules_over_observations, with_observed_rules
 from acegraph.nodes.agent.shadow_trial import ShadowTrial
-from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
+from acegraph.nodes.rules.scale import RiskScale, scale_of
 from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction

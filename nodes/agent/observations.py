@@ -12,8 +12,8 @@ from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.evidence.residuals import log_odds_of
-from acegraph.nodes.evidence.risk_scale import RiskScale, stated_risk
-from acegraph.nodes.evidence.scorecard import weight_of
+from acegraph.nodes.rules.points import weight_of
+from acegraph.nodes.rules.scale import RiskScale, stated_risk
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import DECLINE, Bullet, Scalar
 from acegraph.state.run.model_forms import ObservationForm

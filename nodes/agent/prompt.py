@@ -14,8 +14,8 @@ from typing import Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.evidence.residuals import log_odds_of
-from acegraph.nodes.evidence.scorecard import weight_of
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
+from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import Bullet, Comparison, Condition, Scalar, Verdict
 from acegraph.state.values.notation import rounded_risk, written_risk

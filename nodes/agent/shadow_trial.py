@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.agent.challenger import SelectBullets
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Bullet, ModelError, Transaction
 from acegraph.state.ledger.row_mapping import to_row

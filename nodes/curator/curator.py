@@ -21,8 +21,8 @@ from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Sc
 from acegraph.nodes.evidence.backtest import Backtest, can_prove
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
-from acegraph.nodes.evidence.scorecard import start_over, weight_of
-from acegraph.nodes.evidence.weights import fired_over, reason_to_retire, weights_of
+from acegraph.nodes.rules.points import start_over, weight_of
+from acegraph.nodes.rules.weights import fired_over, reason_to_retire, weights_of
 from acegraph.state import (
     Bullet,
     CaseTable,

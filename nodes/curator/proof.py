@@ -13,7 +13,7 @@ from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prov
 from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
 from acegraph.state.values.condition import is_meant_as_condition
 from acegraph.state.values.transaction import is_observed

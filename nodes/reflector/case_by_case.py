@@ -8,9 +8,9 @@ import numpy as np
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import best_shift
-from acegraph.nodes.evidence.scorecard import start_over
-from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.reflector.induction import fields_of, induce
+from acegraph.nodes.rules.points import start_over
+from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import CaseTable, Condition
 from acegraph.state.values.verdict import sign_of
 

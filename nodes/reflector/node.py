@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.columns.entities import TEACHES, case_shares
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.risk_scale import RiskScale, costs_of
-from acegraph.nodes.evidence.scorecard import log_odds_over
 from acegraph.nodes.reflector.custom import Reflecting
 from acegraph.nodes.reflector.reflector import Judged
+from acegraph.nodes.rules.points import log_odds_over
+from acegraph.nodes.rules.scale import RiskScale, costs_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import DECLINE, AceState, Bullet, CaseTable, ModelError

@@ -14,9 +14,6 @@ import numpy as np
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
-from acegraph.nodes.evidence.weights import fit_weights
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.reflector.induction import fields_of, induce
@@ -27,6 +24,9 @@ from acegraph.nodes.reflector.prompt import (
     reflector_messages,
 )
 from acegraph.nodes.reflector.similar_cases import similar_cases
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, scorecard_over
+from acegraph.nodes.rules.scale import RiskScale
+from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (

@@ -18,7 +18,7 @@ from acegraph.graph.cli.main import app
 from acegraph.graph.training.refined_bullets import RefinedBullet
 from acegraph.nodes import Curator
 from acegraph.nodes.evidence.proof_levels import GATES
-from acegraph.nodes.evidence.scorecard import SCORECARD
+from acegraph.nodes.rules.points import SCORECARD
 from acegraph.nodes.selector.scoring import RELAXATION
 from acegraph.state import AceContext
 from acegraph.state.values.cases import ALL_COUNT

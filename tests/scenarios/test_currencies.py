@@ -22,7 +22,7 @@ from acegraph.graph import (
     score_files,
 )
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
-from acegraph.nodes.evidence.scorecard import amount_of
+from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.state import (

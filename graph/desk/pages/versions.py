@@ -13,7 +13,7 @@ import scipy.optimize  # noqa: F401
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import APPROVE, Case, CaseTable, diff, rollback
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases

@@ -19,11 +19,11 @@ from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
 from acegraph.nodes.models.providers import EMBEDDED_NAME
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label
 from acegraph.state.errors import AceError, InvalidInput, PlaybookError
 from acegraph.state.ledger.events import Changed, Decided, Event, Labelled, broken_by, stream

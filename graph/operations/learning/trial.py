@@ -20,11 +20,11 @@ from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.curator.capacity import WAITS_FOR
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
-from acegraph.nodes.evidence.risk_scale import RiskScale, scale_of
 from acegraph.nodes.models.embedding_models import EMBEDDED
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.reflector.restate import restate
+from acegraph.nodes.rules.scale import RiskScale, scale_of
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.state import (

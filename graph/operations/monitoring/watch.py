@@ -17,7 +17,7 @@ from acegraph.graph.metrics.stability import (
 )
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, Bullet, BulletPlaybook
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
 from acegraph.state.playbook.review_queue import waiting

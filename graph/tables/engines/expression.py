@@ -25,8 +25,7 @@ from acegraph.graph.tables.reading import (
 )
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.agent.fail_closed import telling_fields
-from acegraph.nodes.evidence.risk_scale import TIE
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     SCORECARD,
     SCORECARD_FIELDS,
     START,
@@ -34,6 +33,7 @@ from acegraph.nodes.evidence.scorecard import (
     names_of,
     points_of,
 )
+from acegraph.nodes.rules.scale import TIE
 from acegraph.nodes.text.currencies import (
     amount_fields,
     currencies_of_amounts,

@@ -8,8 +8,8 @@ import numpy as np
 from acegraph.nodes.curator.refinement.shortening import ridge_weights
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers
-from acegraph.nodes.evidence.scorecard import start_over
-from acegraph.nodes.evidence.weights import fired_over
+from acegraph.nodes.rules.points import start_over
+from acegraph.nodes.rules.weights import fired_over
 from acegraph.state import CaseTable, Condition
 
 Learn = Callable[[CaseTable], list[Condition]]

@@ -24,8 +24,8 @@ from acegraph.nodes.curator.refinement.shortening import (
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
-from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.evidence.stakes import stakes_over
+from acegraph.nodes.rules.points import start_over
 from acegraph.state import CaseTable, Condition
 from acegraph.state.run.costs import CostMatrix
 

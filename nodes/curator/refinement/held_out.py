@@ -21,7 +21,7 @@ from acegraph.nodes.curator.refinement.candidates import (
 )
 from acegraph.nodes.curator.refinement.curves import curves_of
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, best_shift
-from acegraph.nodes.evidence.weights import fit_weights
+from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import Condition
 from acegraph.state.values.verdict import sign_of
 

@@ -14,8 +14,8 @@ from acegraph.nodes.curator.refinement.shortening import missed, ridge_weights
 from acegraph.nodes.evidence.columns.cut_points import roundest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
-from acegraph.nodes.evidence.scorecard import start_over
-from acegraph.nodes.evidence.weights import fired_over
+from acegraph.nodes.rules.points import start_over
+from acegraph.nodes.rules.weights import fired_over
 from acegraph.state import DECLINE, CaseTable, Comparison, Condition
 
 _CHOSEN: Final = 2.0

@@ -28,10 +28,10 @@ from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
-from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.evidence.stakes import COSTS
-from acegraph.nodes.evidence.weights import fired_over, weights_of
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
+from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
+from acegraph.nodes.rules.weights import fired_over, weights_of
 from acegraph.state import Bullet, CaseTable, Condition, Source
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson

@@ -36,9 +36,9 @@ from acegraph.nodes.curator.refinement.shortening import (
 )
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Numbers, log_odds_of
-from acegraph.nodes.evidence.risk_scale import RARE, HighestRisk, RiskScale
-from acegraph.nodes.evidence.scorecard import start_over
-from acegraph.nodes.evidence.weights import fired_over
+from acegraph.nodes.rules.points import start_over
+from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
+from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, CaseTable, Condition
 from acegraph.state.run.costs import CostMatrix

@@ -15,7 +15,7 @@ from acegraph.graph.operations.decide import Decider
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.state import verify
 from acegraph.state.database.kept_values import keep, kept
 from acegraph.state.ledger.lookups import label_history

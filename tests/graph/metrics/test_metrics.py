@@ -11,7 +11,7 @@ from acegraph.graph.metrics.costs import money
 from acegraph.graph.metrics.paired import paired_difference
 from acegraph.graph.metrics.ranking import calibration_error, precision_recall
 from acegraph.graph.metrics.rates import METRICS, rolling_accuracy
-from acegraph.nodes.evidence.scorecard import amount_of
+from acegraph.nodes.rules.points import amount_of
 from acegraph.state import InvalidSettings
 from acegraph.state.run.costs import CostMatrix
 

@@ -30,7 +30,7 @@ from odd_tables import (
 from acegraph.graph import Ruleset, create_ace_graph, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
 from acegraph.nodes.agent.analyst import analyse
-from acegraph.nodes.evidence.scorecard import SCORECARD, START, UNIT, log_odds_over
+from acegraph.nodes.rules.points import SCORECARD, START, UNIT, log_odds_over
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

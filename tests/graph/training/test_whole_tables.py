@@ -19,7 +19,7 @@ from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.graph.training.whole_tables import TableLearning
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
-from acegraph.nodes.evidence.scorecard import log_odds_over
+from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook, CaseTable, Condition
 
 NODE = "fraud_detection"

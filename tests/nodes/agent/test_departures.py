@@ -10,10 +10,10 @@ from acegraph.graph import create_ace_graph, feedback
 from acegraph.nodes import LanguageModel
 from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages
 from acegraph.nodes.evidence.backtest import backtest
-from acegraph.nodes.evidence.risk_scale import RiskScale
-from acegraph.nodes.evidence.scorecard import log_odds_over, scorecard_over
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.induction import induce
+from acegraph.nodes.rules.points import log_odds_over, scorecard_over
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Transaction, parse_condition
 
 NODE = "fraud_detection"

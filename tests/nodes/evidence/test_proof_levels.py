@@ -6,8 +6,8 @@ import pytest
 from acegraph.nodes import Curator, SimpleFraudAgent
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import residuals
-from acegraph.nodes.evidence.scorecard import scorecard_over
 from acegraph.nodes.reflector.induction import induce
+from acegraph.nodes.rules.points import scorecard_over
 from acegraph.state import BulletPlaybook, Case, CaseTable, Fields, InvalidSettings
 
 NODE = "fraud_detection"

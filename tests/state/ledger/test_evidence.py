@@ -6,7 +6,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from acegraph.nodes.evidence.risk_scale import RiskScale
+from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import BulletPlaybook, Case, CaseTable, Label
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.values.cases import ALL_COUNT, TABLE, Draw, is_drawn

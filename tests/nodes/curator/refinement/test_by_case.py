@@ -8,8 +8,8 @@ import pytest
 from acegraph.nodes.curator.refinement.by_case import ByCase
 from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
 from acegraph.nodes.evidence.proof_levels import gate_of
-from acegraph.nodes.evidence.scorecard import start_over
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
+from acegraph.nodes.rules.points import start_over
 from acegraph.state import Case, CaseTable, Comparison, Condition, Fields
 
 learn = partial(learn_case_by_case, gate=gate_of("standard"))

@@ -10,7 +10,7 @@ from acegraph.graph.operations.learning.purge import purge
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.curator.refinement.whole_playbook import best_rules
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, rollback
 from acegraph.state.values.bullet import REFINEMENT
 

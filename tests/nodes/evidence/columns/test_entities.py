@@ -9,9 +9,9 @@ import pytest
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.drift import change_point
-from acegraph.nodes.evidence.scorecard import scorecard_over
-from acegraph.nodes.evidence.weights import fired_over, fitted_weights, reason_to_retire
 from acegraph.nodes.reflector.induction import induce
+from acegraph.nodes.rules.points import scorecard_over
+from acegraph.nodes.rules.weights import fired_over, fitted_weights, reason_to_retire
 from acegraph.state import Bullet, Case, CaseTable, Condition, Scalar
 
 RULE = Condition.parse('DECLINE when kind is "gift"')

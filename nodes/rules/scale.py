@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.backtest import can_prove, wilson_interval
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, log_odds_of, sigmoid
-from acegraph.nodes.evidence.scorecard import (
+from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
     amount_of,

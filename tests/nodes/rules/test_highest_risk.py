@@ -10,8 +10,8 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.residuals import sigmoid
-from acegraph.nodes.evidence.risk_scale import HIGHEST_RISK, HighestRisk, RiskScale
-from acegraph.nodes.evidence.scorecard import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
+from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk, RiskScale
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, CaseTable, Condition
 from acegraph.state.values.bullet import REFINEMENT
 

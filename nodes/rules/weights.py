@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from acegraph.nodes.evidence.backtest import chance, tally
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, marginal_gain, sigmoid
-from acegraph.nodes.evidence.scorecard import start_over, weight_of
 from acegraph.nodes.evidence.stakes import costs_behind, stakes_over
+from acegraph.nodes.rules.points import start_over, weight_of
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import Bullet, CaseTable, Condition
 from acegraph.state.values.verdict import sign_of
