@@ -23,7 +23,6 @@ from typing_extensions import TypedDict
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
-from acegraph.nodes.agent.shadow_trial import ShadowTrial
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.node import CuratorNode
 from acegraph.nodes.judge.custom import JudgeLike, as_judge
@@ -122,7 +121,7 @@ def deciding_steps(parts: Parts, context: AceContext | None = None) -> tuple[Ste
         parts.keeps_derived,
         context,
     )
-    agent = AgentNode(parts.playbook, parts.agent, parts.challenger, parts.trial)
+    agent = AgentNode(parts.playbook, parts.agent, parts.challenger)
     judge = JudgeNode(parts.playbook, parts.judge)
     return Step(selector, "selector"), Step(agent, "agent"), Step(judge, "judge")
 
@@ -232,7 +231,6 @@ class Parts:
     curator: Curator
     selectors: Selecting
     challenger: Challenger
-    trial: ShadowTrial
     context: AceContext
     """The settings that count where a run sets none of its own."""
     stores_vectors: bool = True
@@ -289,7 +287,6 @@ def gather_parts(
         curator=curator or Curator(),
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
-        trial=ShadowTrial(playbook, deciding_agent, selectors.select),
         context=AceContext.given(context),
         refines=lambda settings: induces_rules(reflecting, settings["reflector_model"]),
     )

@@ -215,7 +215,7 @@ def try_prose(
         return
     say(f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}")
     say(
-        f"{trial.cases} cases ({trial.live} of them live): {trial.gained} right only with it, "
+        f"{trial.cases} cases: {trial.gained} right only with it, "
         f"{trial.lost} only without it; {trial.calls} call(s)"
     )
     print_usage()

@@ -140,7 +140,6 @@ class Decider:
                 view,
                 self._parts.agent,
                 self._parts.challenger,
-                self._parts.trial,
                 scale_of(view, settings),
             )
             states: list[AceState] = []

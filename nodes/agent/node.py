@@ -16,7 +16,6 @@ from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
 from acegraph.nodes.agent.observations import rules_over_observations, with_observed_rules
-from acegraph.nodes.agent.shadow_trial import ShadowTrial
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.nodes.rules.scale import RiskScale, scale_of
 from acegraph.nodes.runtime.ask import held_for_review
@@ -39,7 +38,6 @@ class AgentNode:
     playbook: ReadablePlaybook
     agent: Agent
     challenger: Challenger
-    trial: ShadowTrial
     scale: RiskScale | None = None
     """The scale of all runs, where the playbook does not change between them."""
 
@@ -76,10 +74,6 @@ class AgentNode:
             settings["departure"] = decision.departure
         if settings["selects"] and settings["challenger"] is not None:
             settings["shadow"] = await self.challenger.decide(case, settings, wait)
-        if settings["selects"] and settings.get("trial"):
-            tried = await self.trial.decide(state, bullets, decision, scale, wait)
-            if tried:
-                settings["tried"] = tried
         return {
             "decision": decision.decision,
             "risk_score": decision.risk_score,

@@ -125,28 +125,6 @@ def challenged_decisions(database: Database, version: int) -> list[ChallengedDec
     ]
 
 
-@dataclass(frozen=True)
-class TriedDecision:
-    """A labelled case that the agent decided with a bullet and without it."""
-
-    case_id: str
-    fields: Fields
-    label: Verdict
-    with_it: Verdict
-    without_it: Verdict
-
-
-def tried_decisions(database: Database, bullet_id: str) -> list[TriedDecision]:
-    """The labelled cases on which a bullet was tried in shadow, in the order of the decisions."""
-    return [
-        TriedDecision(
-            row.case, json.loads(row.fields), row.label, tried["with_it"], tried["without_it"]
-        )
-        for row, settings in _labelled_with(database, "tried")
-        if (tried := settings["tried"])["bullet"] == bullet_id
-    ]
-
-
 def labelled_opinions(database: Database) -> list[tuple[str, Verdict, Verdict]]:
     """The opinions of judges on labelled decisions: the judge, its verdict, and the label."""
     return [

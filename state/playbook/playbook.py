@@ -47,7 +47,6 @@ from acegraph.state.playbook.kept_by_node import (
     read_refined_from,
 )
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
-from acegraph.state.playbook.vector_store import keep_answers, read_answers
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
@@ -489,17 +488,6 @@ class BulletPlaybook(PlaybookCache):
         """Keep how many labelled cases there are at a refinement; the next one waits for more."""
         with self.writing() as writer:
             keep_refined_from(writer, node, cases)
-
-    def kept_answers(self, asked: Iterable[str]) -> dict[str, str]:
-        """What models answered in trials of bullets, for those questions that have an answer."""
-        with self.database.reading() as connection:
-            return read_answers(connection, list(asked))
-
-    @retried
-    def keep_answers(self, answers: Mapping[str, str]) -> None:
-        """Keep what models answered in trials, by a hash of what they were asked."""
-        with self.writing() as writer:
-            keep_answers(writer, answers)
 
     @retried
     def set_sighting_columns(self, node: str, columns: Mapping[str, str]) -> None:

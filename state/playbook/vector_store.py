@@ -1,7 +1,6 @@
 """Vectors of texts, stored by embedding model: vectors of two models are never compared.
 
 The database keeps them by model and hash of the text, so that a model is asked once for each text.
-In the same way it keeps what models answered in trials of bullets.
 """
 
 import json
@@ -114,8 +113,8 @@ def forget_vectors(writer: LedgerWriter) -> None:
     """Delete the vectors of texts that the ledger no longer holds: a vector tells of its text.
 
     Every vector without a text in the ledger goes: a transaction that was redacted or never decided
-    left no text by which its vector could be found. The answers of trials go too: the hash of what
-    was asked tells as much.
+    left no text by which its vector could be found. Answers that older versions kept of trials go
+    too: the hash of what was asked tells as much.
     """
     writer.connection.execute(trial_answers.delete())
     stored = set(writer.connection.scalars(sa.select(embeddings.c.text_hash)))
@@ -131,16 +130,3 @@ def _texts(writer: LedgerWriter) -> Iterator[str]:
         yield from writer.connection.scalars(sa.select(table.c.content))
     for text, fields in writer.connection.execute(sa.select(cases.c.text, cases.c.fields)):
         yield facts_text(Transaction(text, json.loads(fields)))
-
-
-def read_answers(connection: sa.Connection, asked: list[str]) -> dict[str, str]:
-    """The answers that are kept, by what was asked."""
-    rows = connection.execute(sa.select(trial_answers).where(trial_answers.c.asked.in_(asked)))
-    return {row.asked: row.answer for row in rows}
-
-
-def keep_answers(writer: LedgerWriter, given: Mapping[str, str]) -> None:
-    """Keep answers; one to the same question replaces that before."""
-    writer.connection.execute(trial_answers.delete().where(trial_answers.c.asked.in_(given)))
-    rows = [{"asked": asked, "answer": answer} for asked, answer in given.items()]
-    writer.connection.execute(trial_answers.insert(), rows)

@@ -16,6 +16,7 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.run.gone import SETTINGS
 
 Mode = Literal["vanilla", "offline_online", "online"]
 
@@ -112,11 +113,6 @@ class AceContext(BaseModel):
         default=None,
         ge=0,
         description="A version of the playbook that decides in shadow; it counts nothing.",
-    )
-    trial: str | None = Field(
-        default=None,
-        description="A bullet in prose, as b7: the agent also decides with it in shadow, or "
-        "without it if it is active; `acegraph playbook trial` counts these decisions.",
     )
     costs: str | None = Field(
         default=None,
@@ -283,4 +279,6 @@ def _first_fault(error: ValidationError) -> str:
     if not fault["loc"]:  # the fault concerns several settings
         return fault["msg"].removeprefix("Value error, ")
     name = ".".join(str(part) for part in fault["loc"])
+    if whither := SETTINGS.get(name):
+        return f"setting {name!r} is gone: {whither}"
     return f"setting {name!r}: {fault['msg']}; found {fault.get('input')!r}"

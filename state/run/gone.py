@@ -19,7 +19,9 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--webhook": VARIABLES["ACE_WEBHOOK"],
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
-SETTINGS: Final[Mapping[str, str]] = {}
+SETTINGS: Final[Mapping[str, str]] = {
+    "trial": "try_bullet asks the agent with and without a bullet on past labelled cases",
+}
 """Settings of `AceContext`."""
 NAMES: Final[Mapping[str, str]] = {}
 """Public names of state, nodes and graph."""

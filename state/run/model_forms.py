@@ -117,15 +117,6 @@ class ConditionForm(Form):
     verdict: Literal["APPROVE", "DECLINE"]
 
 
-class RestatementForm(Form):
-    """Say one heuristic as a condition."""
-
-    condition: ConditionForm | None = Field(
-        default=None,
-        description="the heuristic over the transaction's fields; empty if it cannot be",
-    )
-
-
 class ReflectionForm(Form):
     """Draw one heuristic from one judged decision."""
 
@@ -140,7 +131,7 @@ class ReflectionForm(Form):
     )
 
 
-def stated_condition(form: RestatementForm | ReflectionForm) -> Condition | None:
+def stated_condition(form: ReflectionForm) -> Condition | None:
     """The condition in a form; None if there is none, or none that can be read."""
     if form.condition is None:
         return None

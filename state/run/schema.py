@@ -48,14 +48,6 @@ class ChallengerDecision(TypedDict):
     bullets: NotRequired[list[str]]
 
 
-class TriedDecisions(TypedDict):
-    """What the agent decides on a transaction with a bullet in prose, and without it."""
-
-    bullet: str
-    with_it: Verdict
-    without_it: Verdict
-
-
 class OpinionData(TypedDict):
     """What a judge without a label takes for the right answer."""
 
@@ -86,7 +78,6 @@ class RunSettings(TypedDict):
     seed: int
     redact: list[str]
     challenger: int | None
-    trial: NotRequired[str | None]
     judge_bar: NotRequired[float]
     costs: NotRequired[str | None]
     base_rate: NotRequired[float | None]
@@ -107,8 +98,6 @@ class RunSettings(TypedDict):
     shadow: NotRequired[ChallengerDecision]
     opinion: NotRequired[OpinionData]
     """The opinion of a judge, if one was asked; whether it counts is decided by its agreement."""
-    tried: NotRequired[TriedDecisions]
-    """With a bullet on trial: what the agent decided with it and without it, where it is near."""
     decided_by: NotRequired[str]
     """The language model that decided, if one did."""
     prompt: NotRequired[str]

@@ -172,7 +172,7 @@ class RelearnedCopy:
         # What is stored is redacted and converted already, decisions in shadow count for
         # nothing, and labels that were too young were never stored.
         settings |= {"redact": [], "rates": {}, "mature_days": {}}
-        settings |= {"challenger": None, "trial": None, "learn_later": False}
+        settings |= {"challenger": None, "learn_later": False}
         settings["embedding_model"] = EMBEDDED_NAME
         if event.settings["learn_as"] == "offline":  # training has looked at the whole before
             node = event.settings["node"]

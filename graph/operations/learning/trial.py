@@ -2,13 +2,11 @@
 
 No backtest can test prose, but an agent that reads it can: it decides the cases that are nearest to
 the bullet with it and without it. A test that may be looked at after every pair
-(nodes/evidence/paired_bets.py) ends the trial early. What was decided in shadow on live cases
-(`AceContext(trial=...)`) counts first; answers are kept, so that nothing is paid for twice.
+(nodes/evidence/paired_bets.py) ends the trial early.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Final, Literal, Unpack
@@ -21,9 +19,6 @@ from acegraph.nodes.curator.capacity import WAITS_FOR
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.nodes.models.embedding_models import EMBEDDED
-from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.reflector.reflector import Reflector
-from acegraph.nodes.reflector.restate import restate
 from acegraph.nodes.rules.scale import RiskScale, scale_of
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
@@ -33,14 +28,12 @@ from acegraph.state import (
     BudgetSpent,
     Bullet,
     Case,
-    Condition,
     InvalidSettings,
     ModelError,
     Transaction,
     Verdict,
 )
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.ledger.lookups import TriedDecision, tried_decisions
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.memos import facts_text
@@ -60,7 +53,7 @@ _FAILURES: Final = 3
 """A trial ends after so many failures in a row: each of them may have cost a call."""
 _CHARACTERS_PER_TOKEN: Final = 4
 
-Outcome = Literal["borne out", "refuted", "restated", "open"]
+Outcome = Literal["borne out", "refuted", "open"]
 
 
 @dataclass(frozen=True)
@@ -76,8 +69,6 @@ class Trial:
     """Who decided, with the version of its prompt."""
     cases: int = 0
     """Labelled cases that were decided with the bullet and without it."""
-    live: int = 0
-    """Those of them that were decided in shadow."""
     gained: int = 0
     """Cases that were right only with the bullet."""
     lost: int = 0
@@ -116,8 +107,7 @@ def try_bullet(
         return Trial(bullet_id, "open", reason, bullet.status, reader)
     before(trial.cost_in_words())
     with metered(Budget(max_calls)) as budget:
-        restated = trial.restated() if bullet.status == "candidate" else None
-        ended = restated or trial.run(progress)
+        ended = trial.run(progress)
     return replace(ended, calls=max(trial.asked, budget.total.calls))
 
 
@@ -144,8 +134,8 @@ class _RunningTrial:
         self.playbook, self.max_calls = parts.playbook, max_calls
         self.settings = settle_settings(parts.context.model_copy(update={"node": bullet.node}))
         self.scale = scale_of(self.playbook, self.settings)
-        self.pairs = tried_decisions(self.playbook.database, bullet.id)
-        self.live = len(self.pairs)
+        self.gains: list[float] = []
+        """What the bullet gained on each case, between -1 and 1."""
         self.asked = 0
         """How often an agent was asked; a custom one is counted by nobody else."""
 
@@ -168,58 +158,6 @@ class _RunningTrial:
         tokens = self.max_calls * words // _CHARACTERS_PER_TOKEN
         return f"at most {self.max_calls} call(s) to {self.reader}, about {tokens:,} tokens sent"
 
-    def restated(self) -> Trial | None:
-        """What came of the bullet as a condition; None if it cannot be said as one."""
-        condition = self._as_condition()
-        if condition is None:
-            return None
-        bullet = self.bullet
-        with self.playbook.writing():
-            curation = self.parts.curator.curate(
-                condition.render(),
-                bullet.node,
-                self.playbook,
-                bullet.source,
-                condition=condition,
-                problem_types=bullet.problem_types,
-                confidence=bullet.confidence,
-                origin={**bullet.origin, "restates": bullet.id},
-            )
-            outcome: Outcome = "open"
-            if curation.action in ("added", "revived"):
-                outcome = "restated"
-                reason = f"said as a condition by {curation.bullet_id}"
-                self.playbook.set_status(bullet.id, "retired", reason, "curator")
-        return self._ended(outcome, f"as a condition {curation.action}: {curation.reason}")
-
-    def _as_condition(self) -> Condition | None:
-        model = self._model()
-        names = self.playbook.cases(self.bullet.node).field_names
-        if model is None or not names:
-            return None
-        asked = text_hash(json.dumps([model.name, "restate", self.bullet.content, names]))
-        kept = self.playbook.kept_answers([asked])
-        if asked in kept:
-            said = json.loads(kept[asked])
-            return Condition.from_json(said) if said else None
-        try:
-            condition = finish(restate(model, self.bullet.content, names, BLOCKING))
-        except ModelError:
-            return None
-        answer = json.dumps(condition.to_json() if condition else None)
-        self.playbook.keep_answers({asked: answer})
-        return condition
-
-    def _model(self) -> LanguageModel | None:
-        """The reflector's model, or else the agent's."""
-        agent, reflector = self.parts.agent, self.parts.reflector
-        model = None
-        if isinstance(reflector, Reflector):
-            model = reflector.language_model(self.settings["reflector_model"])
-        if model is None and isinstance(agent, SimpleFraudAgent):
-            model = agent.language_model(self.settings["agent_model"])
-        return model
-
     def run(self, progress: Callable[[str, int, int], None]) -> Trial:
         """Decide case after case, until the pairs tell enough or no call is left."""
         cases, failures = self._nearest_cases(), 0
@@ -229,7 +167,7 @@ class _RunningTrial:
                 return ended
             progress("trial", number, len(cases))
             try:
-                self.pairs.append(self._decided_twice(case))
+                self.gains.append(self._gain(case))
                 failures = 0
             except BudgetSpent:
                 break
@@ -241,12 +179,12 @@ class _RunningTrial:
 
     def _told(self, left: int) -> Trial | None:
         """The end of the trial, if the pairs tell enough, or if no `left` pairs could."""
-        gains = [_gain(pair, self.scale) for pair in self.pairs]
-        if multiplied(gains) >= BORNE_OUT:
+        if multiplied(self.gains) >= BORNE_OUT:
             return self._borne_out()
-        if multiplied([-gain for gain in gains]) >= REFUTED:
+        if multiplied([-gain for gain in self.gains]) >= REFUTED:
             return self._refuted()
-        if multiplied([*gains, *[1.0] * left]) < BORNE_OUT and self.bullet.status == "candidate":
+        can_act = multiplied([*self.gains, *[1.0] * left]) >= BORNE_OUT
+        if not can_act and self.bullet.status == "candidate":
             return self._ended("open", "what is left of cases and calls could not bear it out")
         return None
 
@@ -258,7 +196,6 @@ class _RunningTrial:
             "right": proof.gained,
             "fires": proof.gained + proof.lost,
             "cases": proof.cases,
-            "live": proof.live,
             "evidence": round(proof.evidence, 1),
             "model": self.reader,
         }
@@ -272,27 +209,25 @@ class _RunningTrial:
         return self._ended("refuted", reason)
 
     def _ended(self, outcome: Outcome, reason: str) -> Trial:
-        gains = [_gain(pair, self.scale) for pair in self.pairs]
         return Trial(
             self.bullet.id,
             outcome,
             reason,
             self.playbook.get_bullet(self.bullet.id).status,
             self.reader,
-            cases=len(gains),
-            live=self.live,
-            gained=sum(gain > 0 for gain in gains),
-            lost=sum(gain < 0 for gain in gains),
-            evidence=multiplied(gains),
+            cases=len(self.gains),
+            gained=sum(gain > 0 for gain in self.gains),
+            lost=sum(gain < 0 for gain in self.gains),
+            evidence=multiplied(self.gains),
         )
 
     def _nearest_cases(self) -> list[Case]:
-        """Labelled cases that were not tried yet, the nearest to the bullet first.
+        """Labelled cases, the nearest to the bullet first.
 
         The order follows from what the cases are about, never from their labels.
         """
-        known = {pair.case_id for pair in self.pairs} | {self.bullet.origin.get("decision")}
-        cases = [case for case in self.playbook.cases(self.bullet.node) if case.id not in known]
+        source = self.bullet.origin.get("decision")
+        cases = [case for case in self.playbook.cases(self.bullet.node) if case.id != source]
         cases.sort(key=lambda case: text_hash(case.id))
         cases = cases[:_MOST_COMPARED]
         if not cases:
@@ -307,7 +242,8 @@ class _RunningTrial:
         rows = unit(np.stack(vectors))
         return [cases[i] for i in np.argsort(-(rows[1:] @ rows[0]), kind="stable")]
 
-    def _decided_twice(self, case: Case) -> TriedDecision:
+    def _gain(self, case: Case) -> float:
+        """What the bullet gains on a case, by what the mistake would cost there."""
         transaction = _transaction(case)
         selection = finish(
             self.parts.selectors.select(
@@ -319,42 +255,25 @@ class _RunningTrial:
         without_it, with_it = (
             self._decision(transaction, shown, scale) for shown in (others, [*others, self.bullet])
         )
-        return TriedDecision(case.id, dict(case.fields), case.label, with_it, without_it)
+        limit = scale.decline_from(case.fields)
+        cost = 1 - limit if case.label == DECLINE else limit
+        return ((with_it == case.label) - (without_it == case.label)) * cost / max(limit, 1 - limit)
 
     def _decision(
         self, transaction: Transaction, shown: Sequence[Bullet], scale: RiskScale
     ) -> Verdict:
-        """What the agent decides with these bullets; an answer that is kept costs nothing."""
-        rules = [(b.content, b.weight) for b in (*shown, *scale.unshown)]
-        on = [round(scale.shift, 3), *([scale.highest] if scale.highest < 1 else [])]
-        question = [self.reader, transaction.digest(), rules, len(shown), *on]
-        asked = text_hash(json.dumps(question))
-        may_keep = isinstance(self.parts.agent, SimpleFraudAgent)  # a function may change
-        kept = self.playbook.kept_answers([asked]) if may_keep else {}
-        if asked in kept:
-            return json.loads(kept[asked])["decision"]  # type: ignore[no-any-return]
+        """What the agent decides with these bullets."""
         if self.asked >= self.max_calls:
             raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
         self.asked += 1
         name = self.settings["agent_model"]
-        decision = finish(
+        return finish(
             self.parts.agent.decide_with(transaction, shown, BLOCKING, name, scale=scale)
         ).decision
-        if may_keep:
-            self.playbook.keep_answers({asked: json.dumps({"decision": decision})})
-        return decision
 
 
 def _transaction(case: Case) -> Transaction:
     return Transaction(case.text, dict(case.fields))
-
-
-def _gain(pair: TriedDecision, scale: RiskScale) -> float:
-    """What a bullet gains on a case, between -1 and 1, by what the mistake would cost there."""
-    right = (pair.with_it == pair.label) - (pair.without_it == pair.label)
-    limit = scale.decline_from(pair.fields)
-    cost = 1 - limit if pair.label == DECLINE else limit
-    return right * cost / max(limit, 1 - limit)
 
 
 def _in_words(trial: Trial) -> str:

@@ -1,14 +1,13 @@
 """The trial of prose: only what helps an agent that reads it may act."""
 
-import json
 from typing import Any
 
 import numpy as np
 import pytest
-from followers import Follower, ProseReader
+from followers import ProseReader
 from prose_rules import NODE, attacks, labelled_playbook, true_rules
 
-from acegraph.graph import create_ace_graph, feedback, try_bullet
+from acegraph.graph import try_bullet
 from acegraph.graph.operations.learning.trial import BORNE_OUT, Trial
 from acegraph.nodes import Curator, LanguageModel
 from acegraph.nodes.evidence.paired_bets import multiplied
@@ -57,13 +56,10 @@ def test_neither_attacks_nor_falsehoods_act(playbook: BulletPlaybook) -> None:
     assert playbook.get_bullets_for_node(NODE) == []
 
 
-def test_an_answer_is_paid_for_once(playbook: BulletPlaybook) -> None:
-    whole = tried(playbook.fork(), MULE)
-    first = tried(playbook, MULE, max_calls=20)
-    assert (first.outcome, first.status) == ("open", "candidate")
-    assert 0 < first.calls <= 20
-    again = try_bullet(playbook, first.bullet_id, agent=reader())
-    assert (again.outcome, again.calls) == (whole.outcome, whole.calls - first.calls)
+def test_a_trial_ends_with_its_budget(playbook: BulletPlaybook) -> None:
+    trial = tried(playbook, MULE, max_calls=20)
+    assert (trial.outcome, trial.status) == ("open", "candidate")
+    assert 0 < trial.calls <= 20
 
 
 def test_a_harmful_bullet_is_retired_be_it_active_or_not(playbook: BulletPlaybook) -> None:
@@ -94,55 +90,9 @@ def test_what_waits_for_a_person_gets_no_trial(playbook: BulletPlaybook) -> None
     assert trial.reason.startswith("waits for a person: ")
 
 
-class Restater(Follower):
-    """A model that says every heuristic as one condition."""
-
-    condition: dict[str, Any]
-
-    def _generate(self, messages: list[Any], *args: Any, **kwargs: Any) -> Any:
-        result = super()._generate(messages, *args, **kwargs)
-        if result.generations[0].message.content == "{}":
-            result.generations[0].message.content = json.dumps({"condition": self.condition})
-        return result
-
-
-@pytest.mark.parametrize(
-    ("test", "outcome", "statuses"),
-    [
-        (("amount_ratio", ">=", 2.0), "restated", ["retired", "active"]),
-        (("hour", ">=", 12.0), "open", ["candidate"]),
-        (("no_such_field", "is", True), "open", ["candidate"]),
-    ],
-)
-def test_a_rule_that_can_be_said_as_a_condition_is_tested_as_one(
-    playbook: BulletPlaybook, test: tuple[str, str, Any], outcome: str, statuses: list[str]
-) -> None:
-    comparison = dict(zip(("field", "op", "value"), test, strict=True))
-    crypto = {"field": "merchant_category", "op": "is", "value": "crypto"}
-    tests = [crypto, comparison] if statuses[0] == "retired" else [comparison]
-    model = Restater(condition={"all": tests, "verdict": "DECLINE"})
-    trial = tried(playbook, MULE, agent=LanguageModel(model, "prompt"), max_calls=4)
-    assert trial.outcome == outcome
-    assert [b.status for b in playbook] == statuses
-    if outcome == "restated":
-        assert playbook.get_bullet("b2").origin["restates"] == "b1"
-        assert trial.calls == 1
-
-
-def test_decisions_in_shadow_count_and_change_nothing(playbook: BulletPlaybook) -> None:
-    Curator().curate(MULE, NODE, playbook)
-    context = AceContext(trial="b1", semantic_threshold=-1, learn=False)
-    graph = create_ace_graph(playbook=playbook, agent=reader(), context=context).compile()
-    crypto = "pays $70 at a crypto exchange; usually pays about $30; known device"
-    for number in range(14):
-        given = {"transaction": f"{crypto}; order {number}", "decision_id": f"live-{number}"}
-        assert graph.invoke(given)["decision"] == "APPROVE"
-        feedback(playbook, f"live-{number}", "DECLINE")
-    tried_then = playbook.decision("live-0")["settings"]["tried"]
-    assert tried_then == {"bullet": "b1", "with_it": "DECLINE", "without_it": "APPROVE"}
-    assert playbook.get_bullet("b1").times_selected == 0
-    trial = try_bullet(playbook, "b1", agent=reader())
-    assert (trial.live, trial.outcome, trial.status) == (14, "borne out", "active")
+def test_the_setting_for_live_trials_is_gone_and_said_to_be(playbook: BulletPlaybook) -> None:
+    with pytest.raises(InvalidSettings, match="setting 'trial' is gone: try_bullet asks"):
+        AceContext(trial="b1")  # type: ignore[call-arg]
 
 
 def test_chance_does_not_get_far_whenever_it_is_stopped() -> None:
