@@ -21,7 +21,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from followers import BlindSpot, is_night
 
 from acegraph.graph import TrainingPipeline, generate_transactions
-from acegraph.nodes import LanguageModel, Reflector, read_fields
+from acegraph.nodes import LanguageModel, Reflector
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import AceContext, BulletPlaybook, Transaction
 
 

@@ -22,9 +22,10 @@ from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.lab.cuts import cut_curves
 from acegraph.graph.operations.decide import Decider
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, Label
+from acegraph.state import AceContext, BulletPlaybook, Case, Condition, Label
 from acegraph.state.maintenance.people.users import User
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import DecisionRecord, Shown
 
 NODE, BULLETS, TIMES = AceContext().node, 25, 5

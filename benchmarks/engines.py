@@ -27,8 +27,9 @@ from postgres import running_server
 from spark import spark_session
 from tables import playbook, write_rows
 
-from acegraph.graph import Ruleset, as_expression, score_files
+from acegraph.graph import Ruleset, score_files
 from acegraph.graph.tables.engines.addresses import check_sample
+from acegraph.graph.tables.engines.expression import as_expression
 
 ROWS = 5_000_000
 Sums = tuple[int, ...]

@@ -17,7 +17,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from common import table
 
-from acegraph.state import BulletPlaybook, DecisionRecord, Transaction
+from acegraph.state import BulletPlaybook, Transaction
+from acegraph.state.values.decision import DecisionRecord
 
 DECISIONS: Final = 5_000
 MORE_MEGABYTES: Final = 50

@@ -26,7 +26,9 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from acegraph.graph import TrainingPipeline, generate_transactions
-from acegraph.state import DecisionForm, ReflectionForm, Transaction, other
+from acegraph.state import Transaction
+from acegraph.state.run.model_forms import DecisionForm, ReflectionForm
+from acegraph.state.values.verdict import other
 
 _FENCED = re.compile(r"^DATA ([0-9a-f]{16})\n(.*?)\nDATA \1$", re.DOTALL | re.MULTILINE)
 _DIMENSIONS = 1536

@@ -20,16 +20,10 @@ from statistics import median
 from typing import Any
 
 from acegraph.graph import feedback_many
-from acegraph.state import (
-    BulletPlaybook,
-    DecisionRecord,
-    Durability,
-    Label,
-    Shown,
-    Transaction,
-    verify,
-)
+from acegraph.state import BulletPlaybook, Label, Transaction, verify
+from acegraph.state.database.base import Durability
 from acegraph.state.database.writer import hash_values
+from acegraph.state.values.decision import DecisionRecord, Shown
 
 NODE = "fraud_detection"
 BATCH = 50

@@ -13,15 +13,8 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import (
-    AceInput,
-    AceOutput,
-    AceState,
-    BulletPlaybook,
-    DecisionRecord,
-    Label,
-    Recorded,
-)
+from acegraph.state import AceInput, AceOutput, AceState, BulletPlaybook, Label
+from acegraph.state.values.decision import DecisionRecord, Recorded
 
 RUNS = 20
 """Runs per turn: one alone is too short to time."""

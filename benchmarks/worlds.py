@@ -50,14 +50,8 @@ from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.selector.stages import Pool
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import (
-    AceContext,
-    Bullet,
-    BulletPlaybook,
-    Case,
-    CaseTable,
-    Transaction,
-)
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Transaction
+from acegraph.state.values.cases import CaseTable
 
 SIZES: Final = (50, 100, 200, 500, 2000)
 ALIKE: Final = 0.9

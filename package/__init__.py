@@ -53,6 +53,10 @@ def __getattr__(name: str) -> object:
     raise AttributeError(f"module 'acegraph' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return [*__all__, *_ROOMS]
+
+
 __all__ = [
     "AceContext", "AceError", "AceInput", "AceOutput", "Bullet", "BulletPlaybook", "Condition",
     "Curator", "Decider", "HybridSelector", "SimpleFraudAgent", "TrainingPipeline", "__version__",

@@ -1,16 +1,30 @@
 """Lazy imports: the names of a package are imported when they are first used."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
+from acegraph.state.gone import PUBLIC_NAMES
 
-def later(package: str, homes: Mapping[str, str]) -> Callable[[str], object]:
-    """The `__getattr__` of a package; `homes` maps a module to its names, separated by spaces."""
-    modules = {name: module for module, names in homes.items() for name in names.split()}
+
+def later(
+    package: str, homes: Mapping[str, str]
+) -> tuple[Callable[[str], object], Callable[[], Iterable[str]]]:
+    """The `__getattr__` and `__dir__` of a package.
+
+    `homes` maps a module to its names, separated by spaces.
+    """
+    modules = _by_name(homes)
+    moved = _by_name(PUBLIC_NAMES.get(package.removeprefix("acegraph."), {}))
 
     def find(name: str) -> object:
+        if name in moved:  # an ImportError, since Python hides an AttributeError of an import
+            raise ImportError(f"{package} does not have {name} any more: {moved[name]} has it")
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         return getattr(import_module(f"acegraph.{modules[name]}"), name)
 
-    return find
+    return find, lambda: import_module(package).__dict__["__all__"]
+
+
+def _by_name(homes: Mapping[str, str]) -> dict[str, str]:
+    return {name: module for module, names in homes.items() for name in names.split()}

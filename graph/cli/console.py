@@ -32,7 +32,8 @@ if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
     from acegraph.nodes.curator.curator import Curation
-    from acegraph.state import BulletPlaybook, Verdict
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.values.verdict import Verdict
 
 DEFAULT_URL: Final = "sqlite:///ace.db"
 _ROWS_TRIED: Final = 200

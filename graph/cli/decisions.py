@@ -28,14 +28,15 @@ from acegraph.graph.cli.console import (
     warn,
 )
 from acegraph.graph.cli.scoring import need_tables
-from acegraph.state import AceError, InvalidSettings, Transaction, parse_verdict
+from acegraph.state import AceError, InvalidSettings, Transaction
 from acegraph.state.database.places import shown_url
 from acegraph.state.values.notation import written_risk
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.graph.tables.files import TableFiles
-    from acegraph.state import AceOutput, Label, Mode
+    from acegraph.state import AceOutput, Label
+    from acegraph.state.run.context import Mode
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""

@@ -42,7 +42,8 @@ if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
     from acegraph.graph.tables.labelled import LabelledTable
     from acegraph.graph.training.pipeline import TrainingReport
-    from acegraph.state import AceContext, Bullet, BulletPlaybook, Verdict
+    from acegraph.state import AceContext, Bullet, BulletPlaybook
+    from acegraph.state.values.verdict import Verdict
 
 
 _NO_AMOUNT: Final = (

@@ -24,14 +24,16 @@ from acegraph.graph.cli.console import (
     say,
     takes_groups,
 )
-from acegraph.state import AceContext, Status
+from acegraph.state import AceContext
 from acegraph.state.database.places import shown_url
 from acegraph.state.run.review_answers import signature
+from acegraph.state.values.bullet import Status
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from acegraph.state import BulletPlaybook, Difference
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.maintenance.versions import Difference
 
 
 def reembed(

@@ -32,7 +32,9 @@ from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.state import Bullet, Difference, clean_text
+from acegraph.state import Bullet
+from acegraph.state.maintenance.versions import Difference
+from acegraph.state.values.transaction import clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment

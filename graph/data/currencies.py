@@ -11,7 +11,7 @@ from typing import Final
 from acegraph.graph.data.file_rows import flat_payment
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.money import read_money
-from acegraph.state import Fields, Scalar
+from acegraph.state.values.transaction import Fields, Scalar
 
 _WITH_UNIT: Final = re.compile(r"(\D{0,8}?)[+-]?\d[\d.,'\s]*(\D{0,8})")
 _UNITS: Final = 3

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Final
 
 from acegraph.nodes.evidence.columns.learnable_fields import words_of_name
-from acegraph.state import InvalidDataset, Scalar
+from acegraph.state import InvalidDataset
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.times import (
     COUNTED,
@@ -28,6 +28,7 @@ from acegraph.state.values.times import (
     iso_of,
     written_date,
 )
+from acegraph.state.values.transaction import Scalar
 
 Column = Sequence[Scalar]
 _SAYS_TIME: Final = frozenset(

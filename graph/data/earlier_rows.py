@@ -6,9 +6,11 @@ from acegraph.graph.data.file_rows import flat_payment
 from acegraph.nodes.evidence.columns.entities import names_somebody
 from acegraph.nodes.evidence.sightings.columns import find_columns, says_who, sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all
-from acegraph.state import APPROVE, Case, CaseTable, Scalar
+from acegraph.state import APPROVE, Case
 from acegraph.state.errors import InvalidDataset
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import KINDS, Sighting
+from acegraph.state.values.transaction import Scalar
 
 _ROWS_TRIED = 2_000
 """So many rows tell whether a column names single customers, or kinds of them."""

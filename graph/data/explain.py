@@ -14,8 +14,8 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.evidence.sightings.columns import origin_of
 from acegraph.nodes.text.reader import Found, find, read_fields
-from acegraph.state import APPROVE, DECLINE, Case, CaseTable, Transaction
-from acegraph.state.values.cases import Column
+from acegraph.state import APPROVE, DECLINE, Case, Transaction
+from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import is_derived
 

@@ -13,7 +13,7 @@ from typing import Final, TypeVar, cast
 from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.money import read_money
-from acegraph.state import Scalar, Transaction
+from acegraph.state import Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.notation import (
     decimal_marks,
@@ -21,7 +21,7 @@ from acegraph.state.values.notation import (
     with_point,
     written_number,
 )
-from acegraph.state.values.transaction import each_name_once
+from acegraph.state.values.transaction import Scalar, each_name_once
 
 _ROWS_A_TICK: Final = 2_000
 _NESTED: Final = frozenset((dict, list))

@@ -22,16 +22,18 @@ from acegraph.nodes.evidence.sightings.columns import is_time_of_payment, says_p
 from acegraph.nodes.evidence.sightings.derivation import comes_from
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import APPROVE, DECLINE, Scalar, Transaction, Verdict, parse_verdict
+from acegraph.state import APPROVE, DECLINE, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.times import written_date
+from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import Verdict, parse_verdict
 
 if TYPE_CHECKING:
-    from acegraph.state import Fields
     from acegraph.state.run.schema import GivenTransaction
+    from acegraph.state.values.transaction import Fields
 
 _WORDS_OF_PROSE: Final = 4
 _MAX_GROUPS: Final = 50

@@ -13,9 +13,10 @@ import numpy as np
 
 from acegraph.graph.data.files import Item, time_of
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import APPROVE, DECLINE, InvalidDataset, Scalar, Transaction, other
+from acegraph.state import APPROVE, DECLINE, InvalidDataset, Transaction
 from acegraph.state.values.notation import written
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values.transaction import Scalar, is_derived
+from acegraph.state.values.verdict import other
 
 
 @dataclass(frozen=True)

@@ -20,10 +20,11 @@ from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, ORIGIN
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.rules.points import UNIT, amount_of, log_odds_over, points_of
-from acegraph.state import AceContext, BulletPlaybook, CaseTable
+from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 from acegraph.state.playbook.review_queue import Waiting, waiting
+from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -13,9 +13,10 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.text.currencies import amount_fields
-from acegraph.state import DECLINE, Bullet, Case, CaseTable, Condition
+from acegraph.state import DECLINE, Bullet, Case, Condition
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.decision_index import Bools, Floats

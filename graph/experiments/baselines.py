@@ -19,16 +19,9 @@ from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import (
-    APPROVE,
-    DECLINE,
-    Case,
-    CaseTable,
-    InvalidDataset,
-    InvalidSettings,
-    Transaction,
-)
+from acegraph.state import APPROVE, DECLINE, Case, InvalidDataset, InvalidSettings, Transaction
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.cases import CaseTable
 
 _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""

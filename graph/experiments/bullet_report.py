@@ -8,7 +8,8 @@ import numpy as np
 from acegraph.graph.data.files import Item
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import Bullet, Case, CaseTable, Transaction
+from acegraph.state import Bullet, Case, Transaction
+from acegraph.state.values.cases import CaseTable
 
 
 @dataclass(frozen=True)

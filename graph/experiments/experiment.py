@@ -37,16 +37,9 @@ from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.runtime.usage import metered
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import (
-    DECLINE,
-    AceContext,
-    Bullet,
-    BulletPlaybook,
-    InvalidSettings,
-    Scalar,
-    Transaction,
-)
+from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings, Transaction
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.transaction import Scalar
 
 RARE_FRAUD: Final = 0.2
 """Below this share of fraud, accuracy says little: approving everything has a high one."""

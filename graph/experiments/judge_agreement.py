@@ -8,7 +8,8 @@ from acegraph.nodes.judge.agreement import Agreement
 from acegraph.nodes.judge.judge import LLMJudge
 from acegraph.nodes.models.providers import model_name
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.state import AceContext, ModelError, Transaction, other, parse_verdict
+from acegraph.state import AceContext, ModelError, Transaction
+from acegraph.state.values.verdict import other, parse_verdict
 
 _ASKED: Final = 100
 """A judge that is always right passes a bar of 0.8 after 16 cases, one that errs in a tenth of the

@@ -15,8 +15,8 @@ from acegraph.graph.metrics.intervals import Estimate, row_numbers, share_of_row
 from acegraph.graph.metrics.paired import holm
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.state import Scalar
 from acegraph.state.values.notation import is_number
+from acegraph.state.values.transaction import Scalar
 
 _GROUPS: Final = 8
 """The most groups of a field; what is rarer is one group, `other`."""

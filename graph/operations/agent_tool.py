@@ -14,14 +14,8 @@ from langgraph.graph.state import CompiledStateGraph, StateGraph
 from pydantic import BaseModel, Field
 
 from acegraph.graph.build import create_ace_graph
-from acegraph.state import (
-    AceContext,
-    AceInput,
-    DecisionConflict,
-    InvalidInput,
-    InvalidSettings,
-    PrunedDecision,
-)
+from acegraph.state import AceContext, AceInput, DecisionConflict, InvalidInput, InvalidSettings
+from acegraph.state.errors import PrunedDecision
 
 if TYPE_CHECKING:
     from acegraph.graph.build import AceGraph

@@ -28,19 +28,12 @@ from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import new_case, selected, understand
 from acegraph.nodes.text.field_contract import Understood
-from acegraph.state import (
-    AceContext,
-    AceInput,
-    AceOutput,
-    AceState,
-    BulletPlaybook,
-    Recorded,
-    Transaction,
-)
+from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook, Transaction
 from acegraph.state.errors import AceError, DecisionConflict, PlaybookError, PrunedDecision
 from acegraph.state.playbook.frozen_view import FrozenPlaybook
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, RunSettings
+from acegraph.state.values.decision import Recorded
 from acegraph.state.values.verdict import UNDECIDED
 
 BATCH: Final = 500

@@ -19,12 +19,13 @@ from acegraph.nodes.reflector.custom import (
 )
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.state import BulletPlaybook, Label, Transaction, Verdict, parse_verdict
+from acegraph.state import BulletPlaybook, Label, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
 from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import Verdict, parse_verdict
 
 logger = logging.getLogger(__name__)
 

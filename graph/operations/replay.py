@@ -17,11 +17,12 @@ from acegraph.nodes.rules.scale import scale_of
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
-from acegraph.state import BulletPlaybook, Fields, Transaction, Verdict, as_of
+from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.values.memos import is_memo
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curation
-from acegraph.state import BulletPlaybook, Status
+from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
 from acegraph.state.playbook.review_queue import HumanVerdict, give_verdict
 from acegraph.state.run.review_answers import VerdictAnswer
+from acegraph.state.values.bullet import Status
 
 
 @dataclass(frozen=True)

@@ -12,17 +12,9 @@ from pathlib import Path
 from typing import Any, Final, get_args
 
 from acegraph.nodes.curator.curator import Action, Curator
-from acegraph.state import (
-    Bullet,
-    BulletPlaybook,
-    Condition,
-    InvalidDataset,
-    InvalidInput,
-    Source,
-    Status,
-)
+from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidDataset, InvalidInput
 from acegraph.state.database.places import private_file
-from acegraph.state.values.bullet import MAX_CONTENT
+from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
 
 FORMAT: Final = "acegraph-playbook"
 FORMAT_VERSION: Final = 2

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.currencies import currencies_beside, in_base_currency
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import currency_code, read_money
-from acegraph.state import Scalar, Transaction, clean_text
+from acegraph.state import Transaction
+from acegraph.state.values.transaction import Scalar, clean_text
 
 Mask = NDArray[np.bool_]
 _PERHAPS_NAMED: Final = r"[^0-9.,\s+-]"

@@ -20,23 +20,16 @@ from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.graph.tables.scorer import Scorer, check_columns, check_tested
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.text.currencies import amount_fields
-from acegraph.state import (
-    APPROVE,
-    DECLINE,
-    AceContext,
-    Comparison,
-    Condition,
-    InvalidDataset,
-    InvalidSettings,
-)
+from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
 from acegraph.state.database.places import whole_file
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
-from acegraph.state.values.condition import is_meant_as_condition
+from acegraph.state.values.condition import Comparison, is_meant_as_condition
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress
-    from acegraph.state import BulletPlaybook, Verdict
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.values.verdict import Verdict
 
 _DECLINED: Final = DECISIONS.index(DECLINE)
 _UNDECIDED: Final = DECISIONS.index(UNDECIDED)

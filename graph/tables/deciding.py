@@ -22,7 +22,8 @@ from acegraph.nodes.rules.points import (
     points_of,
 )
 from acegraph.nodes.text.currencies import amount_fields
-from acegraph.state import APPROVE, DECLINE, Bullet, Comparison
+from acegraph.state import APPROVE, DECLINE, Bullet
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.verdict import UNDECIDED
 

@@ -43,19 +43,11 @@ from acegraph.nodes.evidence.columns.entities import (
 from acegraph.nodes.rules.points import SCORECARD, SCORECARD_FIELDS, resolved
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import FieldContract, date_of_part
-from acegraph.state import (
-    APPROVE,
-    DECLINE,
-    Case,
-    CaseTable,
-    Condition,
-    InvalidDataset,
-    Scalar,
-    Verdict,
-)
+from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
-from acegraph.state.values.cases import ALL_COUNT, Column, Draw, is_drawn
-from acegraph.state.values.transaction import plain_value
+from acegraph.state.values.cases import ALL_COUNT, CaseTable, Column, Draw, is_drawn
+from acegraph.state.values.transaction import Scalar, plain_value
+from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from acegraph.graph.data.file_rows import Progress

@@ -30,10 +30,11 @@ from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_o
 from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.money import read_money
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
-from acegraph.state import Comparison, Condition, InvalidDataset, Scalar, clean_text
+from acegraph.state import Condition, InvalidDataset
 from acegraph.state.values.cases import Column
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import NOTHING, may_be_thousands, with_point
-from acegraph.state.values.transaction import plain_value
+from acegraph.state.values.transaction import Scalar, clean_text, plain_value
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]

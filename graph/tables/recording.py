@@ -9,21 +9,13 @@ import pyarrow as pa
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
-from acegraph.state import (
-    AceContext,
-    BulletPlaybook,
-    DecisionRecord,
-    InvalidDataset,
-    Recorded,
-    Shown,
-    Transaction,
-    parse_verdict,
-)
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
 from acegraph.state.ledger.redaction.redact import also_renamed
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.bullet import number_of
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
+from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 _AT_ONCE: Final = 500
 """So many decisions share a database transaction."""

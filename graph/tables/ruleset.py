@@ -28,9 +28,10 @@ from acegraph.state.values.transaction import is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook, Fields
+    from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
     from acegraph.state.run.schema import CaseData, DoubtData
+    from acegraph.state.values.transaction import Fields
 
 
 @dataclass(frozen=True)

@@ -43,11 +43,13 @@ from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import read_number
-from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Mode, Source
+from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.ledger.redaction.redact import also_renamed
+from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
+from acegraph.state.values.bullet import Source
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED

@@ -9,7 +9,9 @@ from typing import Final, Literal
 
 import numpy as np
 
-from acegraph.state import Bullet, CaseTable, Verdict
+from acegraph.state import Bullet
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.verdict import Verdict
 
 Change = Literal["added", "retired", "revised", "reweighed", "kept"]
 _ALIKE: Final = 0.5

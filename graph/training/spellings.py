@@ -11,8 +11,8 @@ from typing import Final, cast
 
 from acegraph.graph.data.files import Item
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.state import Scalar
 from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.transaction import Scalar
 
 _MOST_WORDS: Final = 1_000
 """A column of more different words, or of words that rarely repeat, is one of names or texts."""

@@ -20,9 +20,9 @@ from acegraph.graph.training.known_rows import as_case
 from acegraph.nodes.evidence.stakes import amounts_over
 from acegraph.nodes.rules.points import UNIT, log_odds_over
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Condition, InvalidDataset
+from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidDataset
 from acegraph.state.run.costs import CostMatrix
-from acegraph.state.values.cases import TABLE
+from acegraph.state.values.cases import TABLE, CaseTable
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
 

@@ -17,18 +17,11 @@ from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import (
-    DECLINE,
-    Bullet,
-    DecisionForm,
-    Fields,
-    Transaction,
-    Verdict,
-    clean_text,
-    parse_condition,
-)
-from acegraph.state.run.model_forms import DecisionOnFieldsForm
+from acegraph.state import DECLINE, Bullet, Transaction, parse_condition
+from acegraph.state.run.model_forms import DecisionForm, DecisionOnFieldsForm
 from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.transaction import Fields, clean_text
+from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

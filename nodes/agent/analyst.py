@@ -15,9 +15,10 @@ from acegraph.nodes.rules.points import (
     weight_of,
 )
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.state import APPROVE, DECLINE, Bullet, Scalar
+from acegraph.state import APPROVE, DECLINE, Bullet
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.transaction import Scalar
 
 PLAIN: Final = RiskScale()
 """The scale of an agent that knows no labelled cases."""

@@ -17,9 +17,10 @@ from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.state import Bullet, CaseTable, ModelError, Transaction
+from acegraph.state import Bullet, ModelError, Transaction
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.run.schema import CaseData, ChallengerDecision, RunSettings
+from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -92,7 +93,8 @@ def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlayb
     The weight of a bullet depends on the bullets active with it. Where those differ from today's,
     the weights are fitted again on today's labelled cases.
     """
-    from acegraph.state import BulletPlaybook, bullets_at
+    from acegraph.state import BulletPlaybook
+    from acegraph.state.maintenance.versions import bullets_at
 
     bullets = bullets_at(playbook, version)
     active = [b for b in bullets if b.node == node and b.status == "active"]

@@ -12,16 +12,10 @@ from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import (
-    Bullet,
-    InvalidSettings,
-    ModelAnswerInvalid,
-    Transaction,
-    Verdict,
-    clean_text,
-)
-from acegraph.state.errors import InvalidInput, quoted
-from acegraph.state.values.verdict import parse_decision
+from acegraph.state import Bullet, InvalidSettings, Transaction
+from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import Verdict, parse_decision
 
 AgentLike = SimpleFraudAgent | LanguageModel | Custom | str | None
 

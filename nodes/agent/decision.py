@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from acegraph.state import Scalar, Verdict
+from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import Verdict
 
 
 @dataclass(frozen=True)

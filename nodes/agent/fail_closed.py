@@ -21,9 +21,10 @@ from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.reader import read_exposed_fields
-from acegraph.state import DECLINE, Bullet, Condition, Scalar
+from acegraph.state import DECLINE, Bullet, Condition
 from acegraph.state.run.schema import CaseData, DoubtData
 from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.transaction import Scalar
 
 _NAMED: Final = 8
 """So many doubts and rules are named in a reason."""

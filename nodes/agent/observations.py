@@ -15,9 +15,9 @@ from acegraph.nodes.evidence.residuals import log_odds_of
 from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.rules.scale import RiskScale, stated_risk
 from acegraph.nodes.text.category_words import is_category, is_field_name
-from acegraph.state import DECLINE, Bullet, Scalar
+from acegraph.state import DECLINE, Bullet
 from acegraph.state.run.model_forms import ObservationForm
-from acegraph.state.values.transaction import OBSERVED, Fields, is_observed
+from acegraph.state.values.transaction import OBSERVED, Fields, Scalar, is_observed
 
 _SHORTEST_QUOTE: Final = 3
 _NAME: Final = re.compile(r"[a-z]+(?:_[a-z]+){0,3}")

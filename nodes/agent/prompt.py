@@ -17,9 +17,11 @@ from acegraph.nodes.evidence.residuals import log_odds_of
 from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
 from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
-from acegraph.state import Bullet, Comparison, Condition, Scalar, Verdict
+from acegraph.state import Bullet, Condition
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import rounded_risk, written_risk
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import Verdict, sign_of
 
 AGENT: Final = """\
 You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule holds was checked: trust \

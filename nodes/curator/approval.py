@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.runtime.ask import answer_fields, ask
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import AceState, Bullet, Status
+from acegraph.state import AceState, Bullet
 from acegraph.state.run.review_answers import ApprovalAnswer, check_four_eyes, check_subject
 from acegraph.state.run.schema import ApprovalData, Update
+from acegraph.state.values.bullet import Status
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -23,21 +23,14 @@ from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
 from acegraph.nodes.rules.points import start_over, weight_of
 from acegraph.nodes.rules.weights import fired_over, reason_to_retire, weights_of
-from acegraph.state import (
-    Bullet,
-    CaseTable,
-    Condition,
-    InvalidSettings,
-    Source,
-    Status,
-    View,
-    clean_text,
-    parse_condition,
-)
+from acegraph.state import Bullet, Condition, InvalidSettings, parse_condition
+from acegraph.state.playbook.index import View
 from acegraph.state.run.schema import CurationData
-from acegraph.state.values.bullet import MAX_CONTENT
+from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import PURGED
 from acegraph.state.values.label_sources import BY_ITSELF
+from acegraph.state.values.transaction import clean_text
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -27,8 +27,9 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.nodes.text.trade_words import is_plain
-from acegraph.state import CaseTable, Comparison, Transaction
-from acegraph.state.values.cases import Column
+from acegraph.state import Transaction
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.memos import is_memo
 from acegraph.state.values.notation import written
 

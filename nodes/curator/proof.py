@@ -14,9 +14,10 @@ from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import DECLINE, Bullet, CaseTable, Condition, Fields, Scalar
+from acegraph.state import DECLINE, Bullet, Condition
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import is_meant_as_condition
-from acegraph.state.values.transaction import is_observed
+from acegraph.state.values.transaction import Fields, Scalar, is_observed
 
 _MIN_FIRES: Final = 3
 _LARGE_SHARE: Final = 0.1

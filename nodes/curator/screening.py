@@ -29,18 +29,15 @@ from acegraph.state import (
     APPROVE,
     DECLINE,
     Bullet,
-    CaseTable,
-    Comparison,
     Condition,
-    Fields,
     Transaction,
     UnknownDecision,
-    clean_text,
     parse_condition,
 )
-from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.transaction import is_observed
+from acegraph.state.values.transaction import Fields, clean_text, is_observed
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, marginal_gain, sigmoid
-from acegraph.state import DECLINE, CaseTable, Condition
+from acegraph.state import DECLINE, Condition
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.verdict import sign_of
 
 ALIKE: Final = 0.9

@@ -8,8 +8,10 @@ from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import ModelAnswerInvalid, clean_text, other, parse_verdict
+from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import other, parse_verdict
 
 JudgeLike = SimpleJudge | LanguageModel | Custom | str | None
 

@@ -12,17 +12,12 @@ from acegraph.nodes.judge.prompt import judge_messages
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.providers import resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
-from acegraph.state import (
-    InvalidInput,
-    InvalidSettings,
-    Verdict,
-    VerdictForm,
-    clean_text,
-    other,
-    parse_verdict,
-)
+from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import text_hash
+from acegraph.state.run.model_forms import VerdictForm
 from acegraph.state.values.label_sources import GIVEN_LABEL, JUDGE
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import Verdict, other, parse_verdict
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

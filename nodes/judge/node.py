@@ -17,20 +17,11 @@ from acegraph.nodes.judge.outcome import (
 )
 from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import (
-    APPROVE,
-    AceState,
-    DecisionRecord,
-    Label,
-    ModelError,
-    Recorded,
-    Shown,
-    UnknownDecision,
-    parse_verdict,
-)
+from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
 from acegraph.state.run.schema import Update
 from acegraph.state.values.bullet import number_of
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
+from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

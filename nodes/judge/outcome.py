@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, AceState, Case, Label, Recorded
+from acegraph.state import APPROVE, AceState, Case, Label
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.schema import CaseData, RunSettings
-from acegraph.state.values.decision import Sighting
+from acegraph.state.values.decision import Recorded, Sighting
 from acegraph.state.values.label_sources import GIVEN_LABEL
 
 if TYPE_CHECKING:

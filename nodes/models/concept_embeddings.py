@@ -19,8 +19,9 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.field_patterns import FIELD_PATTERNS, MONEY, words_in
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.nodes.text.reader import read_text
-from acegraph.state import Fields, parse_condition
+from acegraph.state import parse_condition
 from acegraph.state.values.notation import is_number
+from acegraph.state.values.transaction import Fields
 
 EMBEDDED_MODEL: Final = "acegraph-concepts-1"
 DIMENSIONS: Final = 384

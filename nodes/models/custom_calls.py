@@ -16,8 +16,8 @@ from pydantic import BaseModel
 
 from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
 from acegraph.nodes.runtime.sync_async import Wait, for_a_future
-from acegraph.state import InvalidSettings, ModelAnswerInvalid
-from acegraph.state.errors import quoted
+from acegraph.state import InvalidSettings
+from acegraph.state.errors import ModelAnswerInvalid, quoted
 
 Custom = Runnable[Any, Any] | Callable[[dict[str, Any]], Any]
 """A runnable, or a function with one mapping as its argument."""

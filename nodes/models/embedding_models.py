@@ -24,7 +24,8 @@ from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL, ConceptEmbe
 from acegraph.nodes.models.language_model import as_model_errors
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait
 from acegraph.nodes.runtime.usage import begin_call
-from acegraph.state import ModelAnswerInvalid, ModelError, ModelUnavailable
+from acegraph.state import ModelError, ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
 
 logger = logging.getLogger(__name__)

@@ -5,7 +5,7 @@ import hmac
 import secrets
 from typing import Final
 
-from acegraph.state import clean_text
+from acegraph.state.values.transaction import clean_text
 
 _PROCESS_SECRET = secrets.token_hex(16)
 

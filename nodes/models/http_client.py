@@ -28,7 +28,8 @@ from acegraph.nodes.models.recordings import Exchange, Player, Recording
 from acegraph.nodes.models.retries import Retry
 from acegraph.nodes.runtime import usage
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.state import ModelAnswerInvalid, ModelUnavailable
+from acegraph.state import ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid
 
 if TYPE_CHECKING:
     import httpx2 as httpx

@@ -24,7 +24,9 @@ from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.models.retries import one_question
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call, end_call, innermost
-from acegraph.state import AceError, Form, ModelAnswerInvalid, ModelRefused, ModelUnavailable
+from acegraph.state import AceError, ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid, ModelRefused
+from acegraph.state.run.model_forms import Form
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel, LanguageModelInput

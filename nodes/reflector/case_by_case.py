@@ -11,7 +11,8 @@ from acegraph.nodes.evidence.residuals import best_shift
 from acegraph.nodes.reflector.induction import fields_of, induce
 from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.weights import fit_weights
-from acegraph.state import CaseTable, Condition
+from acegraph.state import Condition
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.verdict import sign_of
 
 

@@ -9,8 +9,9 @@ from acegraph.nodes.models.custom_calls import Custom, CustomCall
 from acegraph.nodes.models.language_model import LanguageModel, first_complaint, is_chat_model
 from acegraph.nodes.reflector.reflector import Judged, Reflector
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import Condition, InvalidCondition, ModelAnswerInvalid, ReflectionForm
-from acegraph.state.errors import quoted
+from acegraph.state import Condition, InvalidCondition
+from acegraph.state.errors import ModelAnswerInvalid, quoted
+from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.schema import Reflection
 from acegraph.state.values.condition import ConditionData
 

@@ -27,10 +27,12 @@ from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.proof_levels import Gate, gate_of
 from acegraph.nodes.evidence.residuals import Numbers, Residuals, residuals
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import DECLINE, CaseTable, Comparison, Condition, Scalar, Verdict
-from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS
+from acegraph.state import DECLINE, Condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text, mentions
-from acegraph.state.values.transaction import is_observed
+from acegraph.state.values.transaction import Scalar, is_observed
+from acegraph.state.values.verdict import Verdict
 
 _STANDARD: Final = gate_of("standard")
 _MIN_FIRES: Final = 4

@@ -15,11 +15,12 @@ from acegraph.nodes.rules.points import log_odds_over
 from acegraph.nodes.rules.scale import RiskScale, costs_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import DECLINE, AceState, Bullet, CaseTable, ModelError
+from acegraph.state import DECLINE, AceState, Bullet, ModelError
 from acegraph.state.ledger.redaction.redact import Redaction
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
 from acegraph.state.values.bullet import of_source
+from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

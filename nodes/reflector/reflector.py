@@ -29,21 +29,13 @@ from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import (
-    Bullet,
-    Case,
-    CaseTable,
-    Condition,
-    Fields,
-    ReflectionForm,
-    Transaction,
-    Verdict,
-    parse_verdict,
-)
-from acegraph.state.run.model_forms import stated_condition
+from acegraph.state import Bullet, Case, Condition, Transaction
+from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import ConditionData
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import Verdict, parse_verdict, sign_of
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel

@@ -10,7 +10,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state import Case, CaseTable, Scalar
+from acegraph.state import Case
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Scalar
 
 _PER_OUTCOME: Final = 2
 _SPREAD: Final = (5, 95)

@@ -14,8 +14,11 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_patterns import OTHER_NAMES
-from acegraph.state import Bullet, CaseTable, Comparison, Scalar
+from acegraph.state import Bullet
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import is_number
+from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import sign_of
 
 NO_LANGUAGE_MODEL: Final = "embedded analyst: scorecard and checkable bullets, no language model"

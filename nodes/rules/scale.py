@@ -30,11 +30,12 @@ from acegraph.nodes.rules.points import (
     amount_of,
     log_odds_over,
 )
-from acegraph.state import Bullet, CaseTable, Scalar
+from acegraph.state import Bullet
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.values.bullet import newest_set, of_source
-from acegraph.state.values.cases import stepped
+from acegraph.state.values.cases import CaseTable, stepped
+from acegraph.state.values.transaction import Scalar
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping
 from langgraph.config import get_config
 from langgraph.types import interrupt
 
-from acegraph.state import InvalidAnswer
+from acegraph.state.errors import InvalidAnswer
 from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer, read_answer
 from acegraph.state.run.schema import RunSettings, Update
 from acegraph.state.values.verdict import UNDECIDED, Verdict

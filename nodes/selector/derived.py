@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Final
 from acegraph.nodes.evidence.sightings.columns import columns_of, sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.field_contract import NEW_WORD, Doubt, FieldContract, Understood
-from acegraph.state import Fields, Transaction
+from acegraph.state import Transaction
 from acegraph.state.values.decision import KINDS
-from acegraph.state.values.transaction import is_derived, render_fields
+from acegraph.state.values.transaction import Fields, is_derived, render_fields
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook

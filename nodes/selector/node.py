@@ -24,24 +24,15 @@ from acegraph.nodes.text.currencies import (
 )
 from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
 from acegraph.nodes.text.reader import only_pairs
-from acegraph.state import (
-    AceContext,
-    AceInput,
-    AceState,
-    Bullet,
-    Clock,
-    InvalidTransaction,
-    Scalar,
-    Transaction,
-    clean_text,
-    parse_verdict,
-)
+from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
 from acegraph.state.ledger.redaction.redact import also_renamed, unmatched
 from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
+from acegraph.state.values.decision import Clock
 from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.verdict import UNDECIDED
+from acegraph.state.values.transaction import Scalar, clean_text
+from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook

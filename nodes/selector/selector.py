@@ -23,15 +23,10 @@ from acegraph.nodes.selector.scoring import StageSettings, decision_rng
 from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
 from acegraph.nodes.selector.stages import Pool, Selection, choose, queries_of
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import (
-    Bullet,
-    InvalidSettings,
-    ModelAnswerInvalid,
-    ModelError,
-    Source,
-    Transaction,
-)
+from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
+from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
+from acegraph.state.values.bullet import Source
 from acegraph.state.values.memos import facts_text
 
 if TYPE_CHECKING:

@@ -13,10 +13,12 @@ import numpy as np
 from acegraph.nodes.selector import scoring
 from acegraph.nodes.selector.diversity import pick_diverse
 from acegraph.nodes.selector.scoring import Bools, Floats, Rows, StageSettings
-from acegraph.state import Bullet, Clock, Fields
+from acegraph.state import Bullet
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
 from acegraph.state.playbook.vector_matrix import Vector
+from acegraph.state.values.decision import Clock
+from acegraph.state.values.transaction import Fields
 
 _SPARSE_BELOW: Final = 0.25
 """Below this share of the rows it is cheaper to fetch them than to multiply with all."""

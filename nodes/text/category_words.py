@@ -11,7 +11,7 @@ from typing import Final
 
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.trade_words import SUSPICIOUS, is_judgement, is_object, speaks_of_rules
-from acegraph.state import clean_text
+from acegraph.state.values.transaction import clean_text
 
 MAX_VALUE: Final = 40
 MAX_NAME: Final = 60

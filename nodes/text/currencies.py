@@ -19,9 +19,9 @@ from acegraph.nodes.text.field_contract import (
 )
 from acegraph.nodes.text.money import currency_code, read_money
 from acegraph.nodes.text.reader import find, pairs_of
-from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state import Transaction
 from acegraph.state.values.memos import without_remarks
-from acegraph.state.values.transaction import render_fields
+from acegraph.state.values.transaction import Fields, Scalar, render_fields
 
 NO_RATE: Final = "is in a currency without a rate (the base has the rate 1)"
 _CONTRADICTS: Final = "names another currency than the field beside it"

@@ -30,8 +30,8 @@ from acegraph.nodes.text.reader import (
     read_fields,
     read_value,
 )
-from acegraph.state import Bullet, CaseTable, Fields, InvalidTransaction, Scalar, Transaction
-from acegraph.state.values.cases import Column, stepped
+from acegraph.state import Bullet, InvalidTransaction, Transaction
+from acegraph.state.values.cases import CaseTable, Column, stepped
 from acegraph.state.values.file_form import UNSETTLED, FileForm
 from acegraph.state.values.memos import SENTENCE, is_free_text
 from acegraph.state.values.notation import (
@@ -40,7 +40,7 @@ from acegraph.state.values.notation import (
     with_point,
 )
 from acegraph.state.values.times import MIDNIGHT, in_zone, read_date, zone_of
-from acegraph.state.values.transaction import is_derived, is_observed
+from acegraph.state.values.transaction import Fields, Scalar, is_derived, is_observed
 
 Kind = Literal["number", "flag", "word", "mixed"]
 _MIN_CASES: Final = 20

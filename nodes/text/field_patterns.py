@@ -7,8 +7,8 @@ import re
 from collections.abc import Callable, Iterator
 from typing import Final, NamedTuple
 
-from acegraph.state import Scalar
 from acegraph.state.values.notation import may_be_thousands, written_number
+from acegraph.state.values.transaction import Scalar
 
 # Bounded, and never starting inside a longer number, so that digits are read in linear time.
 _DIGITS = (

@@ -8,8 +8,8 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from acegraph.state import clean_text
 from acegraph.state.ledger.redaction.spellings import LOOKALIKES
+from acegraph.state.values.transaction import clean_text
 
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")
 _IBAN = re.compile(r"\b[a-z]{2}\d{2}(?: ?[a-z0-9]){11,30}\b")

@@ -6,8 +6,8 @@ from collections.abc import Iterator
 from functools import lru_cache
 from typing import Final
 
-from acegraph.state import Scalar
 from acegraph.state.values.notation import is_nothing, with_plain_sign, written, written_number
+from acegraph.state.values.transaction import Scalar
 
 _SCALES: Final = {"thousand": 1e3, "million": 1e6, "mn": 1e6, "k": 1e3, "m": 1e6}
 _MONEY: Final = re.compile(

@@ -15,11 +15,11 @@ from typing import Final
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import FLAGS, mentions
 from acegraph.nodes.text.money import read_number
-from acegraph.state import Fields, Scalar, Transaction
+from acegraph.state import Transaction
 from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
 from acegraph.state.values.times import ISO_DATE
-from acegraph.state.values.transaction import render_fields
+from acegraph.state.values.transaction import Fields, Scalar, render_fields
 
 WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
 _ANSWERS: Final = {

@@ -12,7 +12,7 @@ from typing import Final
 
 from rapidfuzz.distance import OSA
 
-from acegraph.state import Comparison
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import written_number
 
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"

@@ -17,7 +17,6 @@ from acegraph.state import (
     AceContext,
     BulletPlaybook,
     Case,
-    DecisionRecord,
     InvalidInput,
     Transaction,
     prune,
@@ -25,6 +24,7 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.ledger.events import stream
+from acegraph.state.values.decision import DecisionRecord
 
 NODE = "fraud_detection"
 ATTACKS = (DATA / "attacks.txt").read_text(encoding="utf-8").splitlines()

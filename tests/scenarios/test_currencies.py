@@ -13,7 +13,6 @@ from command_line import invoke as run
 from acegraph.graph import (
     Ruleset,
     TrainingPipeline,
-    as_expression,
     create_ace_graph,
     feedback,
     purge,
@@ -22,6 +21,7 @@ from acegraph.graph import (
     score_files,
 )
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
+from acegraph.graph.tables.engines.expression import as_expression
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
@@ -29,12 +29,12 @@ from acegraph.state import (
     APPROVE,
     AceContext,
     BulletPlaybook,
-    Fields,
     InvalidDataset,
     InvalidSettings,
     Transaction,
 )
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import UNDECIDED
 
 NODE = "fraud_detection"

@@ -25,7 +25,6 @@ from acegraph.state import (
     InvalidInput,
     Label,
     PlaybookError,
-    Shown,
     as_of,
     back_up,
     verify,
@@ -34,6 +33,7 @@ from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 from acegraph.state.ledger.evidence import evidence_of
 from acegraph.state.maintenance.backup import restore
+from acegraph.state.values.decision import Shown
 
 FLIPS = 50 * int(os.environ.get("ACE_SOAK", "1"))
 TABLES = "bullets history cases decisions selections outcomes lessons rights adjustments clock"

@@ -15,7 +15,8 @@ from postgres import Server, running_server
 from processes import PROCESSES
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import BulletPlaybook, DecisionRecord, Label, Recorded, verify
+from acegraph.state import BulletPlaybook, Label, verify
+from acegraph.state.values.decision import DecisionRecord, Recorded
 
 
 def test_threads_and_processes_that_send_everything_three_times_count_once(

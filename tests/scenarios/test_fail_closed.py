@@ -17,9 +17,9 @@ from acegraph.state import (
     Condition,
     InvalidTransaction,
     Transaction,
-    parse_verdict,
 )
 from acegraph.state.values.file_form import FileForm
+from acegraph.state.values.verdict import parse_verdict
 
 FROZEN = AceContext(learn=False)
 RISKY = {"amount": 9000.0, "hour": 3, "account_age_days": 2, "vpn": True, "new_device": True}

@@ -30,15 +30,15 @@ from acegraph.state import (
     InvalidInput,
     InvalidSettings,
     PlaybookError,
-    PrunedDecision,
     Transaction,
     UnknownDecision,
     back_up,
-    clean_text,
     erase,
     prune,
     verify,
 )
+from acegraph.state.errors import PrunedDecision
+from acegraph.state.values.transaction import clean_text
 
 ANNA = {
     "amount": 930.0,

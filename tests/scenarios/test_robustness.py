@@ -13,15 +13,14 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.memory import InMemorySaver
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
-from acegraph.nodes import Curator, SimpleFraudAgent, read_fields
+from acegraph.nodes import Curator, SimpleFraudAgent
 from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import is_identifier
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
     Case,
-    CaseTable,
-    Comparison,
     Condition,
     InvalidInput,
     InvalidSettings,
@@ -30,6 +29,8 @@ from acegraph.state import (
     prune,
     verify,
 )
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.memos import facts_text, without_remarks
 from acegraph.state.values.verdict import parse_verdict
 

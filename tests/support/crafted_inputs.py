@@ -30,17 +30,16 @@ from acegraph.graph import (
     feedback_many,
     load_dataset,
     purge,
-    read_labels,
     score,
     strict_serializer,
 )
 from acegraph.graph.cli.console import one_line, parse_transaction
 from acegraph.graph.data.explain import explain, explain_file
 from acegraph.graph.data.files import as_items
+from acegraph.graph.operations.feedback import read_labels
 from acegraph.graph.operations.transfer import _digest, merge_bullets, read_bullets
 from acegraph.graph.server.guard import Guard
 from acegraph.nodes import (
-    ConceptEmbeddings,
     Curator,
     HybridSelector,
     LanguageModel,
@@ -48,38 +47,38 @@ from acegraph.nodes import (
     Reflector,
     SimpleFraudAgent,
     SimpleJudge,
-    backtest,
-    read_fields,
 )
 from acegraph.nodes.agent.prompt import agent_messages
 from acegraph.nodes.curator.screening import Proposal, Screening
+from acegraph.nodes.evidence.backtest import backtest
+from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.models.recordings import _spellings
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.nodes.text.reader import read_exposed_fields
+from acegraph.nodes.text.reader import read_exposed_fields, read_fields
 from acegraph.state import (
     AceContext,
     AceError,
     Bullet,
     BulletPlaybook,
     Case,
-    CaseTable,
-    Comparison,
     Condition,
-    DecisionRecord,
     Label,
-    ReflectionForm,
     Transaction,
-    as_utc,
-    clean_text,
     erase,
     parse_condition,
-    parse_verdict,
 )
 from acegraph.state.ledger.redaction.redact import Redaction
+from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.decision import DecisionRecord
 from acegraph.state.values.memos import facts_text
+from acegraph.state.values.times import as_utc
+from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import parse_verdict
 
 LONGEST: Final = 20_000
 """Characters of the longest text that a transaction may have."""

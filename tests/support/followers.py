@@ -17,7 +17,8 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field
 
-from acegraph.nodes import SimpleFraudAgent, read_fields
+from acegraph.nodes import SimpleFraudAgent
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Transaction
 
 _FENCED = re.compile(r"Transaction:\nDATA ([0-9a-f]{16})\n(.*?)\nDATA \1", re.DOTALL)

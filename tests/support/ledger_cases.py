@@ -1,6 +1,7 @@
 """Decisions for tests of the ledger."""
 
-from acegraph.state import BulletPlaybook, DecisionRecord, Shown, Transaction
+from acegraph.state import BulletPlaybook, Transaction
+from acegraph.state.values.decision import DecisionRecord, Shown
 
 NODE = "fraud_detection"
 

@@ -11,14 +11,8 @@ from typing import Any, TypeVar
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import (
-    AceContext,
-    BulletPlaybook,
-    DecisionRecord,
-    Label,
-    PlaybookError,
-    Recorded,
-)
+from acegraph.state import AceContext, BulletPlaybook, Label, PlaybookError
+from acegraph.state.values.decision import DecisionRecord, Recorded
 
 T = TypeVar("T")
 

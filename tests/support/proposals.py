@@ -12,7 +12,9 @@ from dataclasses import dataclass, field
 
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.curator import Curation
-from acegraph.state import BulletPlaybook, Case, Comparison, Condition, DecisionRecord, Label
+from acegraph.state import BulletPlaybook, Case, Condition, Label
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.decision import DecisionRecord
 
 NODE = "fraud_detection"
 _WHO = (

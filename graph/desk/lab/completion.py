@@ -13,7 +13,7 @@ from acegraph.state.values.condition import OPENING, written_field
 from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
-    from acegraph.state import CaseTable
+    from acegraph.state.values.cases import CaseTable
 
 _FIELD: Final = r'(?P<field>[A-Za-z_][\w.]*|"(?:[^"\\]|\\.)*")'
 _AFTER_FIELD: Final = re.compile(rf"{_FIELD}\s+(?P<op>[<>=!]*|is?|is n?o?t?|m[a-z]*)$")
@@ -26,7 +26,8 @@ _MOST: Final = 12
 def continuations(text: str, table: CaseTable) -> list[str]:
     """Whole texts that begin as this one does, one step further.
 
-    >>> from acegraph.state import Case, CaseTable
+    >>> from acegraph.state import Case
+    >>> from acegraph.state.values.cases import CaseTable
     >>> table = CaseTable([Case("1", {"amount": 900, "country": "NG"}, "DECLINE")])
     >>> continuations("", table)
     ['DECLINE when ', 'APPROVE when ']

@@ -9,7 +9,8 @@ import numpy as np
 
 from acegraph.graph.desk.charts import Scale, share_scale, tenths_scale
 from acegraph.graph.desk.figures import Cases, Share
-from acegraph.state import DECLINE, Comparison, Condition
+from acegraph.state import DECLINE, Condition
+from acegraph.state.values.condition import Comparison
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

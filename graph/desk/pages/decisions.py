@@ -26,8 +26,8 @@ from acegraph.state.values.verdict import APPROVE, DECLINE
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.state import Fields
     from acegraph.state.playbook.decision_index import DecisionColumns, Rows
+    from acegraph.state.values.transaction import Fields
 
 _PAGE: Final = 50
 _SEARCHED: Final = 5_000

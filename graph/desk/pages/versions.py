@@ -14,11 +14,12 @@ from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.tables.ruleset import Ruleset
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import APPROVE, Case, CaseTable, diff, rollback
+from acegraph.state import APPROVE, Case, diff, rollback
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST
 from acegraph.state.run.review_answers import signature
+from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from starlette.responses import Response

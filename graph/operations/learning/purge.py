@@ -9,7 +9,7 @@ from datetime import datetime
 from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.operations.learning.relearn import CannotRelearn, adopt, relearn
 from acegraph.nodes.curator.curator import Curator
-from acegraph.state import BulletPlaybook, clean_text
+from acegraph.state import BulletPlaybook
 from acegraph.state.ledger.events import PRUNED_PART, broken_by, stream
 from acegraph.state.maintenance.label_withdrawal import (
     Entity,
@@ -18,6 +18,7 @@ from acegraph.state.maintenance.label_withdrawal import (
     withdraw_labels,
 )
 from acegraph.state.values.bullet import number_of
+from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
 

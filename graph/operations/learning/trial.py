@@ -31,12 +31,12 @@ from acegraph.state import (
     InvalidSettings,
     ModelError,
     Transaction,
-    Verdict,
 )
 from acegraph.state.database.encoding import text_hash
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.memos import facts_text
+from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
     from acegraph.graph.build import Parts

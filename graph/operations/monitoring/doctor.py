@@ -17,10 +17,11 @@ from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import DEFAULT_THRESHOLD, THRESHOLDS
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import AceContext, AceError, BulletPlaybook, Form, InvalidSettings, ModelError
+from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 from acegraph.state.database.places import shown_url
+from acegraph.state.run.model_forms import Form
 
 Level = Literal["ok", "warning", "problem"]
 Role = Literal[providers.Role, "embedding"]

@@ -44,11 +44,11 @@ from acegraph.nodes.text.field_patterns import MEASURED
 from acegraph.nodes.text.lexicon import FLAGS
 from acegraph.nodes.text.money import currency_code
 from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
-from acegraph.state import APPROVE, DECLINE, Comparison, Condition, InvalidDataset, Scalar
-from acegraph.state.values.condition import MENTIONS
+from acegraph.state import APPROVE, DECLINE, Condition, InvalidDataset
+from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import NOTHING
-from acegraph.state.values.transaction import is_derived, plain_value
+from acegraph.state.values.transaction import Scalar, is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
 Expression = Any

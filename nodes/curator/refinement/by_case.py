@@ -10,7 +10,8 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers
 from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.weights import fired_over
-from acegraph.state import CaseTable, Condition
+from acegraph.state import Condition
+from acegraph.state.values.cases import CaseTable
 
 Learn = Callable[[CaseTable], list[Condition]]
 """Learns rules from labelled cases, one by one."""

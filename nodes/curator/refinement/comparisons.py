@@ -9,9 +9,8 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of, roundest
 from acegraph.nodes.evidence.residuals import Mask, Numbers
-from acegraph.state import CaseTable, Comparison
-from acegraph.state.values.cases import Column
-from acegraph.state.values.condition import MENTIONS
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:

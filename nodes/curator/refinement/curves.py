@@ -15,7 +15,8 @@ import numpy as np
 from acegraph.nodes.curator.refinement.candidates import OPPOSITES, SearchedRows
 from acegraph.nodes.curator.refinement.shortening import ridge_weights
 from acegraph.nodes.evidence.residuals import Numbers, best_shift, sigmoid
-from acegraph.state import APPROVE, DECLINE, Comparison, Condition
+from acegraph.state import APPROVE, DECLINE, Condition
+from acegraph.state.values.condition import Comparison
 
 _MOST_FIELDS: Final = 4
 _HELD_DOWN: Final = 3.0

@@ -16,7 +16,9 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.residuals import Mask, Numbers, sigmoid
 from acegraph.nodes.rules.points import start_over
 from acegraph.nodes.rules.weights import fired_over
-from acegraph.state import DECLINE, CaseTable, Comparison, Condition
+from acegraph.state import DECLINE, Condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
 
 _CHOSEN: Final = 2.0
 """How much log-likelihood a choice among many gains by chance (Akaike 1974)."""

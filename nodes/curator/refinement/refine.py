@@ -32,10 +32,11 @@ from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.rules.weights import fired_over, weights_of
-from acegraph.state import Bullet, CaseTable, Condition, Source
+from acegraph.state import Bullet, Condition
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson
-from acegraph.state.values.bullet import REFINEMENT, of_source
+from acegraph.state.values.bullet import REFINEMENT, Source, of_source
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.label_sources import BY_ITSELF
 from acegraph.state.values.verdict import sign_of
 

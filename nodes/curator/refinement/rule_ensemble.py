@@ -16,8 +16,8 @@ from acegraph.nodes.curator.refinement.comparisons import MIN_FIRES, Comparisons
 from acegraph.nodes.curator.refinement.shortening import has_many
 from acegraph.nodes.evidence.columns.cut_points import closest_cuts
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift, sigmoid
-from acegraph.state import APPROVE, DECLINE, Comparison, Condition
-from acegraph.state.values.condition import MENTIONS
+from acegraph.state import APPROVE, DECLINE, Condition
+from acegraph.state.values.condition import MENTIONS, Comparison
 
 _BAGS: Final = 4
 _IN_A_SAMPLE: Final = 1_000

@@ -17,10 +17,10 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
 from acegraph.nodes.text.category_words import is_category
-from acegraph.state import CaseTable, Comparison, Scalar
-from acegraph.state.values.cases import Column
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.condition import Comparison
 from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.transaction import is_observed
+from acegraph.state.values.transaction import Scalar, is_observed
 
 _CUTS: Final = 12
 

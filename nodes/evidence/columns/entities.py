@@ -20,9 +20,9 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.trade_words import is_plain
-from acegraph.state import CaseTable, Scalar
 from acegraph.state.ledger.redaction.redact import REDACTED
-from acegraph.state.values.cases import Column
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.transaction import Scalar
 
 _PARTIES: Final = frozenset(
     "customer client user cardholder holder account card cc payer payee sender recipient receiver "

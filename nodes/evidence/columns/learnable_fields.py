@@ -12,8 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.category_words import is_field_name
-from acegraph.state import CaseTable
-from acegraph.state.values.cases import Column
+from acegraph.state.values.cases import CaseTable, Column
 
 _SAMPLE: Final = 2_000
 """How many of the newest numbers of a field are looked at."""

@@ -21,8 +21,7 @@ from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
 from acegraph.nodes.text.trade_words import STOP, is_plain
-from acegraph.state import CaseTable
-from acegraph.state.values.cases import Column, stepped
+from acegraph.state.values.cases import CaseTable, Column, stepped
 from acegraph.state.values.memos import (
     MAX_PHRASE,
     SENTENCE,

@@ -24,7 +24,7 @@ from acegraph.nodes.evidence.residuals import (
     simulated_residuals,
 )
 from acegraph.nodes.runtime.blas import one_blas_thread
-from acegraph.state import CaseTable
+from acegraph.state.values.cases import CaseTable
 
 Singles = NDArray[np.float32]
 

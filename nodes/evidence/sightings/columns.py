@@ -13,11 +13,11 @@ from acegraph.nodes.evidence.columns.learnable_fields import describes, words_of
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.money import read_number
-from acegraph.state import Scalar
 from acegraph.state.ledger.redaction.redact import REDACTED
 from acegraph.state.ledger.redaction.spellings import folded
 from acegraph.state.values.decision import KINDS, Sighting
 from acegraph.state.values.notation import written
+from acegraph.state.values.transaction import Scalar
 
 _WORDS: Final = {
     "customer": "customer client user payer sender buyer cardholder holder member subscriber "

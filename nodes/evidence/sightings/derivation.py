@@ -11,9 +11,8 @@ from dataclasses import dataclass, field
 from math import asin, cos, radians, sin, sqrt
 from typing import Final
 
-from acegraph.state import Fields
 from acegraph.state.values.decision import HOUR, WINDOWS, Past, Sighting
-from acegraph.state.values.transaction import is_derived
+from acegraph.state.values.transaction import Fields, is_derived
 
 AMOUNT_UNIT: Final = 10_000
 _EARTH_DIAMETER_KM: Final = 12_742.0

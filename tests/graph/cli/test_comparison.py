@@ -9,10 +9,11 @@ import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
-from acegraph.graph import Run, generate_transactions
+from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.cli.tables import experiment_table, group_tables, rare_fraud_tables
 from acegraph.graph.experiments.experiment import Experiment, Plan
+from acegraph.graph.metrics.run import Run
 from acegraph.state.run.costs import CostMatrix
 
 

@@ -14,7 +14,8 @@ from acegraph.graph.data.files import read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import BulletPlaybook, Case, CaseTable, InvalidDataset, Transaction
+from acegraph.state import BulletPlaybook, Case, InvalidDataset, Transaction
+from acegraph.state.values.cases import CaseTable
 
 FILES = 8  # `make soak` writes twenty of each kind
 

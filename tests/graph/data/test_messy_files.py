@@ -7,9 +7,10 @@ from pathlib import Path
 import pytest
 
 from acegraph.graph.data.files import Dataset, FileLayout, read_dataset
-from acegraph.state import InvalidDataset, Scalar
+from acegraph.state import InvalidDataset
 from acegraph.state.values.notation import with_point, written_number
 from acegraph.state.values.times import read_date
+from acegraph.state.values.transaction import Scalar
 
 LAYOUT = FileLayout(query=None, answer="fraud")
 

@@ -6,7 +6,8 @@ from desk_office import Office
 
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.lab.cuts import Curve, cut_curves
-from acegraph.state import Case, CaseTable, Condition
+from acegraph.state import Case, Condition
+from acegraph.state.values.cases import CaseTable
 
 
 def cases_with(fraud_rate: float, size: int = 5_000) -> Cases:

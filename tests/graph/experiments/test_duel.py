@@ -8,9 +8,10 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acegraph.graph import Run, TrainingPipeline, create_ace_graph, feedback
+from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.duel import Duel, duel, duel_costs, live_duel
+from acegraph.graph.metrics.run import Run
 from acegraph.state import (
     AceContext,
     BulletPlaybook,

@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from acegraph.graph import Run
 from acegraph.graph.cli.tables import bullet_table, money_table
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.experiments.pictures import (
@@ -21,6 +20,7 @@ from acegraph.graph.experiments.pictures import (
     draw_reliability,
 )
 from acegraph.graph.metrics import ranking
+from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
 
 MODES = ("vanilla", "offline", "offline_online", "online")

@@ -15,11 +15,13 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from acegraph.graph import Run, TrainingReport, generate_transactions
+from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.bullet_report import BulletRecord
 from acegraph.graph.experiments.experiment import Experiment, Plan
 from acegraph.graph.experiments.report.page import report_page, write_report
+from acegraph.graph.metrics.run import Run
+from acegraph.graph.training.pipeline import TrainingReport
 from acegraph.state import Bullet
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -9,7 +9,8 @@ import pytest
 from project_paths import ROOT
 
 from acegraph.graph.metrics.run import Run
-from acegraph.state import Bullet, Case, CaseTable, Condition
+from acegraph.state import Bullet, Case, Condition
+from acegraph.state.values.cases import CaseTable
 
 
 @pytest.fixture

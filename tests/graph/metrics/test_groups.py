@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.stats import fisher_exact
 
-from acegraph.graph import Run
 from acegraph.graph.metrics.groups import groups_of, rates_by_group
+from acegraph.graph.metrics.run import Run
 
 
 def decided(false_by_group: dict[str, float], each: int = 300) -> tuple[Run, list[str]]:

@@ -5,12 +5,13 @@ import pytest
 from scipy import stats
 from sklearn import metrics
 
-from acegraph.graph import Run, estimate, mcnemar
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.costs import money
-from acegraph.graph.metrics.paired import paired_difference
+from acegraph.graph.metrics.intervals import estimate
+from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.ranking import calibration_error, precision_recall
 from acegraph.graph.metrics.rates import METRICS, rolling_accuracy
+from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
 from acegraph.state import InvalidSettings
 from acegraph.state.run.costs import CostMatrix

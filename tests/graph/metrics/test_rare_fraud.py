@@ -5,12 +5,12 @@ from itertools import product
 import numpy as np
 import pytest
 
-from acegraph.graph import Run, mcnemar
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.cost_figures import cost_curve, cost_difference, cost_estimates
 from acegraph.graph.metrics.costs import money
-from acegraph.graph.metrics.paired import paired_difference, permutation_test
+from acegraph.graph.metrics.paired import mcnemar, paired_difference, permutation_test
 from acegraph.graph.metrics.rates import METRICS, rolling_balanced_accuracy
+from acegraph.graph.metrics.run import Run
 from acegraph.state.run.costs import CostMatrix
 
 COSTS = CostMatrix(missed_fraud=1, false_decline=0.2)

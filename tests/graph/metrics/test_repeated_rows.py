@@ -5,11 +5,12 @@ import math
 import numpy as np
 import pytest
 
-from acegraph.graph import Run, estimate, mcnemar
 from acegraph.graph.cli.tables import experiment_table
 from acegraph.graph.data.splits import Split, random_splits, temporal_splits
 from acegraph.graph.experiments.experiment import Experiment, run_demonstration, run_experiment
-from acegraph.graph.metrics.paired import paired_difference
+from acegraph.graph.metrics.intervals import estimate
+from acegraph.graph.metrics.paired import mcnemar, paired_difference
+from acegraph.graph.metrics.run import Run
 from acegraph.state import AceContext, InvalidDataset
 
 OTHER = {"DECLINE": "APPROVE", "APPROVE": "DECLINE"}

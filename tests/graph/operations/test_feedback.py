@@ -9,15 +9,9 @@ import pytest
 from ledger_cases import NODE, counters, record
 from typer.testing import CliRunner
 
-from acegraph.graph import (
-    TrainingPipeline,
-    feedback,
-    feedback_many,
-    generate_transactions,
-    read_labels,
-    replay,
-)
+from acegraph.graph import TrainingPipeline, feedback, feedback_many, generate_transactions, replay
 from acegraph.graph.cli.main import app
+from acegraph.graph.operations.feedback import read_labels
 from acegraph.state import (
     BulletPlaybook,
     Case,

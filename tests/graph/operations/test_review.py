@@ -21,7 +21,7 @@ from review_worker import ASK, GIVEN, LEARNED, RULE, graph_on, opened, pause_and
 from typer.testing import CliRunner
 from typing_extensions import TypedDict
 
-from acegraph.graph import create_ace_graph, create_fraud_tool, feedback
+from acegraph.graph import create_ace_graph, create_fraud_tool, feedback, purge
 from acegraph.graph.cli.main import app
 from acegraph.graph.operations.review import answer_outside_run, restore, retire
 from acegraph.graph.server.checkpoints import strict_serializer
@@ -32,7 +32,6 @@ from acegraph.state import (
     InvalidSettings,
     ModelUnavailable,
     erase,
-    purge,
     verify,
 )
 from acegraph.state.maintenance.versions import rollback

@@ -7,8 +7,7 @@ import pytest
 from followers import ProseReader
 from prose_rules import NODE, attacks, labelled_playbook, true_rules
 
-from acegraph.graph import try_bullet
-from acegraph.graph.operations.learning.trial import BORNE_OUT, Trial
+from acegraph.graph.operations.learning.trial import BORNE_OUT, Trial, try_bullet
 from acegraph.nodes import Curator, LanguageModel
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings, verify

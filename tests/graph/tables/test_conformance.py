@@ -21,7 +21,7 @@ from odd_tables import codes, currencies, few_words, gaps, payments, playbook_of
 from postgres import Server
 from spark import spark_session
 
-from acegraph.graph import Ruleset, as_expression, score
+from acegraph.graph import Ruleset, score
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 from acegraph.graph.tables.engines.addresses import (
     backtest_address,
@@ -29,7 +29,7 @@ from acegraph.graph.tables.engines.addresses import (
     playbook_sql,
     score_address,
 )
-from acegraph.graph.tables.engines.expression import EngineColumns
+from acegraph.graph.tables.engines.expression import EngineColumns, as_expression
 from acegraph.graph.tables.reading import TableReader
 from acegraph.state import (
     AceContext,

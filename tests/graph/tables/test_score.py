@@ -35,11 +35,11 @@ from acegraph.state import (
     AceContext,
     BulletPlaybook,
     Case,
-    CaseTable,
     Condition,
     InvalidDataset,
     InvalidSettings,
 )
+from acegraph.state.values.cases import CaseTable
 
 MAKERS = [payments, codes, few_words, currencies, gaps]
 CONTEXTS = [

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from ledger_cases import NODE
 
-from acegraph.graph import TrainingPipeline, TrainingReport, generate_transactions, load_dataset
+from acegraph.graph import TrainingPipeline, generate_transactions, load_dataset
+from acegraph.graph.training.pipeline import TrainingReport
 from acegraph.state import AceContext, BulletPlaybook, ModelUnavailable, erase, prune, verify
 
 Way = Literal["train_offline", "train_online"]

@@ -8,7 +8,8 @@ from command_line import run
 
 from acegraph.graph.experiments.pictures import draw_refinement
 from acegraph.graph.training.refined_bullets import refined_bullets
-from acegraph.state import Bullet, Case, CaseTable, Condition
+from acegraph.state import Bullet, Case, Condition
+from acegraph.state.values.cases import CaseTable
 
 TRAIN = ("train", "g.csv", "--label", "is_fraud")
 

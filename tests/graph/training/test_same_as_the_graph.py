@@ -9,7 +9,8 @@ import pytest
 
 from acegraph.graph import Decider, TrainingPipeline, create_ace_graph, generate_transactions
 from acegraph.nodes import SimpleFraudAgent
-from acegraph.state import AceContext, BulletPlaybook, Mode
+from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.run.context import Mode
 
 
 @pytest.mark.parametrize("costs", [None, "missed_fraud=1,false_decline=0.1"])

@@ -20,7 +20,8 @@ from acegraph.graph.training.whole_tables import TableLearning
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import AceContext, BulletPlaybook, CaseTable, Condition
+from acegraph.state import AceContext, BulletPlaybook, Condition
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 LAYOUT = FileLayout(None, "is_fraud")

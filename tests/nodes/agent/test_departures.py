@@ -14,7 +14,8 @@ from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.rules.points import log_odds_over, scorecard_over
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, Transaction, parse_condition
+from acegraph.state import AceContext, BulletPlaybook, Case, Transaction, parse_condition
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 DEAR = {"amount": 700, "hour": 12}

@@ -8,9 +8,10 @@ from followers import Follower
 from token_counts import estimated_tokens
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.nodes import LanguageModel, SimpleFraudAgent, read_fields
+from acegraph.nodes import LanguageModel, SimpleFraudAgent
 from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.fence import Fence
+from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     AceContext,
     Bullet,

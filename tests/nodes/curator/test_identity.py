@@ -10,7 +10,8 @@ from acegraph.nodes.curator.identity import is_identifying
 from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.entities import is_entity
-from acegraph.state import BulletPlaybook, Case, CaseTable, Transaction, parse_condition
+from acegraph.state import BulletPlaybook, Case, Transaction, parse_condition
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 N = 240

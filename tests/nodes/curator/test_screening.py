@@ -5,7 +5,8 @@ from project_paths import DATA
 
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.screening import Proposal, Screening
-from acegraph.state import BulletPlaybook, Case, CaseTable, Transaction, parse_condition
+from acegraph.state import BulletPlaybook, Case, Transaction, parse_condition
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 GOOD = (DATA / "good_bullets.txt").read_text(encoding="utf-8").splitlines()

@@ -21,7 +21,6 @@ from acegraph.state import (
     Bullet,
     BulletPlaybook,
     Case,
-    CaseTable,
     Condition,
     InvalidCondition,
     InvalidDataset,
@@ -29,6 +28,7 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.run.review_answers import ApprovalAnswer
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 SAFE = "APPROVE when amount < 100"

@@ -4,7 +4,8 @@ import numpy as np
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge
 from acegraph.nodes.evidence.drift import change_point, since_change
-from acegraph.state import AceContext, Bullet, Case, CaseTable, Condition
+from acegraph.state import AceContext, Bullet, Case, Condition
+from acegraph.state.values.cases import CaseTable
 
 RULE = Condition.parse("DECLINE when size >= 100")
 LATE = {"size": 20.0, "kind": "shop", "noise": 0.5}

@@ -8,7 +8,9 @@ from acegraph.nodes.evidence.proof_levels import GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import residuals
 from acegraph.nodes.reflector.induction import induce
 from acegraph.nodes.rules.points import scorecard_over
-from acegraph.state import BulletPlaybook, Case, CaseTable, Fields, InvalidSettings
+from acegraph.state import BulletPlaybook, Case, InvalidSettings
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Fields
 
 NODE = "fraud_detection"
 

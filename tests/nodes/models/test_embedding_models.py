@@ -20,7 +20,8 @@ from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, reembed
 from acegraph.graph.cli.main import app
-from acegraph.nodes import ConceptEmbeddings, HybridSelector
+from acegraph.nodes import HybridSelector
+from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.state import BulletPlaybook, ModelError
 

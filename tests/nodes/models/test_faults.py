@@ -39,13 +39,8 @@ from openai_server import (
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import SimpleFraudAgent
-from acegraph.state import (
-    BulletPlaybook,
-    ModelAnswerInvalid,
-    ModelError,
-    ModelRefused,
-    ModelUnavailable,
-)
+from acegraph.state import BulletPlaybook, ModelError, ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid, ModelRefused
 
 _APPROVED = json.dumps(APPROVAL)
 _HEAD = '{"id": "1", "object": "chat.completion", "created": 0, "model": "m", "choices": '

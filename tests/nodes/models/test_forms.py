@@ -27,7 +27,8 @@ from openai_server import (
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent
-from acegraph.state import BulletPlaybook, InvalidInput, ModelAnswerInvalid
+from acegraph.state import BulletPlaybook, InvalidInput
+from acegraph.state.errors import ModelAnswerInvalid
 
 
 def _calls_a_function(request: Request, form: str) -> bool:

@@ -50,7 +50,8 @@ from openai_server import (
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import SimpleFraudAgent
-from acegraph.state import BulletPlaybook, ModelAnswerInvalid, ModelUnavailable
+from acegraph.state import BulletPlaybook, ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid
 
 ROLES = ("agent", "judge", "reflector")
 WAYS = (run_once, arun_once)

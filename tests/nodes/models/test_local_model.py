@@ -17,7 +17,7 @@ from model_samples import NODE, RULE, SUSPICIOUS
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
 from acegraph.graph.operations.monitoring.doctor import model_findings
 from acegraph.nodes import LLMJudge, Reflector, SimpleFraudAgent
-from acegraph.state import ModelAnswerInvalid
+from acegraph.state.errors import ModelAnswerInvalid
 
 pytestmark = pytest.mark.skipif(
     not os.environ.get("ACE_TEST_LLM"), reason="a real model takes minutes: make test-llm"

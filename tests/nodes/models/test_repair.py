@@ -18,13 +18,8 @@ from openai_server import OpenAIServer, Reply, changed, failed, filled, said, wr
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LanguageModel, SimpleFraudAgent
-from acegraph.state import (
-    BulletPlaybook,
-    InvalidSettings,
-    ModelAnswerInvalid,
-    ModelRefused,
-    ModelUnavailable,
-)
+from acegraph.state import BulletPlaybook, InvalidSettings, ModelUnavailable
+from acegraph.state.errors import ModelAnswerInvalid, ModelRefused
 
 UNSURE = {**DENIAL, "risk_score": 920}
 

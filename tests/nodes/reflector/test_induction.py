@@ -11,7 +11,10 @@ from acegraph.nodes.evidence.residuals import best_shift, sigmoid
 from acegraph.nodes.reflector.induction import Induced, induce
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.weights import fit_weights
-from acegraph.state import Case, CaseTable, Fields, Verdict
+from acegraph.state import Case
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import Verdict
 
 
 def table_of(n: int, seed: int, *, shuffle: bool = False) -> CaseTable:

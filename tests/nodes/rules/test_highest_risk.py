@@ -12,8 +12,9 @@ from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk, RiskScale
-from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, CaseTable, Condition
+from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Condition
 from acegraph.state.values.bullet import REFINEMENT
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 

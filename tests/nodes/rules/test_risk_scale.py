@@ -10,9 +10,10 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.rules.points import START, scorecard_over
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.state import AceContext, BulletPlaybook, Case, CaseTable, InvalidSettings
+from acegraph.state import AceContext, BulletPlaybook, Case, InvalidSettings
 from acegraph.state.playbook.review_queue import reason_to_ask
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 

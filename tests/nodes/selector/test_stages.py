@@ -13,9 +13,10 @@ from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import StageSettings, decision_rng
 from acegraph.nodes.selector.small_playbook import choose_among_few
 from acegraph.nodes.selector.stages import Pool, choose, queries_of
-from acegraph.state import Bullet, BulletPlaybook, Clock, Condition
+from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import NodeBullets, View
 from acegraph.state.playbook.vector_matrix import unit
+from acegraph.state.values.decision import Clock
 
 NODE = "fraud_detection"
 QUERY = "the query"

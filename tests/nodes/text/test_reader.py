@@ -4,10 +4,11 @@ import pytest
 from project_paths import DATA
 
 from acegraph.graph import generate_transactions
-from acegraph.nodes import read_fields
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import mentions
-from acegraph.state import Fields, Transaction
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import Transaction
+from acegraph.state.values.transaction import Fields
 
 
 def read(given: object) -> Fields:

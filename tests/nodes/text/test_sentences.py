@@ -3,8 +3,9 @@
 import pytest
 
 from acegraph.graph import create_ace_graph
-from acegraph.nodes import read_fields
-from acegraph.state import Fields, Transaction
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import Transaction
+from acegraph.state.values.transaction import Fields
 
 SENTENCES: list[tuple[str, Fields]] = [
     # negations

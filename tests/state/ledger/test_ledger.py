@@ -7,24 +7,24 @@ import pytest
 from ledger_cases import NODE, content, counters, record
 from postgres import Server
 
+from acegraph.graph import purge
 from acegraph.state import (
     BulletPlaybook,
     Case,
     InvalidInput,
     Label,
     PlaybookError,
-    PrunedDecision,
     UnknownDecision,
     as_of,
-    as_utc,
     back_up,
-    bullets_at,
     diff,
     prune,
-    purge,
     rollback,
     verify,
 )
+from acegraph.state.errors import PrunedDecision
+from acegraph.state.maintenance.versions import bullets_at
+from acegraph.state.values.times import as_utc
 
 
 @pytest.fixture

@@ -23,15 +23,8 @@ from ledger_cases import NODE, content
 from postgres import Server
 
 from acegraph.graph import create_ace_graph, feedback, replay
-from acegraph.state import (
-    AceContext,
-    BulletPlaybook,
-    DecisionRecord,
-    Label,
-    Recorded,
-    rollback,
-    verify,
-)
+from acegraph.state import AceContext, BulletPlaybook, Label, rollback, verify
+from acegraph.state.values.decision import DecisionRecord, Recorded
 
 LABELS = st.sampled_from(["APPROVE", "DECLINE"])
 SIDES = st.sampled_from(["APPROVE", "DECLINE"])

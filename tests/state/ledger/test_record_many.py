@@ -7,12 +7,12 @@ import sqlalchemy as sa
 from ledger_cases import counters, record
 from postgres import Server
 
-from acegraph.state import BulletPlaybook, DecisionConflict, Label, Recorded, verify
+from acegraph.state import BulletPlaybook, DecisionConflict, Label, verify
 from acegraph.state.database import tables
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger.ledger import DecisionAndLabel, new_decision_rows, record_decisions
 from acegraph.state.maintenance.erase import erase
-from acegraph.state.values.decision import CounterDeltas, Sighting
+from acegraph.state.values.decision import CounterDeltas, Recorded, Sighting
 
 SEEN = Sighting(1_000_000, {"customer": "ann"}, 500, None, {"customer": "customer"})
 

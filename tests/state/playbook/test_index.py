@@ -9,10 +9,11 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.diversity import pick_diverse
 from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic
-from acegraph.state import Bullet, BulletPlaybook, Comparison, Condition, InvalidSettings
+from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidSettings
 from acegraph.state.playbook.index import NodeBullets
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
 from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
+from acegraph.state.values.condition import Comparison
 
 NODE = "fraud_detection"
 

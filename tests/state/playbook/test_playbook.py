@@ -14,7 +14,6 @@ from acegraph.state import (
     InvalidInput,
     InvalidSettings,
     Label,
-    ModelAnswerInvalid,
     PlaybookError,
     UnknownBullet,
     UnknownDecision,
@@ -23,6 +22,7 @@ from acegraph.state import (
     prune,
     verify,
 )
+from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.values.times import now
 
 

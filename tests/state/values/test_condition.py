@@ -4,8 +4,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from acegraph.state import Case, CaseTable, Comparison, Condition, InvalidCondition, Scalar
+from acegraph.state import Case, Condition, InvalidCondition
 from acegraph.state.playbook.rule_table import RuleTable
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.transaction import Scalar
 
 names = st.one_of(
     st.sampled_from(["amount", "a.b", "is", "and", "Accident Area", 'quo"te', "größe", "x_1"]),

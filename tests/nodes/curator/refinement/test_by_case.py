@@ -10,7 +10,10 @@ from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.rules.points import start_over
-from acegraph.state import Case, CaseTable, Comparison, Condition, Fields
+from acegraph.state import Case, Condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.transaction import Fields
 
 learn = partial(learn_case_by_case, gate=gate_of("standard"))
 TRUE = [

@@ -3,7 +3,8 @@
 import numpy as np
 
 from acegraph.nodes.curator.refinement.comparisons import Comparisons
-from acegraph.state import Case, CaseTable
+from acegraph.state import Case
+from acegraph.state.values.cases import CaseTable
 
 
 def table_of(n: int) -> CaseTable:

@@ -15,7 +15,10 @@ from acegraph.nodes.curator.refinement.curves import Curves, curves_of
 from acegraph.nodes.curator.refinement.held_out import HeldOut, hold_out
 from acegraph.nodes.curator.refinement.polishing import needed
 from acegraph.nodes.curator.refinement.whole_playbook import best_rules
-from acegraph.state import Case, CaseTable, Comparison, Condition, Fields
+from acegraph.state import Case, Condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.transaction import Fields
 
 SHOPS = ("fuel", "food", "web", "gems")
 

@@ -11,8 +11,9 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.curator.refinement.whole_playbook import best_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.state import BulletPlaybook, Case, CaseTable, Condition, rollback
+from acegraph.state import BulletPlaybook, Case, Condition, rollback
 from acegraph.state.values.bullet import REFINEMENT
+from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
 

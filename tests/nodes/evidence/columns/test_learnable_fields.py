@@ -8,7 +8,9 @@ import pytest
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields, occurs_once
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import Case, CaseTable, Scalar, Transaction
+from acegraph.state import Case, Transaction
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Scalar
 
 
 def table_of(**columns: list[Scalar]) -> CaseTable:

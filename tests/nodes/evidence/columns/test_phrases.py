@@ -4,7 +4,9 @@ from collections.abc import Iterable
 
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.phrases import is_name, phrases_of
-from acegraph.state import Case, CaseTable, Fields
+from acegraph.state import Case
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Fields
 
 OTHERS = ["rent for may", "dinner with friends", "thank you", "see you soon"]
 

@@ -9,7 +9,8 @@ from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.signal_check import chance_of_no_signal, has_signal
 from acegraph.nodes.evidence.proof_levels import gate_of
 from acegraph.nodes.reflector.induction import Induced, induce
-from acegraph.state import Case, CaseTable
+from acegraph.state import Case
+from acegraph.state.values.cases import CaseTable
 
 
 def table_of(n: int, seed: int, *, cause: str) -> CaseTable:

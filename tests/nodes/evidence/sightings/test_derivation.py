@@ -10,8 +10,9 @@ from acegraph.nodes.evidence.columns.entities import is_entity, is_party, names_
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.evidence.sightings.columns import find_columns, sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all, distance_km
-from acegraph.state import APPROVE, Case, CaseTable, Fields, parse_condition
-from acegraph.state.values.transaction import is_derived
+from acegraph.state import APPROVE, Case, parse_condition
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import Fields, is_derived
 
 NAMES = ("customer_id", "card_number", "device_id", "merchant", "amount", "lat", "long")
 COLUMNS = find_columns(NAMES, "at", None)
