@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
-from acegraph.state.gone import PUBLIC_NAMES
+from acegraph.state.run.gone import NAMES
 
 
 def later(
@@ -14,7 +14,7 @@ def later(
     `homes` maps a module to its names, separated by spaces.
     """
     modules = _by_name(homes)
-    moved = _by_name(PUBLIC_NAMES.get(package.removeprefix("acegraph."), {}))
+    moved = _by_name(NAMES.get(package.removeprefix("acegraph."), {}))
 
     def find(name: str) -> object:
         if name in moved:  # an ImportError, since Python hides an AttributeError of an import

@@ -12,7 +12,7 @@ from project_paths import ROOT
 
 from acegraph.graph.cli.main import app
 from acegraph.state import AceContext
-from acegraph.state.gone import PUBLIC_NAMES
+from acegraph.state.run.gone import NAMES
 
 SURFACE: Final = tomllib.loads((ROOT / "tests/data/surface.toml").read_text(encoding="utf-8"))
 ROOMS: Final = ("state", "nodes", "graph")
@@ -69,7 +69,7 @@ def test_a_room_lists_its_lazy_names(room: str) -> None:
 @pytest.mark.parametrize("room", ROOMS)
 def test_a_dropped_public_name_says_where_it_went(room: str) -> None:
     module = import_module(f"acegraph.{room}")
-    for home, names in PUBLIC_NAMES[room].items():
+    for home, names in NAMES[room].items():
         for name in names.split():
             with pytest.raises(ImportError, match=rf"^acegraph\.{room} does .*{home} has it$"):
                 getattr(module, name)
