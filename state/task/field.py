@@ -1,0 +1,282 @@
+"""One field of a task: what its values are, and whether a value fits.
+
+`Field.fit` never guesses and never raises. A value that does not fit becomes a `Misfit`, which
+says what was wanted and never what was found: reasons are stored, streamed and traced.
+"""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
+from functools import cached_property
+from typing import ClassVar, Final, Literal
+from zoneinfo import ZoneInfo
+
+from acegraph.state.errors import InvalidSettings, InvalidTransaction
+from acegraph.state.values.transaction import MAX_TEXT, Scalar, plain_value
+
+Kind = Literal["number", "flag", "category", "time", "text"]
+Role = Literal[
+    "",
+    "id",
+    "time",
+    "amount",
+    "currency",
+    "entity",
+    "latitude",
+    "longitude",
+    "protected",
+    "ignored",
+]
+Why = Literal["missing", "kind", "range", "word", "twice", "currency"]
+Part = Literal["hour", "weekday", "month"]
+Epoch = Literal["", "s", "ms"]
+
+WEEKDAYS: Final = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_NUMBER: Final = re.compile(r"-?[0-9]{1,400}(?:\.[0-9]{1,400})?(?:[eE][+-]?[0-9]{1,3})?")
+_FLAGS: Final = {"0": False, "1": True, "false": False, "true": True}
+_UNITS: Final = {"s": 1.0, "ms": 1000.0}
+_ASCII_LOWER: Final = str.maketrans({chr(n): chr(n + 32) for n in range(ord("A"), ord("Z") + 1)})
+_SHOWN: Final = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Misfit:
+    """A field that has no value that fits: why, and what was wanted; never what was found."""
+
+    field: str
+    why: Why
+    wanted: str
+
+    def __str__(self) -> str:
+        if self.why == "missing":
+            return f"{self.field} is missing; {self.wanted} wanted"
+        return f"{self.field} does not fit; {self.wanted} wanted"
+
+
+@dataclass(frozen=True)
+class Field:
+    """What a task says of one field."""
+
+    __pydantic_config__: ClassVar = {"extra": "forbid"}
+
+    name: str
+    kind: Kind
+    role: Role = ""
+    usual: bool = False
+    """Whether nearly every case has it: without it there is a doubt."""
+    stored: bool = True
+    """Whether it is written down. If not, it is dropped before anything is stored or learned."""
+    words: tuple[str, ...] = ()
+    """Of a category, the known words; of a flag, those for no and yes as the source writes them."""
+    closed: bool = False
+    """Whether another word of a category is a doubt; an open one takes it as a new word."""
+    least: float | None = None
+    most: float | None = None
+    """The limits of a number: guessed loosely, and tighter if a person says so."""
+    unit: str = ""
+    """For people and prompts; of the amount, its currency."""
+    zone: str = "UTC"
+    """Where the clock of a time without an offset stands, and where its hour is read."""
+    epoch: Epoch = ""
+    """What a number that is a time counts; empty refuses numbers."""
+    parts: tuple[Part, ...] = ()
+    """Fields that a time gives besides, as `paid_at.hour`."""
+    entity: str = ""
+    """Of the role `entity`, its kind: customer, card, device, merchant."""
+    meaning: str = ""
+    """One line for prompts and the desk."""
+    since: int = 1
+    """The version of the task from which on cases have it."""
+
+    def __post_init__(self) -> None:
+        for fault in self._faults():
+            raise InvalidSettings(f"field {self.name!r}: {fault}")
+
+    def _faults(self) -> Iterator[str]:
+        """What contradicts itself, in words."""
+        if not self.name.strip() or len(self.name) > 200:
+            yield "a name has 1 to 200 characters"
+        if self.words and self.kind not in ("category", "flag"):
+            yield f"a {self.kind} has no words"
+        if self.kind == "flag" and len(self.words) not in (0, 2):
+            yield "a flag has two words, for no and for yes"
+        if (self.parts or self.epoch) and self.kind != "time":
+            yield f"only a time has parts and an epoch, not a {self.kind}"
+        if self.least is not None and self.most is not None and self.least > self.most:
+            yield f"least {self.least:g} is above most {self.most:g}"
+        if self.closed and not self.words:
+            yield "a closed category needs its words"
+        if not _is_zone(self.zone):
+            yield f"no time zone {self.zone!r}; write one as Europe/Berlin"
+
+    @property
+    def is_tested(self) -> bool:
+        """Whether rules may ask for it."""
+        return self.role not in ("id", "currency", "ignored") and self.stored
+
+    @property
+    def part_names(self) -> tuple[str, ...]:
+        """The names of the fields that a time gives besides."""
+        return tuple(f"{self.name}.{part}" for part in self.parts)
+
+    @cached_property
+    def _spellings(self) -> dict[str, str]:
+        return {ascii_lower(word): word for word in self.words}
+
+    def fit(self, value: object) -> Scalar | Misfit:
+        """The value as it is kept, or why none is.
+
+        >>> Field("amount", "number", least=0).fit("12.50")
+        12.5
+        >>> str(Field("amount", "number", least=0, most=100).fit(9000))
+        'amount does not fit; a number from 0 to 100 wanted'
+        >>> Field("new", "flag", words=("nein", "ja")).fit("Ja")
+        True
+        """
+        try:
+            plain = plain_value(self.name, value)
+        except InvalidTransaction:
+            return self.misfit("kind")
+        if plain is None:
+            return self.misfit("missing") if self.usual else None
+        fitted = _FITS[self.kind](self, plain)
+        if fitted is None:
+            return self.misfit("kind")
+        return fitted
+
+    def misfit(self, why: Why) -> Misfit:
+        """A misfit of this field."""
+        return Misfit(self.name, why, self.wanted)
+
+    @property
+    def wanted(self) -> str:
+        """What fits, in words."""
+        if self.kind == "number":
+            return (
+                "a number" + _range(self.least, self.most) + (f" in {self.unit}" * bool(self.unit))
+            )
+        if self.kind == "flag":
+            return " or ".join(self.words or ("false", "true"))
+        if self.kind == "time":
+            counted = {"": "", "s": " or seconds since 1970", "ms": " or milliseconds since 1970"}
+            return f"a time as 2026-01-31T13:00:00Z{counted[self.epoch]}"
+        if self.kind == "category" and self.closed:
+            more = len(self.words) - _SHOWN
+            return "one of " + ", ".join(self.words[:_SHOWN]) + (f" and {more} more" * (more > 0))
+        return "a text"
+
+    def parts_of(self, value: str) -> dict[str, Scalar]:
+        """The fields that a fitted time gives besides.
+
+        >>> Field("at", "time", parts=("hour", "weekday")).parts_of("2026-01-31T13:05:00+00:00")
+        {'at.hour': 13, 'at.weekday': 'Saturday'}
+        """
+        if not self.parts:
+            return {}
+        has_hour = len(value) > len("2026-01-31")
+        moment = datetime.fromisoformat(value)
+        if has_hour:
+            moment = moment.astimezone(_zone(self.zone))
+        known: dict[Part, Scalar] = {"weekday": WEEKDAYS[moment.weekday()], "month": moment.month}
+        if has_hour:
+            known["hour"] = moment.hour
+        return {f"{self.name}.{part}": known[part] for part in self.parts if part in known}
+
+
+def ascii_lower(text: str) -> str:
+    """The text with small ASCII letters: every engine folds these alike, and no others."""
+    return text.translate(_ASCII_LOWER)
+
+
+def _number(field: Field, value: Scalar) -> Scalar | Misfit:
+    if isinstance(value, str):
+        value = float(value) if _NUMBER.fullmatch(value) else None
+    if value is None or isinstance(value, bool):
+        return None
+    number = float(value)
+    is_below = field.least is not None and number < field.least
+    is_above = field.most is not None and number > field.most
+    if is_below or is_above or abs(number) == float("inf"):
+        return field.misfit("range")
+    return value
+
+
+def _flag(field: Field, value: Scalar) -> Scalar | Misfit:
+    if isinstance(value, bool):
+        return value
+    word = ascii_lower(_digits(value))
+    if field.words and word in field._spellings:
+        return field._spellings[word] == field.words[1]
+    return _FLAGS.get(word)
+
+
+def _category(field: Field, value: Scalar) -> Scalar | Misfit:
+    word = str(value).lower() if isinstance(value, bool) else _digits(value)
+    known = field._spellings.get(ascii_lower(word))
+    if known is None and field.closed:
+        return field.misfit("currency" if field.role == "currency" else "word")
+    return known or word
+
+
+def _time(field: Field, value: Scalar) -> Scalar | Misfit:
+    try:
+        if isinstance(value, str):
+            return _written_time(field, value)
+        if field.epoch and value is not None and not isinstance(value, bool):
+            since = timedelta(seconds=value / _UNITS[field.epoch])
+            return (datetime(1970, 1, 1, tzinfo=UTC) + since).isoformat()
+    except (ValueError, OverflowError):
+        return None
+    return None
+
+
+def _written_time(field: Field, text: str) -> str | None:
+    """A written time in UTC; a day alone stays a day: it has no hour."""
+    if field.epoch and _NUMBER.fullmatch(text):
+        fitted = _time(field, float(text))
+        return fitted if isinstance(fitted, str) else None
+    if len(text) == len("2026-01-31"):
+        return date.fromisoformat(text).isoformat()
+    if not text[:5].rstrip("-").isdigit() or "-" not in text[:5]:
+        return None  # `fromisoformat` also takes 20260131
+    moment = datetime.fromisoformat(text)
+    aware = moment if moment.tzinfo else moment.replace(tzinfo=_zone(field.zone))
+    return aware.astimezone(UTC).isoformat()
+
+
+def _text(_: Field, value: Scalar) -> Scalar | Misfit:
+    text = _digits(value)
+    return text if len(text) <= MAX_TEXT else None
+
+
+_FITS: Final = {
+    "number": _number, "flag": _flag, "category": _category, "time": _time, "text": _text
+}  # fmt: skip
+
+
+def _digits(value: Scalar) -> str:
+    """A value as text; a whole number has no decimal point."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value)
+
+
+def _range(least: float | None, most: float | None) -> str:
+    if least is not None and most is not None:
+        return f" from {least:,.10g} to {most:,.10g}"
+    if least is not None:
+        return f" of at least {least:,.10g}"
+    return "" if most is None else f" of at most {most:,.10g}"
+
+
+def _zone(name: str) -> ZoneInfo:
+    return ZoneInfo(name)
+
+
+def _is_zone(name: str) -> bool:
+    try:
+        _zone(name)
+    except (ValueError, OSError, KeyError):  # ZoneInfoNotFoundError is a KeyError
+        return False
+    return True

@@ -1,0 +1,250 @@
+"""A task: the fields of a node's cases, the words of its answers, and its prior.
+
+It says what things are, once; graph, service, tables, pages and prompts read it and guess nothing.
+A person writes it in task.json, or `guess.py` proposes it from data.
+"""
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property, lru_cache
+from typing import Any, ClassVar, Final, Literal
+
+from acegraph.state.errors import InvalidSettings
+from acegraph.state.task.field import Field, Misfit
+from acegraph.state.task.reading import read_as, read_json
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.transaction import Fields, plain_value
+
+Unknown = Literal["ignore", "refuse", "grow"]
+What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]
+Window = Literal["", "hour", "day", "week"]
+MAX_FIELDS: Final = 1_000
+_STRICT: Final = {"extra": "forbid"}
+_SEPARATORS: Final = re.compile(r"[_\-. ]+")
+_COMPATIBLE: Final = frozenset({"words", "least", "most", "usual", "meaning", "since", "closed"})
+"""What may change in a field without harm to the evidence for rules over it."""
+
+
+@dataclass(frozen=True)
+class PriorRule:
+    """What is believed before a case is known: a test, and the points that it adds if it holds."""
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    points: int
+    test: Comparison | None = None
+    """None for the points of every case."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A field that is computed from others, or from earlier cases of the same entity."""
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    name: str
+    what: What
+    of: tuple[str, ...] = ()
+    window: Window = ""
+
+
+@dataclass(frozen=True)
+class Fitted:
+    """A case in the words of a task."""
+
+    fields: Fields
+    """The fields of the task, as they are kept; parts of times included."""
+    misfits: tuple[Misfit, ...] = ()
+    unknown: Fields = field(default_factory=dict)
+    """What no field of the task has, under readable names."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """What the cases of a node are."""
+
+    __pydantic_config__: ClassVar = _STRICT
+
+    name: str
+    fields: tuple[Field, ...] = ()
+    derived: tuple[Derived, ...] = ()
+    answers: tuple[str, str] = ("APPROVE", "DECLINE")
+    """The words that people see; stored verdicts stay APPROVE and DECLINE."""
+    unknown: Unknown = "ignore"
+    """What happens to a key that no field has: it is left out, the case is refused, or it is kept
+    until labelled cases tell what it is."""
+    reader: str = ""
+    """The reader of sentences; without one a sentence is the field `text`."""
+    prior: tuple[PriorRule, ...] = ()
+    about: str = ""
+    """What a model is told about the domain."""
+    version: int = 1
+
+    def __post_init__(self) -> None:
+        for fault in self._faults():
+            raise InvalidSettings(f"task {self.name!r}: {fault}")
+
+    def _faults(self) -> Iterator[str]:
+        """What contradicts itself, in words."""
+        if len(self.fields) > MAX_FIELDS:
+            yield f"{len(self.fields):,} fields; at most {MAX_FIELDS:,} are accepted"
+        seen: dict[str, str] = {}
+        for one in self.fields:
+            if other := seen.get(fold(one.name)):
+                yield f"{other!r} and {one.name!r} are one name"
+            seen[fold(one.name)] = one.name
+        for role in ("time", "amount", "currency"):
+            named = [one.name for one in self.fields if one.role == role]
+            if len(named) > 1:
+                yield f"two fields of role {role}: {', '.join(named)}"
+        if len(set(self.answers)) != 2 or not all(self.answers):
+            yield "two answers wanted, for what is let through and for what is not"
+
+    @cached_property
+    def by_name(self) -> dict[str, Field]:
+        """The fields by their names."""
+        return {one.name: one for one in self.fields}
+
+    @cached_property
+    def _by_folded_name(self) -> dict[str, Field]:
+        return {fold(one.name): one for one in self.fields}
+
+    @cached_property
+    def names(self) -> frozenset[str]:
+        """Every name that a rule may test: of fields, their parts, and derived fields."""
+        tested = [one for one in self.fields if one.is_tested]
+        parts = [name for one in tested for name in one.part_names]
+        return frozenset([*(one.name for one in tested), *parts, *(d.name for d in self.derived)])
+
+    def of_role(self, role: str) -> Field | None:
+        """The field of a role that at most one field has."""
+        return next((one for one in self.fields if one.role == role), None)
+
+    def field_of(self, name: str) -> Field | None:
+        """The field that a caller's name means; names fold by case and separators alone."""
+        return self.by_name.get(name) or self._by_folded_name.get(fold(name))
+
+    def fit(self, given: Mapping[str, object]) -> Fitted:
+        """The fields of a case as they are kept, with what does not fit.
+
+        >>> task = Task("t", (Field("tx_count", "number", usual=True), Field("new", "flag")))
+        >>> task.fit({"TX-count": "3", "new": None, "other": 1})
+        Fitted(fields={'tx_count': 3.0, 'new': None}, misfits=(), unknown={'other': 1})
+        """
+        values, twice, unknown = self._named(given)
+        fields: Fields = {}
+        misfits: dict[str, Misfit] = {}
+        for one in self.fields:
+            if one.name in values:
+                fitted = one.misfit("twice") if one.name in twice else one.fit(values[one.name])
+            elif one.usual:
+                fitted = one.misfit("missing")
+            else:
+                continue
+            fields[one.name] = None if isinstance(fitted, Misfit) else fitted
+            if isinstance(fitted, Misfit):
+                misfits[one.name] = fitted
+                misfits |= {n: replace(fitted, field=n) for n in one.part_names}
+            elif one.kind == "time" and isinstance(fitted, str):
+                fields |= (parts := one.parts_of(fitted))
+                lacking = (n for n in one.part_names if one.usual and n not in parts)
+                misfits |= {n: Misfit(n, "missing", "a time of day") for n in lacking}
+        self._doubt_the_amount(misfits)
+        return Fitted(fields, tuple(misfits.values()), unknown)
+
+    def _named(self, given: Mapping[str, object]) -> tuple[dict[str, object], set[str], Fields]:
+        """The values by field, the fields that two keys give differently, and all other keys."""
+        values: dict[str, object] = {}
+        twice: set[str] = set()
+        unknown: Fields = {}
+        for key, value in given.items():
+            one = self.field_of(key)
+            if one is None:
+                unknown[readable(key)] = plain_value(key, value)
+            elif values.get(one.name) is None:
+                values[one.name] = value
+            elif value is not None and value != values[one.name]:
+                twice.add(one.name)
+        return values, twice, unknown
+
+    def _doubt_the_amount(self, misfits: dict[str, Misfit]) -> None:
+        """Another currency is a doubt of the amount."""
+        currency, amount = self.of_role("currency"), self.of_role("amount")
+        if currency and amount and currency.name in misfits:
+            misfits.pop(currency.name)
+            misfits.setdefault(amount.name, Misfit(amount.name, "currency", currency.wanted))
+
+    def differs(self, older: "Task") -> dict[str, str]:
+        """The fields that are something else than in an older version, and what changed in each:
+        evidence for rules over them is no evidence any more.
+        """
+        changed = {}
+        for was in older.fields:
+            now = self.by_name.get(was.name)
+            if now is None:
+                changed[was.name] = "is gone"
+                continue
+            other = [
+                name
+                for name, value in vars(was).items()
+                if name not in _COMPATIBLE
+                and not name.startswith("_")
+                and value != getattr(now, name)
+            ]
+            if other:
+                changed[was.name] = f"has another {', '.join(other)}"
+        return changed
+
+    def to_json(self) -> dict[str, Any]:
+        """The task as plain data; what is as usual is left out."""
+        return {
+            **_unusual(asdict(self), Task("")),
+            "name": self.name,
+            "fields": [
+                {"name": one.name, "kind": one.kind} | _unusual(asdict(one), Field("x", one.kind))
+                | {"name": one.name}
+                for one in self.fields
+            ],
+            "derived": [_unusual(asdict(one), None) for one in self.derived],
+            "prior": [_unusual(asdict(one), PriorRule(0)) for one in self.prior],
+        }  # fmt: skip
+
+    @classmethod
+    def from_json(cls, content: object, where: str = "task") -> "Task":
+        """The task that plain data says, or one line about its first fault with its place."""
+        return read_as(cls, content, where)
+
+    @classmethod
+    def from_text(cls, text: str, where: str = "task") -> "Task":
+        """The task that a text in JSON says."""
+        return cls.from_json(read_json(text, where), where)
+
+
+@lru_cache(maxsize=8192)
+def fold(name: str) -> str:
+    """A name without case and separators: two names that fold alike are one.
+
+    >>> fold("TX-Last Hour") == fold("tx_last.hour")
+    True
+    """
+    return _SEPARATORS.sub("", name).lower()
+
+
+@lru_cache(maxsize=8192)
+def readable(name: str) -> str:
+    """The name under which an unknown key is kept.
+
+    >>> readable("Claim Value")
+    'claim_value'
+    """
+    return re.sub(r"[\s-]+", "_", name.strip().lower()) or "unnamed"
+
+
+def _unusual(content: dict[str, Any], usual: object) -> dict[str, Any]:
+    """What is not as usual, with lists instead of tuples."""
+    return {
+        name: list(value) if isinstance(value, tuple) else value
+        for name, value in content.items()
+        if usual is None or value != getattr(usual, name)
+    }
