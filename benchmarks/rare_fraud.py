@@ -24,7 +24,7 @@ from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.graph.data.files import Item, as_items, load_dataset
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.experiments.baselines import _matrices
-from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
+from acegraph.graph.metrics.costs import cost_difference, cost_estimates
 from acegraph.graph.metrics.ranking import average_precision
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of

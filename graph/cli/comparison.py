@@ -3,7 +3,6 @@
 The options of `compare` come in groups; a group turns its options into what an experiment takes.
 """
 
-import shlex
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -140,13 +139,6 @@ class ExperimentOptions:
     ] = None
     drift: Drift = True
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None
-    also_embedded: Annotated[
-        bool,
-        typer.Option(
-            "--also-embedded",
-            help="Let the embedded analyst decide the same cases too, and print the difference.",
-        ),
-    ] = False
     baselines: Annotated[
         str,
         typer.Option(
@@ -250,7 +242,6 @@ def compare(
             print_json(experiment.to_json())
         else:
             print_experiment(experiment)
-            _suggest_groups(experiment)
         output.write(experiment)
 
 
@@ -264,9 +255,7 @@ def _compare_modes(
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.graph.experiments.jobs import job_count
-    from acegraph.graph.experiments.judge_agreement import measure_judge
-    from acegraph.graph.experiments.two_agents import TwoAgents
-    from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model, prices
+    from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model
     from acegraph.state import AceContext
 
     uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
@@ -274,8 +263,6 @@ def _compare_modes(
         raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
     announce_models(options.model)
     agent = chat_model("agent", options.model)
-    if options.also_embedded and agent is None:
-        raise InvalidSettings("--also-embedded goes with a model that decides: --model NAME")
     output.check()
     job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines("none" if options.no_baselines else options.baselines)
@@ -294,21 +281,13 @@ def _compare_modes(
             jobs=options.jobs,
         )
         experiment = run(context=context, baselines=baselines)
-        if agent and options.also_embedded:
+        if agent and baselines != "none":
             embedded = context.with_changes(agent_model=EMBEDDED_NAME)
             beside = run(context=embedded, baselines=False)
-            runs, efforts = (experiment.modes, beside.modes), (experiment.effort, beside.effort)
-            experiment.agents = TwoAgents.of(agent.name, runs, efforts, prices())
-        experiment.judge = measure_judge(splits[0].test, context)
+            experiment.baselines["embedded"] = beside.modes["offline_online"]
     experiment.data = " and ".join(path.name for path in files.given)
     experiment.split = splitting.in_words(files)
     return experiment
-
-
-def _suggest_groups(experiment: "Experiment") -> None:
-    if suggested := experiment.groups_suggested:
-        options = " ".join(f"--by {shlex.quote(name)}" for name in suggested)
-        say(f"See false declines by {', '.join(suggested)} with {options}.")
 
 
 @takes_groups

@@ -559,7 +559,6 @@ def print_table(table: RenderableType) -> None:
 def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
     """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
     from acegraph.graph.cli import tables
-    from acegraph.state import AceContext
 
     print_table(tables.experiment_table(experiment, expected=expected))
     is_rare = experiment.counts_money
@@ -568,10 +567,6 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
     if experiment.bullets:
         print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
         print_table(tables.record_table(experiment.records))
-    if experiment.agents:
-        print_table(tables.two_agents_table(experiment.agents))
-    if experiment.judge:
-        say(f"The judge {experiment.judge.in_words(AceContext().judge_bar)}.")
     for seed, report in enumerate(experiment.training, start=1):
         if report.change:
             say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")

@@ -25,8 +25,11 @@ from acegraph.graph.experiments.words import (
     share,
     unit_of_cost,
 )
-from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
-from acegraph.graph.metrics.costs import money
+from acegraph.graph.metrics.costs import (
+    cost_difference,
+    cost_estimates,
+    cost_if_all_approved,
+)
 from acegraph.graph.metrics.intervals import Estimate, estimates
 from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
@@ -38,7 +41,6 @@ from acegraph.state.values.transaction import clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
-    from acegraph.graph.experiments.two_agents import TwoAgents
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
@@ -100,24 +102,6 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
     return Group(table, Text("\n".join(notes)))
 
 
-def two_agents_table(agents: "TwoAgents") -> Group:
-    """A model beside the embedded analyst on the same cases, and what a decision took."""
-    table = _table(f"{agents.model} less the embedded analyst")
-    _add(table, "name", "mode")
-    _add(table, "figure", "points, 95 %", "p")
-    for mode, found in agents.differences.items():
-        points = f"{100 * found.mean:+.1f} [{100 * found.low:+.1f}, {100 * found.high:+.1f}]"
-        table.add_row(MODE_NAMES[mode], points, p_words(found.p_value))
-    lines = ["points of balanced accuracy on the same cases"]
-    for name, took in agents.per_decision.items():
-        cost = "no price" if took["cost"] is None else f"cost {took['cost']:.6g}"
-        lines.append(
-            f"a decision of {agents.model if name == 'model' else 'the embedded analyst'}: "
-            f"{took['calls']:g} calls, {took['tokens']:g} tokens, {cost}, {took['seconds']:g} s"
-        )
-    return Group(table, Text("\n".join(lines)))
-
-
 def _rate_cells(runs: Sequence[Run]) -> list[str]:
     figures = estimates(runs, ("balanced_accuracy", "false_decline_rate", "missed_fraud_rate"))
     balanced, *mistakes = figures.values()
@@ -150,7 +134,7 @@ def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
 def money_table(experiment: "Experiment") -> Table:
     """How the scores of every mode and baseline rank, and what its decisions cost."""
     costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
-    nothing, unit = money(vanilla, costs).cost_if_all_approved, unit_of_cost(vanilla)
+    nothing, unit = cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
     caption = f"Approving everything costs {nothing:.2f} per case; {unit}"
     if math.isnan(nothing):
         caption = unit.capitalize()
@@ -161,21 +145,20 @@ def money_table(experiment: "Experiment") -> Table:
     _add(table, "figure", "calib.\nerror", "value\ncaught", "cost a\ncase", "declined\na fraud")
     _add(table, "figure", "undec.")
     for label, runs in runs_by_name(experiment):
-        figures = money(runs, costs)
-        per_fraud = figures.declined_per_fraud
+        alerts, value, cost = (one.mean for one in cost_estimates(runs, costs).values())
         table.add_row(
             label,
             *_ranking_cells(runs),
-            share(figures.value_caught),
-            "-" if math.isnan(figures.cost_per_case) else f"{figures.cost_per_case:.2f}",
-            "-" if per_fraud is None else f"{per_fraud:.2f}",
+            share(value),
+            "-" if math.isnan(cost) else f"{cost / 1000:.2f}",
+            f"{1000 / alerts - 1:.2f}" if alerts > 0 else "-",
             share(float(np.mean([run.undecided_rate for run in runs]))),
         )
     return table
 
 
 def _ranking_cells(runs: Sequence[Run]) -> list[str]:
-    """The mean of each ranking; a stroke if a run decided nothing that could be ranked."""
+    """The mean of each ranking; a stroke if a run has nothing that could be ranked."""
     return [
         "-"
         if any(is_void(name, run) for run in runs)
@@ -210,7 +193,7 @@ def _ranking_table(experiment: "Experiment") -> Table:
 
 def _alert_table(experiment: "Experiment") -> Table:
     costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
-    nothing, unit = 1000 * money(vanilla, costs).cost_if_all_approved, unit_of_cost(vanilla)
+    nothing, unit = 1000 * cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
     has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
     caption = (
         f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "

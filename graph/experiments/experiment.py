@@ -3,9 +3,8 @@
 It gathers runs and computes figures. The tables are in cli/tables.py, the pictures in pictures.py.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
-from time import monotonic
 from typing import Final
 
 import numpy as np
@@ -19,23 +18,23 @@ from acegraph.graph.experiments.baselines import Baselines, run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
 from acegraph.graph.experiments.delayed_labels import decide_delayed
 from acegraph.graph.experiments.jobs import job_count, side_by_side
-from acegraph.graph.experiments.two_agents import Effort, TwoAgents
-from acegraph.graph.metrics.cost_figures import cost_difference, cost_estimates
-from acegraph.graph.metrics.costs import money
-from acegraph.graph.metrics.groups import GroupRates, personal_fields, rates_by_group
-from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers, share_of_rows
+from acegraph.graph.metrics.costs import (
+    cost_difference,
+    cost_estimates,
+    cost_if_all_approved,
+)
+from acegraph.graph.metrics.groups import GroupRates, rates_by_group
+from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.evidence.proof_levels import GateLevel
-from acegraph.nodes.judge.agreement import Agreement
 from acegraph.nodes.models.providers import model_name
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
-from acegraph.nodes.runtime.usage import metered
+from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings, Transaction
 from acegraph.state.run.costs import CostMatrix
@@ -100,14 +99,8 @@ class Experiment:
     """What was said while the data was read, for reports."""
     group_values: dict[str, list[list[Scalar | None]]] = field(default_factory=dict)
     """The values of each field of `plan.by`, by seed and test case."""
-    groups_suggested: list[str] = field(default_factory=list)
-    """Other fields of the test cases that `plan.by` might name."""
-    effort: Effort = field(default_factory=Effort)
-    """What training and deciding took."""
-    agents: TwoAgents | None = None
-    """The same cases decided by the embedded analyst too, if that was asked for."""
-    judge: Agreement | None = None
-    """How often the judge that is named agrees with the labels of test cases."""
+    meter: Meter = field(default_factory=Meter)
+    """What language models were asked for in training and deciding."""
 
     @property
     def learned(self) -> bool:
@@ -134,7 +127,6 @@ class Experiment:
                 known = ", ".join(sorted(names)) or "none"
                 raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
-        self.groups_suggested = [n for n in personal_fields(names) if n not in self.plan.by]
         return [
             item.get("amount") or amount_of(row, item.get("amount_field"))
             for item, row in zip(test, rows, strict=True)
@@ -150,14 +142,10 @@ class Experiment:
                 gathered.setdefault(name, []).append(run)
 
     def decide(self, pipeline: TrainingPipeline, split: Split) -> dict[str, Run]:
-        """Train on one split and decide its test cases in every mode; note what that took."""
-        started = monotonic()
-        with metered(self.effort.meter):
+        """Train on one split and decide its test cases in every mode."""
+        with metered(self.meter):
             self.training.append(pipeline.train_offline(split.train))
-            by_mode = pipeline.compare(split.test)
-        self.effort.seconds += monotonic() - started
-        self.effort.decisions += len(split.train) + sum(len(run.truths) for run in by_mode.values())
-        return by_mode
+            return pipeline.compare(split.test)
 
     def add(self, other: "Experiment") -> None:
         """Add the seeds of another experiment of the same plan, which come after these."""
@@ -167,9 +155,8 @@ class Experiment:
         self.training += other.training
         self.duplicates += other.duplicates
         self.copies += other.copies
-        self.effort.add(other.effort)
+        self.meter.absorb(other.meter)
         self.bullets, self.records = other.bullets, other.records
-        self.groups_suggested = other.groups_suggested
 
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as modes."""
@@ -207,12 +194,9 @@ class Experiment:
                 for name in self.modes | self.baselines
                 if (by := self.groups(name))
             },
-            "groups_suggested": self.groups_suggested,
             "bullets": [
                 {**bullet_json(b), "on_test_cases": by_bullet.get(b.id)} for b in self.bullets
             ],
-            "agents": self.agents.to_json() if self.agents else None,
-            "judge": self.judge.to_json(AceContext().judge_bar) if self.judge else None,
         }
 
     def groups(self, name: str) -> dict[str, list[GroupRates]]:
@@ -233,15 +217,12 @@ class Experiment:
         return {**self._figures(runs), "against_vanilla": paired}
 
     def _figures(self, runs: list[Run]) -> dict[str, object]:
-        undecided = float(np.mean([run.undecided_rate for run in runs]))
-        in_money = asdict(money(runs, self.plan.costs))
-        with_interval = estimates(runs) | cost_estimates(runs, self.plan.costs)
-        del in_money["value_caught"]  # it has an interval
+        costs = self.plan.costs
+        with_interval = estimates(runs) | cost_estimates(runs, costs)
         return {
             **{name: estimate.to_json() for name, estimate in with_interval.items()},
-            "undecided_rate": round(undecided, 4),
-            "wilson": _wilson(runs),
-            **{name: None if x is None else rounded(x) for name, x in in_money.items()},
+            "undecided_rate": round(float(np.mean([run.undecided_rate for run in runs])), 4),
+            "cost_if_all_approved": rounded(cost_if_all_approved(runs, costs)),
         }
 
 
@@ -382,24 +363,3 @@ def run_demonstration(
     ]
     experiment.baselines["best_attainable"] = best
     return experiment, float(np.mean([balanced_accuracy(run) for run in best]))
-
-
-def _wilson(runs: Sequence[Run]) -> dict[str, dict[str, float]]:
-    """Intervals of the plain rates over all rows together (Wilson 1927).
-
-    A row that several seeds tested counts once, by its mean.
-    """
-    rows = row_numbers(runs)[0]
-    decided = np.concatenate([r[run.is_decided] for r, run in zip(rows, runs, strict=True)])
-    fraud = np.concatenate([run.fraud for run in runs])
-    declined = np.concatenate([run.declined for run in runs])
-    counts = {
-        "accuracy": (fraud == declined, np.ones(len(decided), bool)),
-        "false_decline_rate": (declined & ~fraud, ~fraud),
-        "missed_fraud_rate": (fraud & ~declined, fraud),
-    }
-    intervals = {}
-    for name, (counted, relevant) in counts.items():
-        low, high = wilson_interval(*share_of_rows(decided, counted, relevant))
-        intervals[name] = {"low": round(low, 4), "high": round(high, 4)}
-    return intervals

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
 from acegraph.graph.experiments.words import BASELINE_NAMES
-from acegraph.graph.metrics.cost_figures import cost_curve
+from acegraph.graph.metrics.costs import cost_curve
 from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
 from acegraph.graph.metrics.rates import rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run

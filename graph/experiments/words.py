@@ -30,6 +30,7 @@ BASELINE_NAMES: Final = {
     "figs": "FIGS",
     "rulefit": "RuleFit",
     "boosted_rules": "boosted rules",
+    "embedded": "embedded analyst",
     "best_attainable": "best attainable",
 }
 
@@ -73,8 +74,7 @@ def footnotes(experiment: "Experiment") -> Iterator[str]:
         for name, runs in runs_by_name(experiment)
     }
     if undecided := ", ".join(f"{name} {share(x)}" for name, x in shares.items() if x):
-        yield "Against vanilla an undecided case is not right; the rates leave it out."
-        yield f"Undecided: {undecided}."
+        yield f"Undecided, which counts as wrong in every figure: {undecided}."
     if experiment.duplicates:
         yield f"{experiment.duplicates} test rows left out: a training row is the same."
     if experiment.copies:

@@ -1,9 +1,7 @@
 """False declines and missed fraud by group of customers, and whether a group stands out."""
 
-import math
-import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Final
@@ -11,10 +9,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import Estimate, row_numbers, share_of_rows
+from acegraph.graph.metrics.intervals import Estimate, of_share, row_numbers, share_of_rows
 from acegraph.graph.metrics.paired import holm
 from acegraph.graph.metrics.run import Run
-from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar
 
@@ -22,12 +19,6 @@ _GROUPS: Final = 8
 """The most groups of a field; what is rarer is one group, `other`."""
 _BANDS: Final = 4
 """Numbers of more values than this are cut into so many bands of about the same size."""
-_PERSONAL = re.compile(
-    r"(?:(?:customer|client|user|applicant|cardholder|holder|person|cust)[ _-]?)?"
-    r"(?:gender|sex|age|nationality|ethnicity|race|religion|marital|disability)"
-    r"(?:[ _-]?(?:band|group|class|range|bracket|years|status|code))?",
-    re.IGNORECASE,
-)
 SIGNIFICANT: Final = 0.05
 
 
@@ -58,15 +49,6 @@ class GroupRates:
         return {**vars(self), **rates, "stands_out": self.stands_out}
 
 
-def personal_fields(names: Iterable[str]) -> list[str]:
-    """The names that sound like a trait by which people are treated unequally.
-
-    >>> personal_fields(["amount", "gender", "account_age_days", "Customer Age", "age_band"])
-    ['gender', 'Customer Age', 'age_band']
-    """
-    return [name for name in names if _PERSONAL.fullmatch(name)]
-
-
 def rates_by_group(
     runs: Sequence[Run], values_by_field: Mapping[str, Sequence[Sequence[Scalar | None]]]
 ) -> dict[str, list[GroupRates]]:
@@ -84,29 +66,23 @@ def rates_by_group(
 def _rates(runs: Sequence[Run], values: Sequence[Sequence[Scalar | None]]) -> list[GroupRates]:
     from scipy.stats import fisher_exact  # takes a second to import, and only reports need it
 
-    is_decided = np.concatenate([run.is_decided for run in runs])
-    rows = np.concatenate(row_numbers(runs)[0])[is_decided]
+    rows = np.concatenate(row_numbers(runs)[0])
     fraud, declined = (
         np.concatenate([getattr(run, name) for run in runs]) for name in ("fraud", "declined")
     )
     groups: list[GroupRates] = []
-    for name, everywhere in groups_of([value for of_run in values for value in of_run]).items():
-        inside = everywhere[is_decided]
+    for name, inside in groups_of([value for of_run in values for value in of_run]).items():
         false, honest = share_of_rows(rows, declined, inside & ~fraud)
         elsewhere, others = share_of_rows(rows, declined, ~inside & ~fraud)
         missed, frauds = share_of_rows(rows, ~declined, inside & fraud)
         counts = [[round(false), honest - round(false)]]
         counts += [[round(elsewhere), others - round(elsewhere)]]
         p_value = float(fisher_exact(np.array(counts)).pvalue)
-        rates = _with_wilson(false, honest), frauds, _with_wilson(missed, frauds)
+        rates = of_share(false, honest), frauds, of_share(missed, frauds)
         groups.append(GroupRates(name, honest, *rates, p_value))
     if len(groups) == 2:  # the same test but for rounding
         groups[1] = replace(groups[1], p_value=groups[0].p_value)
     return groups
-
-
-def _with_wilson(counted: float, cases: int) -> Estimate:
-    return Estimate(counted / cases if cases else math.nan, *wilson_interval(counted, cases))
 
 
 def groups_of(values: Sequence[Scalar | None]) -> dict[str, NDArray[np.bool_]]:

@@ -1,4 +1,7 @@
-"""Bootstrap intervals of the figures that rates.py and ranking.py compute."""
+"""The 95 % intervals of all figures: of shares and means, and of figures over runs by resampling.
+
+Wilson's interval itself is in nodes/evidence, since the nodes need it without a table of cases.
+"""
 
 import math
 from collections.abc import Sequence
@@ -10,6 +13,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, RATES, is_void
 from acegraph.graph.metrics.run import Run
+from acegraph.nodes.evidence.backtest import wilson_interval
 
 _BOOTSTRAPS: Final = 2000
 _RANKING_BOOTSTRAPS: Final = 200
@@ -35,17 +39,41 @@ def rounded(figure: float) -> float | None:
     return None if math.isnan(figure) else round(figure, 4)
 
 
+NO_ESTIMATE: Final = Estimate(math.nan, math.nan, math.nan)
+"""There are no cases of which a figure could be told."""
+
+
+def of_share(part: float, whole: int) -> Estimate:
+    """A share with its Wilson interval; of nothing it may be anything.
+
+    >>> of_share(8, 10).to_json()
+    {'mean': 0.8, 'low': 0.4902, 'high': 0.9433}
+    """
+    return Estimate(part / whole if whole else math.nan, *wilson_interval(part, whole))
+
+
+def of_mean(values: NDArray[np.float64]) -> Estimate:
+    """The mean of many values, whose mean is about normal."""
+    if not len(values):
+        return NO_ESTIMATE
+    mean, half = float(values.mean()), 1.96 * float(values.std()) / math.sqrt(len(values))
+    return Estimate(mean, mean - half, mean + half)
+
+
+def of_draws(mean: float, draws: NDArray[np.float64]) -> Estimate:
+    """A figure with the interval that holds 95 % of its draws, and the figure itself."""
+    low, high = np.quantile(draws, [0.025, 0.975])
+    return Estimate(mean, min(float(low), mean), max(float(high), mean))
+
+
 def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None = None) -> Estimate:
     """A metric's mean over runs, with an interval by resampling the runs and the rows of the data.
 
     A row that several runs tested is drawn for all of them or for none: it is evidence only once.
     """
     rng = rng or np.random.default_rng(0)
-    if metric in RANKINGS:
-        draws = _ranking_draws([metric], runs, rng)[metric]
-    else:
-        draws = _rate_draws(runs, rng)[metric]
-    return _with_interval(metric, runs, draws)
+    draws = _ranking_draws([metric], runs, rng) if metric in RANKINGS else _rate_draws(runs, rng)
+    return _with_interval(metric, runs, draws[metric])
 
 
 def estimates(runs: Sequence[Run], metrics: Sequence[str] = ()) -> dict[str, Estimate]:
@@ -58,10 +86,8 @@ def estimates(runs: Sequence[Run], metrics: Sequence[str] = ()) -> dict[str, Est
 
 def _with_interval(metric: str, runs: Sequence[Run], draws: NDArray[np.float64]) -> Estimate:
     if any(is_void(metric, run) for run in runs):
-        return Estimate(math.nan, math.nan, math.nan)
-    low, high = np.quantile(draws, [0.025, 0.975])
-    mean = float(np.mean([METRICS[metric](run) for run in runs]))
-    return Estimate(mean, min(float(low), mean), max(float(high), mean))
+        return NO_ESTIMATE
+    return of_draws(float(np.mean([METRICS[metric](run) for run in runs])), draws)
 
 
 def row_numbers(runs: Sequence[Run]) -> tuple[list[NDArray[np.intp]], int]:
@@ -99,7 +125,7 @@ def _ranking_draws(
         part = slice(start, start + at_once)
         weights = rng.standard_exponential((len(picked[part]), size))
         for i, (run, rows) in enumerate(zip(runs, rows_by_run, strict=True)):
-            fraud, scores, drawn = run.fraud, run.scores, weights[:, rows[run.is_decided]]
+            fraud, scores, drawn = run.fraud, run.scores, weights[:, rows]
             for name in metrics:
                 figures = RANKINGS[name](fraud, scores, weights=drawn)
                 if name.startswith("recall") and METRICS[name](run) in (0, 1):
@@ -111,10 +137,10 @@ def _ranking_draws(
 
 
 def _rate_draws(runs: Sequence[Run], rng: np.random.Generator) -> dict[str, NDArray[np.float64]]:
-    columns = []
-    for run in runs:
-        fraud, declined = run.fraud, run.declined
-        columns.append(padded(run, fraud, fraud & ~declined, ~fraud, ~fraud & declined))
+    columns = [
+        np.stack([run.fraud, run.fraud & ~run.right, ~run.fraud, ~run.fraud & ~run.right]) * 1.0
+        for run in runs
+    ]
     sums, weights = resampled_sums(runs, columns, rng)
     for i, column in enumerate(columns):
         for whole, part in ((0, 1), (2, 3)):
@@ -128,13 +154,6 @@ def _rate_draws(runs: Sequence[Run], rng: np.random.Generator) -> dict[str, NDAr
         "missed_fraud_rate": miss_rate,
     }
     return {name: np.asarray((figures * weights).sum(axis=1)) for name, figures in draws.items()}
-
-
-def padded(run: Run, *figures: NDArray[np.generic]) -> NDArray[np.float64]:
-    """Figures of the decided cases of a run, as columns over all of its cases; 0 elsewhere."""
-    columns = np.zeros((len(figures), len(run.truths)))
-    columns[:, run.is_decided] = figures
-    return columns
 
 
 def widen(

@@ -8,9 +8,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.graph.metrics.intervals import Estimate, resampled_sums, row_numbers
+from acegraph.graph.metrics.intervals import Estimate, of_draws, resampled_sums, row_numbers
 from acegraph.graph.metrics.run import Run
-from acegraph.state import DECLINE
 
 _SUMS_AT_MOST: Final = 1_000_000
 """Sums of differences that a permutation test holds at a time."""
@@ -86,7 +85,7 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Difference:
 
     An undecided case counts as wrong.
     """
-    is_fraud = [np.array(run.truths) == DECLINE for run in ours]
+    is_fraud = [run.fraud for run in ours]
     if not all(some.any() and not some.all() for some in is_fraud):
         return NO_DIFFERENCE
     columns = []
@@ -96,10 +95,10 @@ def paired_difference(ours: Sequence[Run], theirs: Sequence[Run]) -> Difference:
     sums, weights = resampled_sums(ours, columns, np.random.default_rng(0))
     frauds, of_fraud, honests, of_honest = np.moveaxis(sums, 2, 0)
     draws = ((of_fraud / frauds + of_honest / honests) / 2 * weights).sum(axis=1)
-    low, high = np.quantile(draws, [0.025, 0.975])
     gains_by_case = [(c[1] / c[0].sum() + c[3] / c[2].sum()) / 2 / len(ours) for c in columns]
     gained = float(np.concatenate(gains_by_case).sum())
-    return Difference(gained, float(low), float(high), permutation_test(ours, gains_by_case))
+    found = of_draws(gained, draws)
+    return Difference(**vars(found), p_value=permutation_test(ours, gains_by_case))
 
 
 def permutation_test(
@@ -111,6 +110,8 @@ def permutation_test(
     (Fisher 1935). A row that several runs tested has one sign for all of them. The test is exact if
     the differences have few sizes, as those in accuracy have; otherwise signs are drawn.
     """
+    from scipy.stats import binom  # takes a second to import, and only reports need it
+
     rows, size = row_numbers(runs)
     by_row = np.bincount(np.concatenate(rows), np.concatenate(differences), size)
     sizes = np.abs(by_row[by_row != 0])
@@ -120,7 +121,8 @@ def permutation_test(
         sums, chances = np.zeros(1), np.ones(1)
         for size, count in zip(kinds, counts, strict=True):
             sums = np.add.outer(sums, size * np.arange(-count, count + 1, 2)).ravel()
-            chances = np.multiply.outer(chances, _coin_chances(int(count))).ravel()
+            heads = binom.pmf(np.arange(count + 1), count, 0.5)
+            chances = np.multiply.outer(chances, heads).ravel()
         return float(min(1.0, chances[np.abs(sums) >= needed].sum()))
     rng, at_once = np.random.default_rng(0), _SUMS_AT_MOST // len(sizes) + 1
     reached = 0
@@ -128,16 +130,6 @@ def permutation_test(
         is_plus = rng.integers(0, 2, (min(at_once, draws - start), len(sizes)), dtype=bool)
         reached += int((np.abs(2 * (is_plus @ sizes) - sizes.sum()) >= needed).sum())
     return (reached + 1) / (draws + 1)
-
-
-def _coin_chances(n: int) -> NDArray[np.float64]:
-    """The chance of each number of heads in n throws.
-
-    >>> _coin_chances(2).round(2).tolist()
-    [0.25, 0.5, 0.25]
-    """
-    ratios = np.arange(n, 0, -1) / np.arange(1, n + 1)
-    return np.exp(np.insert(np.cumsum(np.log(ratios)), 0, 0.0) - n * math.log(2))
 
 
 def _differences(ours: Sequence[Run], theirs: Sequence[Run]) -> list[NDArray[np.float64]]:

@@ -14,8 +14,8 @@ from acegraph.state import APPROVE, DECLINE
 
 
 def accuracy(run: Run) -> float:
-    """The share of decided cases that were decided rightly."""
-    return float(np.mean(run.fraud == run.declined)) if len(run.fraud) else math.nan
+    """The share of cases that were decided rightly."""
+    return float(np.mean(run.right)) if run.truths else math.nan
 
 
 def balanced_accuracy(run: Run) -> float:
@@ -64,7 +64,7 @@ METRICS: Final[dict[str, Callable[[Run], float]]] = RATES | {
 
 
 def is_void(metric: str, run: Run) -> bool:
-    """Whether the run decided no case that the metric could be computed from."""
+    """Whether the run has no case that the metric could be computed from."""
     has_fraud, has_honest = bool(run.fraud.any()), bool((~run.fraud).any())
     wanted = {
         "accuracy": has_fraud or has_honest,

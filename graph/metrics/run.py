@@ -1,4 +1,7 @@
-"""A run of decisions over labelled cases, as arrays for the metrics. It decides nothing."""
+"""A run of decisions over labelled cases, as arrays for the metrics. It decides nothing.
+
+A case without a decision counts as wrong in every figure; its share stands beside.
+"""
 
 from dataclasses import dataclass, field
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state import APPROVE, DECLINE
+from acegraph.state.run.costs import CostMatrix
 
 
 @dataclass
@@ -36,33 +40,35 @@ class Run:
 
     @property
     def fraud(self) -> NDArray[np.bool_]:
-        """For each decided case whether the right answer is DECLINE."""
-        return np.asarray(np.array(self.truths)[self.is_decided] == DECLINE)
+        """For each case whether the right answer is DECLINE."""
+        return np.asarray(np.array(self.truths, dtype=str) == DECLINE)
 
     @property
     def declined(self) -> NDArray[np.bool_]:
-        """For each decided case whether the decision was DECLINE."""
-        return np.asarray(np.array(self.decisions)[self.is_decided] == DECLINE)
+        """For each case whether it was declined; a case without a decision counts as the mistake
+        that is possible there: fraud as approved, an honest payment as declined.
+        """
+        declined = np.array(self.decisions, dtype=str) == DECLINE
+        return np.where(self.is_decided, declined, ~self.fraud)
 
     @property
     def scores(self) -> NDArray[np.float64]:
-        """Risk scores of the decided cases; without a score APPROVE counts as 0, DECLINE as 1."""
-        scores = [
-            float(decision == DECLINE) if risk is None else risk
-            for decision, risk in zip(self.decisions, self.risks, strict=True)
-        ]
-        return np.array(scores)[self.is_decided]
+        """Risk scores; without a score, or a decision, what `declined` says counts as 0 or 1."""
+        scores = self.declined.astype(float)
+        known = np.array([risk is not None for risk in self.risks], bool) & self.is_decided
+        scores[known] = [self.risks[i] for i in np.flatnonzero(known)]
+        return scores
 
     @property
     def values(self) -> NDArray[np.float64]:
-        """For each decided case the amount at stake, or 1 if it is not known."""
+        """For each case the amount at stake, or 1 if it is not known."""
         amounts = self.amounts or [None] * len(self.truths)
-        return np.array([1.0 if a is None else a for a in amounts])[self.is_decided]
+        return np.array([1.0 if a is None else a for a in amounts])
 
     @property
     def right(self) -> NDArray[np.bool_]:
         """For each case whether the decision was right; an undecided case was not."""
-        return np.asarray(np.array(self.truths) == np.array(self.decisions))
+        return np.asarray(self.fraud == self.declined)
 
     @property
     def undecided_rate(self) -> float:
@@ -72,4 +78,11 @@ class Run:
     @property
     def is_decided(self) -> NDArray[np.bool_]:
         """For each case whether there is a decision."""
-        return np.isin(self.decisions, (APPROVE, DECLINE))
+        return np.isin(np.array(self.decisions, dtype=str), (APPROVE, DECLINE))
+
+    def paid(self, costs: CostMatrix) -> NDArray[np.float64]:
+        """What each case cost: one without a decision a review, or its mistake if a review has no
+        price.
+        """
+        paid = costs.of(self.fraud, self.declined, self.values)
+        return np.where(self.is_decided, paid, costs.review) if costs.has_review else paid

@@ -7,7 +7,7 @@ hardly ever, is not believed.
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
 
@@ -48,10 +48,6 @@ class Agreement:
             f"{self.judge} agrees with {self.agreed} of {self.labels} labels (at least "
             f"{self.low:.2f}; bar {bar:g}): its verdicts {counts}"
         )
-
-    def to_json(self, bar: float) -> dict[str, object]:
-        """All figures, for machines."""
-        return asdict(self) | {"low": round(self.low, 4), "weight": round(self.weight(bar), 4)}
 
 
 def agreements(playbook: BulletPlaybook) -> dict[str, Agreement]:

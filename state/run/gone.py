@@ -17,6 +17,7 @@ COMMANDS: Final[Mapping[str, str]] = {}
 """Commands, without `acegraph` before them."""
 OPTIONS: Final[Mapping[str, str]] = {
     "--webhook": VARIABLES["ACE_WEBHOOK"],
+    "--also-embedded": "with --model the embedded analyst always stands among the other learners",
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
 SETTINGS: Final[Mapping[str, str]] = {

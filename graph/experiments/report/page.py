@@ -98,7 +98,7 @@ def report_page(experiment: Experiment) -> str:
         footnotes=list(footnotes(experiment)),
         is_rare=experiment.fraud_rate < RARE_FRAUD,
         unit=unit_of_cost(experiment.modes["vanilla"]),
-        usage=in_words(experiment.effort.meter.by_model, prices()),
+        usage=in_words(experiment.meter.by_model, prices()),
         pictures=_pictures(experiment),
         versions={"Python": platform.python_version()}
         | {name: metadata.version(name) for name in _PROGRAMS},

@@ -351,7 +351,6 @@ def test_options_in_groups_are_options_of_the_command() -> None:
     versions = {"--challenger", "--playbook", "--costs"}
     changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit", "--drift"}
     output = {
-        "--also-embedded",
         "--baselines",
         "--no-baselines",
         "--by",

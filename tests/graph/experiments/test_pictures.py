@@ -45,10 +45,6 @@ def some_run(seed: int, levels: int = 10) -> Run:
     return run
 
 
-def undecided() -> Run:
-    return Run(["APPROVE", "DECLINE"], ["UNDECIDED", "UNDECIDED"], [None, None])
-
-
 def everywhere(run: Run) -> Experiment:
     return Experiment(modes={name: [run] for name in MODES})
 
@@ -94,9 +90,8 @@ def test_a_learning_curve_is_never_below_the_picture(right: int, lowest: float) 
     assert line_of(figure, "vanilla (learns nothing)").get_ydata().tolist() == [right / 100]
 
 
-@pytest.mark.parametrize("run", [Run(), undecided()], ids=["no cases", "nothing decided"])
-def test_a_run_without_decisions_has_no_line_in_any_picture(run: Run, tmp_path: Path) -> None:
-    experiment = everywhere(run)
+def test_a_run_without_cases_has_no_line_in_any_picture(tmp_path: Path) -> None:
+    experiment = everywhere(Run())
     for figure in (
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
@@ -108,8 +103,8 @@ def test_a_run_without_decisions_has_no_line_in_any_picture(run: Run, tmp_path: 
     assert len(list(tmp_path.glob("*.png"))) == 5
 
 
-def test_a_mode_that_decided_is_drawn_beside_one_that_did_not() -> None:
-    experiment = Experiment(modes={"vanilla": [undecided()], "online": [some_run(1)]})
+def test_a_mode_with_cases_is_drawn_beside_one_without() -> None:
+    experiment = Experiment(modes={"vanilla": [Run()], "online": [some_run(1)]})
     for figure in (
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
@@ -236,7 +231,7 @@ ONLY_FRAUD = Run(["DECLINE"] * 4, ["DECLINE", "APPROVE"] * 2, [None] * 4)
 ONLY_HONEST = Run(["APPROVE"] * 4, ["DECLINE", "APPROVE"] * 2, [None] * 4)
 
 
-@pytest.mark.parametrize("run", [undecided(), ONLY_FRAUD, ONLY_HONEST])
+@pytest.mark.parametrize("run", [Run(), ONLY_FRAUD, ONLY_HONEST])
 def test_scores_that_rank_nothing_are_strokes_in_the_table(run: Run) -> None:
     table = money_table(Experiment(modes={"vanilla": [some_run(1), run], "online": [some_run(1)]}))
     for column in range(1, 6):
@@ -245,8 +240,8 @@ def test_scores_that_rank_nothing_are_strokes_in_the_table(run: Run) -> None:
         assert known != "-"
 
 
-def test_the_cost_of_approving_everything_is_left_out_where_nothing_was_decided() -> None:
-    caption = str(money_table(everywhere(undecided())).caption)
+def test_the_cost_of_approving_everything_is_left_out_where_there_are_no_cases() -> None:
+    caption = str(money_table(everywhere(Run())).caption)
     assert caption.startswith("No amount was found, so each case counts 1. Calibration:")
     assert str(money_table(everywhere(some_run(1))).caption).startswith("Approving everything")
 

@@ -135,7 +135,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
     for place, name in shown:
         way = ways[place.partition("-")[2]]
         assert cells[place, name] == expected(way, name), (place, name)
-    assert len(shown) >= 15 * len(ways) - 10  # two halves are not ranked
+    assert len(shown) >= 13 * len(ways) - 8  # two halves are not ranked
     for bullet in figures["bullets"]:
         tested = bullet["on_test_cases"]
         names = ("precision", "precision_low", "precision_high") if tested["fires"] else ()

@@ -55,11 +55,12 @@ def test_a_row_that_several_seeds_tested_counts_once() -> None:
     assert rates_by_group([run] * 5, {"x": [groups] * 5}) == once
 
 
-def test_a_case_without_a_decision_is_in_no_group() -> None:
+def test_a_case_without_a_decision_counts_as_a_mistake_of_its_group() -> None:
     run = Run(["APPROVE"] * 4, ["APPROVE", "DECLINE", "UNDECIDED", "APPROVE"], [None] * 4)
     a, b = rates_by_group([run], {"x": [["a", "a", "b", "a"]]})["x"]
-    assert (a.honest, b.honest, a.p_value) == (3, 0, 1)
-    assert b.to_json()["false_decline_rate"] == {"mean": None, "low": 0, "high": 1}
+    assert (a.honest, b.honest) == (3, 1)
+    assert (a.false_decline_rate.mean, b.false_decline_rate.mean) == (pytest.approx(1 / 3), 1)
+    assert b.to_json()["missed_fraud_rate"] == {"mean": None, "low": 0, "high": 1}
 
 
 def test_groups_are_few_whatever_the_values() -> None:

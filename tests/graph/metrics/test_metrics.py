@@ -6,7 +6,7 @@ from scipy import stats
 from sklearn import metrics
 
 from acegraph.graph.experiments.experiment import Experiment
-from acegraph.graph.metrics.costs import money
+from acegraph.graph.metrics.costs import cost_estimates, cost_if_all_approved
 from acegraph.graph.metrics.intervals import estimate
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.ranking import calibration_error, precision_recall
@@ -71,20 +71,39 @@ def test_money_follows_the_matrix() -> None:
     truth = ["DECLINE", "DECLINE", "APPROVE", "APPROVE", "APPROVE"]
     said = ["DECLINE", "APPROVE", "DECLINE", "APPROVE", "DECLINE"]
     run = Run(truth, said, [None] * 5, [100.0, 300.0, 50.0, 10.0, 20.0])
-    found = money([run], CostMatrix.parse("missed_fraud=1, false_decline=0.2"))
-    assert found.value_caught == pytest.approx(0.25)
-    assert found.cost_per_case == pytest.approx((300 + 10 + 4) / 5)
-    assert found.cost_if_all_approved == pytest.approx(400 / 5)
-    assert found.declined_per_fraud == 2.0
+    costs = CostMatrix.parse("missed_fraud=1, false_decline=0.2")
+    found = cost_estimates([run], costs)
+    assert found["value_caught"].mean == pytest.approx(0.25)
+    assert found["cost_per_1000"].mean == pytest.approx(1000 * (300 + 10 + 4) / 5)
+    assert found["fraud_per_1000_alerts"].mean == pytest.approx(1000 / 3)
+    assert cost_if_all_approved([run], costs) == pytest.approx(400 / 5)
     with pytest.raises(InvalidSettings, match="costs are of"):
         CostMatrix.parse("lost=1")
 
 
-def test_a_run_that_decided_nothing_has_no_figures() -> None:
-    nothing = Run(["APPROVE", "DECLINE"], ["UNDECIDED", "UNDECIDED"], [None, None])
+def test_a_run_that_decided_nothing_is_wrong_in_every_figure() -> None:
+    nothing = Run(["APPROVE", "DECLINE"], ["UNDECIDED", "UNDECIDED"], [None, 0.9])
+    # Who declines the honest one first, and the fraud last, has half of the precision.
+    expected = {"average_precision": 0.5, "false_decline_rate": 1, "missed_fraud_rate": 1}
+    expected["calibration_error"] = 1
     for metric in METRICS:
-        assert set(estimate(metric, [nothing]).to_json().values()) == {None}
-    assert np.isnan(money([nothing], CostMatrix()).cost_per_case)
+        found = estimate(metric, [nothing]).mean
+        assert found == pytest.approx(expected.get(metric, 0)), metric
+    assert nothing.undecided_rate == 1
+
+
+def test_a_run_without_cases_has_no_figures() -> None:
+    for metric in METRICS:
+        assert set(estimate(metric, [Run()]).to_json().values()) == {None}
+    assert np.isnan(cost_if_all_approved([Run()], CostMatrix()))
+
+
+def test_an_undecided_case_costs_a_review_or_its_mistake() -> None:
+    truth, amounts = ["DECLINE", "APPROVE", "DECLINE"], [100.0, 50.0, 1000.0]
+    run = Run(truth, ["APPROVE", "UNDECIDED", "UNDECIDED"], [None] * 3, [*amounts])
+    reviewed = CostMatrix(false_decline=0.2, review=3)
+    assert run.paid(reviewed).tolist() == [100, 3, 3]
+    assert run.paid(CostMatrix(false_decline=0.2)).tolist() == [100, 10, 1000]
 
 
 def test_the_share_of_fraud_is_that_of_all_test_cases() -> None:
@@ -112,12 +131,12 @@ def test_the_paired_interval_is_that_of_paired_differences() -> None:
     assert paired_difference([ours], [ours]).to_json() == nothing
 
 
-def test_an_undecided_case_is_no_score() -> None:
+def test_an_undecided_case_counts_as_wrong() -> None:
     run = random_run(1)
     before = METRICS["accuracy"](run)
     for _ in range(50):
         run.add("DECLINE", "UNDECIDED", None)
-    assert METRICS["accuracy"](run) == before
+    assert METRICS["accuracy"](run) == pytest.approx(before * 200 / 250)
     assert run.undecided_rate == pytest.approx(0.2)
 
 

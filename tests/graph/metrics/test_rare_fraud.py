@@ -6,8 +6,12 @@ import numpy as np
 import pytest
 
 from acegraph.graph.metrics import ranking
-from acegraph.graph.metrics.cost_figures import cost_curve, cost_difference, cost_estimates
-from acegraph.graph.metrics.costs import money
+from acegraph.graph.metrics.costs import (
+    cost_curve,
+    cost_difference,
+    cost_estimates,
+    cost_if_all_approved,
+)
 from acegraph.graph.metrics.paired import mcnemar, paired_difference, permutation_test
 from acegraph.graph.metrics.rates import METRICS, rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run
@@ -88,10 +92,15 @@ def test_where_nothing_differs_the_tests_are_seldom_significant() -> None:
 
 def test_the_figures_are_those_of_all_cases_together() -> None:
     runs = [stream(0.7, 0.05, seed=1), stream(0.3, 0.1, seed=2)]
-    found, plain = cost_estimates(runs, COSTS), money(runs, COSTS)
-    assert found["value_caught"].mean == pytest.approx(plain.value_caught)
-    assert found["cost_per_1000"].mean == pytest.approx(1000 * plain.cost_per_case)
-    fraud, declined = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "declined"))
+    found = cost_estimates(runs, COSTS)
+    fraud, declined, values = (
+        np.concatenate([getattr(run, name) for run in runs])
+        for name in ("fraud", "declined", "values")
+    )
+    caught = values[fraud & declined].sum() / values[fraud].sum()
+    assert found["value_caught"].mean == pytest.approx(caught)
+    paid = np.concatenate([run.paid(COSTS) for run in runs]).mean()
+    assert found["cost_per_1000"].mean == pytest.approx(1000 * paid)
     assert found["fraud_per_1000_alerts"].mean == pytest.approx(1000 * fraud[declined].mean())
     for figure in found.values():
         assert figure.low < figure.mean < figure.high
@@ -121,16 +130,15 @@ def test_without_an_alert_there_is_no_share_of_alerts() -> None:
     found = cost_estimates([stream(0, 0)], COSTS)
     assert np.isnan(found["fraud_per_1000_alerts"].mean)
     assert found["value_caught"].mean == 0
-    undecided = Run(["DECLINE"], ["UNDECIDED"], [None])
-    assert np.isnan(cost_difference([undecided], [undecided], COSTS).mean)
+    assert np.isnan(cost_difference([Run()], [Run()], COSTS).mean)
 
 
-def test_only_payments_that_both_decided_are_compared_in_cost() -> None:
+def test_all_payments_are_compared_in_cost_pair_by_pair() -> None:
     truth, amounts = ["DECLINE", "APPROVE", "DECLINE"], [100.0, 50.0, 1000.0]
     ours = Run(truth, ["APPROVE", "DECLINE", "UNDECIDED"], [None] * 3, [*amounts])
     theirs = Run(truth, ["DECLINE", "APPROVE", "APPROVE"], [None] * 3, [*amounts])
     found = cost_difference([ours], [theirs], COSTS)
-    assert found.mean == pytest.approx(1000 * (100 + 10) / 2)
+    assert found.mean == pytest.approx(1000 * (100 + 10 + 0) / 3)
 
 
 def test_the_cost_curve_passes_through_the_decisions_and_both_ends() -> None:
@@ -138,7 +146,7 @@ def test_the_cost_curve_passes_through_the_decisions_and_both_ends() -> None:
     thresholds, costs = cost_curve([run], COSTS)
     at_half = costs[thresholds >= 0.5][-1]
     assert at_half == pytest.approx(cost_estimates([run], COSTS)["cost_per_1000"].mean)
-    approving = 1000 * money([run], COSTS).cost_if_all_approved
+    approving = 1000 * cost_if_all_approved([run], COSTS)
     assert (thresholds[0], costs[0]) == (np.inf, pytest.approx(approving))
     honest = run.values[~run.fraud].sum()
     assert costs[-1] == pytest.approx(1000 * 0.2 * honest / len(run.truths))
