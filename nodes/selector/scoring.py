@@ -23,8 +23,9 @@ DIGITS: Final = 9
 COMPONENTS: Final = ("quality", "semantic", "thompson", "combined", "diversity_bonus", "final")
 """The parts of a bullet's score, as they are recorded."""
 _ROWS_AT_ONCE: Final = 1024
-_FEW_DRAWS: Final = 10
-"""So few numbers are drawn faster one by one; they are the same ones."""
+_SPARSE_BELOW: Final = 0.25
+"""Below this share of the rows it is cheaper to fetch them than to multiply with all."""
+_FIRST_READ: Final = 64
 
 
 @dataclass(frozen=True)
@@ -35,19 +36,13 @@ class StageSettings:
     threshold: float
     weights: Mapping[str, float]
     diversity_weight: float
+    seed: int = 0
 
 
 def decision_rng(seed: int, decision_id: str) -> "np.random.Generator":
     """The random generator of one decision: always the same, so that a decision can be replayed."""
     digest = hashlib.blake2b(decision_id.encode(), digest_size=8).digest()
-    words = _words_of(seed) + _words_of(int.from_bytes(digest, "big"))
-    # As `default_rng([seed, number])`, which takes longer to cut the numbers into words.
-    return np.random.Generator(np.random.PCG64(np.frombuffer(words, "<u4")))
-
-
-def _words_of(number: int) -> bytes:
-    """A number in words of 32 bits, the lowest first."""
-    return number.to_bytes(4 * max(-(-number.bit_length() // 32), 1), "little")
+    return np.random.default_rng([seed, int.from_bytes(digest, "big")])
 
 
 def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
@@ -64,10 +59,7 @@ def pass_quality(rates: Floats, threshold: float, wanted: int) -> Bools:
 
 def thompson_draws(helpful: Floats, harmful: Floats, rng: "np.random.Generator") -> Floats:
     """Stage 4: one draw from Beta(helpful + 1, harmful + 1) for each bullet."""
-    a, b = helpful + 1, harmful + 1
-    if len(a) > _FEW_DRAWS:
-        return rng.beta(a, b)
-    return np.array([rng.beta(*pair) for pair in zip(a.tolist(), b.tolist(), strict=True)])
+    return rng.beta(helpful + 1, harmful + 1)
 
 
 def max_error(dimensions: int) -> float:
@@ -87,6 +79,20 @@ def cosines(matrix: Floats, rows: Rows, vectors: Floats) -> Floats:
         part = slice(start, start + _ROWS_AT_ONCE)
         products[part] = matrix[rows[part]].astype(np.float64) @ wide
     return products.round(DIGITS)
+
+
+class Products:
+    """Some rows of a matrix of unit vectors, to be compared with vectors in single precision."""
+
+    def __init__(self, matrix: Floats, rows: Rows) -> None:
+        self.rows = rows
+        self._is_sparse = len(rows) < _SPARSE_BELOW * len(matrix)
+        self._vectors = matrix[rows] if self._is_sparse else matrix
+
+    def near(self, vectors: Floats) -> Floats:
+        """The cosines of the rows with one unit vector or several."""
+        products = self._vectors @ vectors.T
+        return products if self._is_sparse else products[self.rows]
 
 
 def pass_semantic(
@@ -129,8 +135,52 @@ class Candidates:
         return np.maximum(products[:, 0], self.floors[which]), products[:, 1:]
 
 
-def best_of(values: Floats, n: int) -> Rows:
+def pick_diverse(candidates: Candidates, n: int, weight: float) -> list[int]:
+    """Stage 5, greedy: each pick maximises score + weight * (1 - mean cosine to the picks so far).
+
+    That is exact: what rounding leaves open is computed again in double precision. Picks come best
+    first; equal totals go to the earlier candidate.
+    """
+    c, error = candidates, max_error(candidates.matrix.shape[1])
+    slack = 2 * ((abs(c.semantic_weight) + weight) * error + 10.0**-DIGITS)
+    scores = c.fixed + c.semantic_weight * np.maximum(c.products, c.floors)
+    sines = np.sqrt(np.maximum(1 - np.maximum(np.abs(c.products) - error, 0) ** 2, 0))
+    similarity, picked = np.zeros(len(c)), np.zeros(0, np.intp)
+    for _ in range(min(n, len(c))):
+        left: Rows = np.arange(len(c))
+        totals: Floats = scores
+        if len(picked):
+            # The angle between two vectors is at most the sum of their angles to the query. So a
+            # bonus is bounded, and most vectors need not be read again for each pick.
+            last = picked[-1]
+            similarity += c.products * c.products[last] - sines * sines[last] - 3 * error
+            most = scores + weight * (1 - similarity / len(picked))
+            enough = _totals(c, _best_of(most, _FIRST_READ), picked, scores, weight).max()
+            left = np.flatnonzero(most >= enough - slack)
+            totals = _totals(c, left, picked, scores, weight)
+        close = left[totals >= totals.max() - slack]
+        picked = np.append(picked, _exactly_best(c, close, picked, weight))
+        scores[picked[-1]] = -np.inf
+    return picked.tolist()
+
+
+def _totals(c: Candidates, which: Rows, picked: Rows, scores: Floats, weight: float) -> Floats:
+    """The scores of some with their bonuses, in single precision."""
+    alike = Products(c.matrix, c.rows[which]).near(c.matrix[c.rows[picked]])
+    return np.asarray(scores[which] + weight * (1 - alike.mean(axis=1)))
+
+
+def _best_of(values: Floats, n: int) -> Rows:
     """The positions of the n largest values, in no order."""
-    if n >= len(values):
-        return np.arange(len(values))
-    return values.argpartition(len(values) - n)[len(values) - n :]
+    return np.arange(len(values)) if n >= len(values) else values.argpartition(-n)[-n:]
+
+
+def _exactly_best(c: Candidates, close: Rows, picked: Rows, weight: float) -> int:
+    """The best total in double precision, where rounding leaves it open."""
+    if len(close) == 1:
+        return int(close[0])
+    semantic, alike = c.exactly(close, picked)
+    exact = c.fixed[close] + c.semantic_weight * semantic
+    if len(picked):
+        exact += weight * (1 - alike.mean(axis=1))
+    return int(close[np.argmax(exact.round(DIGITS))])

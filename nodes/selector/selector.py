@@ -9,8 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
-from typing import TYPE_CHECKING, get_args
+from typing import TYPE_CHECKING, Final, get_args
 
 import numpy as np
 from langchain_core.embeddings import Embeddings
@@ -19,9 +18,8 @@ from acegraph.nodes.models import providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
-from acegraph.nodes.selector.scoring import StageSettings, decision_rng
-from acegraph.nodes.selector.small_playbook import FEW, choose_among_few
-from acegraph.nodes.selector.stages import Pool, Selection, choose, queries_of
+from acegraph.nodes.selector.scoring import StageSettings
+from acegraph.nodes.selector.stages import Pool, Query, Selection, choose
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
@@ -35,6 +33,7 @@ if TYPE_CHECKING:
 ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 """Bullets, best first, and by bullet id every component of their scores."""
 _ENOUGH_TO_WARN = 20
+_BATCH: Final = 64
 _DEFAULT_WEIGHTS = {"quality": 0.3, "semantic": 0.4, "thompson": 0.3}
 
 
@@ -130,15 +129,12 @@ class HybridSelector:
         wait: Wait,
     ) -> list[Selection]:
         """The five stages for some transactions; the other methods and the graph run this one."""
-        if source not in (None, *get_args(Source)):
-            raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
         if not transactions:
             return []
-        view = await wait.work(playbook.view, node)
-        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
-        pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
-        rngs = [partial(decision_rng, self.seed, decision_id) for decision_id in decision_ids]
-        queries = list(queries_of(pool, list(map(fields_to_test, transactions)), rngs))
+        queries = await self._queries(
+            transactions, node, playbook, n_bullets, source, decision_ids, wait
+        )
+        pool = queries[0].pool
         if not pool.is_good.any() or n_bullets < 1:
             return [query.selection() for query in queries]
         warnings: tuple[str, ...] = ()
@@ -148,18 +144,55 @@ class HybridSelector:
         except ModelError as error:
             # Without vectors only a rule that holds is known to be relevant.
             queries = [query.without_vectors() for query in queries]
-            vectors, matrix = (np.zeros((n, 1), np.float32) for n in (len(queries), view.size))
+            vectors, matrix = (np.zeros((n, 1), np.float32) for n in (len(queries), pool.view.size))
             warnings = (f"selection without embeddings: {error}",)
         threshold = self.semantic_threshold
         if threshold is None:
             threshold = self.embedding.threshold
-        settings = StageSettings(n_bullets, threshold, self.weights, self.diversity_weight)
-        has_few = np.count_nonzero(pool.is_good) <= FEW
-        choosing = choose_among_few if has_few else choose
-        selections = await wait.work(choosing, queries, vectors, matrix, settings)
+        settings = StageSettings(
+            n_bullets, threshold, self.weights, self.diversity_weight, self.seed
+        )
+        selections: list[Selection] = []
+        for start in range(0, len(queries), _BATCH):
+            part = slice(start, start + _BATCH)
+            selections += await wait.work(choose, queries[part], vectors[part], matrix, settings)
         if not warnings and pool.has_prose:  # rules need no threshold
             return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
         return [replace(s, warnings=warnings) for s in selections] if warnings else selections
+
+    async def rules_for(
+        self,
+        transaction: Transaction,
+        node: str,
+        playbook: ReadablePlaybook,
+        n_bullets: int,
+        source: str | None,
+        wait: Wait,
+    ) -> Selection:
+        """The rules that hold on a transaction, where nobody reads: no stage chooses among them."""
+        (query,) = await self._queries([transaction], node, playbook, n_bullets, source, [""], wait)
+        return query.unread() if n_bullets > 0 else query.selection()
+
+    async def _queries(
+        self,
+        transactions: Sequence[Transaction],
+        node: str,
+        playbook: ReadablePlaybook,
+        n_bullets: int,
+        source: str | None,
+        decision_ids: Sequence[str],
+        wait: Wait,
+    ) -> list[Query]:
+        """Stages 1 and 2, and what the rules say of each transaction."""
+        if source not in (None, *get_args(Source)):
+            raise InvalidSettings(f"the source of bullets is offline or online, not {source!r}")
+        view = await wait.work(playbook.view, node)
+        odds = await wait.work(lambda: playbook.cases(node).fraud_odds())
+        pool = Pool.of(view, source, self.quality_threshold, n_bullets, odds)
+        return [
+            Query.of(pool, fields_to_test(transaction), decision_id)
+            for transaction, decision_id in zip(transactions, decision_ids, strict=True)
+        ]
 
     async def _embed(
         self, texts: Sequence[str], pool: Pool, playbook: ReadablePlaybook, wait: Wait

@@ -4,25 +4,19 @@ Stages 1 and 2 are the same for all transactions of a batch, stages 3 to 5 are c
 It reads arrays; the vectors are fetched in selector.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Final
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 
 from acegraph.nodes.selector import scoring
-from acegraph.nodes.selector.diversity import pick_diverse
-from acegraph.nodes.selector.scoring import Bools, Floats, Rows, StageSettings
+from acegraph.nodes.selector.scoring import Bools, Candidates, Floats, Rows, StageSettings
 from acegraph.state import Bullet
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, Answers
 from acegraph.state.playbook.vector_matrix import Vector
 from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import Fields
-
-_SPARSE_BELOW: Final = 0.25
-"""Below this share of the rows it is cheaper to fetch them than to multiply with all."""
-_BATCH: Final = 64
 
 
 @dataclass(frozen=True)
@@ -81,20 +75,22 @@ class Query:
     pool: Pool
     answers: Answers
     """What each rule says of the transaction."""
-    rng: Callable[[], "np.random.Generator"]
-    """Makes the random generator of the decision, when draws are needed."""
-    funnel: dict[str, int] = field(default_factory=dict)
+    decision_id: str = ""
+
+    @classmethod
+    def of(cls, pool: Pool, fields: Fields, decision_id: str = "") -> "Query":
+        """The query of a transaction: all rules are tested on its fields."""
+        return cls(pool, pool.view.holds(fields), decision_id)
 
     def without_vectors(self) -> "Query":
         """The query for a run without vectors: only a rule that holds is relevant."""
-        answers = self.answers.copy()
-        answers[answers == CANNOT_SAY] = FAILS
-        return replace(self, answers=answers)
+        answers = np.where(self.answers == CANNOT_SAY, FAILS, self.answers)
+        return Query(self.pool, answers, self.decision_id)
 
     @property
-    def rows(self) -> Rows:
+    def is_open(self) -> Bools:
         """The bullets for stage 3: a rule that fails is out, whatever its cosine."""
-        return np.flatnonzero(self.pool.is_good & (self.answers != FAILS))
+        return np.asarray(self.pool.is_good & (self.answers != FAILS))
 
     def selection(
         self,
@@ -103,71 +99,52 @@ class Query:
         relevant: int = 0,
     ) -> Selection:
         """The chosen bullets with the counts of all stages and the rules held back."""
-        pool = self.pool
-        held_back: tuple[Bullet, ...] = ()
-        unshown: tuple[Bullet, ...] = ()
-        if pool.view.has_rules:
-            rows = np.flatnonzero(pool.in_context & (self.answers == HOLDS))
-            good = pool.is_good[rows]
-            held_back = pool.view.bullets(rows[~good])
-            if bullets:
-                # Rules that cannot say, for want of a field, may take the places of some that hold.
-                shown = {b.id for b in bullets}
-                unshown = tuple(b for b in pool.view.bullets(rows[good]) if b.id not in shown)
+        pool, shown = self.pool, {b.id for b in bullets}
+        held_back, good = self._rules_that_hold()
+        funnel = {
+            "context": int(np.count_nonzero(pool.in_context)),
+            "quality": int(np.count_nonzero(pool.is_good)),
+            "semantic": relevant,
+            "score": relevant,
+            "diversity": len(bullets),
+        }
+        # Rules that cannot say, for want of a field, may take the places of some that hold.
+        unshown = tuple(b for b in good if b.id not in shown) if bullets else ()
+        clock = pool.view.clock
         return Selection(
-            bullets,
-            scores or {},
-            {**self.funnel, "semantic": relevant, "score": relevant, "diversity": len(bullets)},
-            held_back=held_back,
-            unshown=unshown,
-            clock=pool.view.clock,
+            bullets, scores or {}, funnel, held_back=held_back, unshown=unshown, clock=clock
         )
 
+    def unread(self) -> Selection:
+        """The rules that hold, for a run in which nobody reads: none is shown, and none scored."""
+        held_back, good = self._rules_that_hold()
+        none = self.selection(relevant=len(good))
+        funnel = {**none.funnel, "score": 0}
+        return Selection((), {}, funnel, held_back=held_back, unshown=good, clock=none.clock)
 
-def queries_of(
-    pool: Pool,
-    transactions: Sequence[Fields],
-    rngs: Sequence[Callable[[], "np.random.Generator"]],
-) -> Iterator[Query]:
-    """The queries of some transactions: their rules are tested on the fields of each."""
-    counts = {
-        "context": int(np.count_nonzero(pool.in_context)),
-        "quality": int(np.count_nonzero(pool.is_good)),
-    }
-    for start in range(0, len(transactions), _BATCH):
-        part = slice(start, start + _BATCH)
-        answers = pool.view.holds_for_each(transactions[part])
-        for row, rng in zip(answers, rngs[part], strict=True):
-            yield Query(pool, row, rng, counts)
+    def _rules_that_hold(self) -> tuple[tuple[Bullet, ...], tuple[Bullet, ...]]:
+        """Those that stage 2 holds back, and the others."""
+        pool = self.pool
+        if not pool.view.has_rules:
+            return (), ()
+        rows = np.flatnonzero(pool.in_context & (self.answers == HOLDS))
+        good = pool.is_good[rows]
+        return pool.view.bullets(rows[~good]), pool.view.bullets(rows[good])
 
 
 def choose(
     queries: Sequence[Query], vectors: Vector, matrix: Vector, settings: StageSettings
 ) -> list[Selection]:
-    """Stages 3 to 5 for each query; `vectors` has a row per query, `matrix` one per bullet."""
+    """Stages 3 to 5 for each query of one pool; one matrix product compares all with the bullets.
+
+    `vectors` has a row per query, `matrix` one per bullet.
+    """
+    rows = np.flatnonzero(np.any([query.is_open for query in queries], axis=0))
+    compared = scoring.Products(matrix, rows).near(vectors).T
     return [
         _choose_one(query, rows, products, vector, matrix, settings)
-        for query, vector, (rows, products) in zip(
-            queries, vectors, _products(queries, vectors, matrix), strict=True
-        )
+        for query, products, vector in zip(queries, compared, vectors, strict=True)
     ]
-
-
-def _products(
-    queries: Sequence[Query], vectors: Vector, matrix: Vector
-) -> Iterator[tuple[Rows, Floats]]:
-    """Per query the rows for stage 3 and their cosines; one matrix product for a whole batch."""
-    for start in range(0, len(queries), _BATCH):
-        batch = slice(start, start + _BATCH)
-        rows = [query.rows for query in queries[batch]]
-        is_sparse = sum(map(len, rows)) < _SPARSE_BELOW * len(rows) * len(matrix)
-        if is_sparse:
-            yield from ((r, matrix[r] @ v) for r, v in zip(rows, vectors[batch], strict=True))
-        elif len(rows) == 1:
-            yield rows[0], (matrix @ vectors[start])[rows[0]]
-        else:
-            products = vectors[batch] @ matrix.T
-            yield from ((r, p[r]) for r, p in zip(rows, products, strict=True))
 
 
 def _choose_one(
@@ -178,28 +155,29 @@ def _choose_one(
     matrix: Vector,
     settings: StageSettings,
 ) -> Selection:
-    pool, view, threshold = query.pool, query.pool.view, settings.threshold
+    pool, threshold, weights = query.pool, settings.threshold, settings.weights
+    holds = query.answers[rows] == HOLDS
     is_near = scoring.pass_semantic(products, rows, matrix, vector, threshold)
-    if view.has_rules:
-        is_near |= query.answers[rows] == HOLDS
-    relevant = is_near.nonzero()[0]
-    rows, products = rows[relevant], products[relevant]
+    is_relevant = query.is_open[rows] & (is_near | holds)
+    rows, products, holds = rows[is_relevant], products[is_relevant], holds[is_relevant]
     if not len(rows):
         return query.selection()
+    rng = scoring.decision_rng(settings.seed, query.decision_id)
     quality = pool.rates[rows]
-    thompson = scoring.thompson_draws(pool.helpful[rows], pool.harmful[rows], query.rng())
-    weights = settings.weights
-    candidates = scoring.Candidates(
+    thompson = scoring.thompson_draws(pool.helpful[rows], pool.harmful[rows], rng)
+    candidates = Candidates(
         matrix=matrix,
         rows=rows,
         query=vector,
         products=products,
-        floors=np.where(query.answers[rows] == HOLDS, threshold, -np.inf),
+        floors=np.where(holds, threshold, -np.inf),
         fixed=weights["quality"] * quality + weights["thompson"] * thompson,
         semantic_weight=weights["semantic"],
     )
-    picks = np.array(pick_diverse(candidates, settings.n_bullets, settings.diversity_weight))
-    bullets, (semantic, alike) = view.bullets(rows[picks]), candidates.exactly(picks, picks)
+    picks = np.array(
+        scoring.pick_diverse(candidates, settings.n_bullets, settings.diversity_weight)
+    )
+    bullets, (semantic, alike) = pool.view.bullets(rows[picks]), candidates.exactly(picks, picks)
     combined = candidates.fixed[picks] + weights["semantic"] * semantic
     bonuses = _bonuses(alike, settings.diversity_weight)
     values = (quality[picks], semantic, thompson[picks], combined, bonuses, combined + bonuses)

@@ -6,7 +6,7 @@ a changed bullet changes its row and a new bullet appends a row. It is made agai
 comes out of order, or with another text under a known number (a write that was undone).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -172,9 +172,9 @@ class View:
         """Which bullets carry a condition."""
         return self.node_bullets.rules.is_rule[: self.size]
 
-    def holds_for_each(self, transactions: Sequence[Mapping[str, Scalar]]) -> Answers:
-        """What each condition says of the fields of some transactions, a row for each of them."""
-        return self.node_bullets.rules.holds_for_each(transactions, self.size)
+    def holds(self, fields: Mapping[str, Scalar]) -> Answers:
+        """What each condition says of the fields of a transaction."""
+        return self.node_bullets.rules.holds(fields, self.size)
 
     def of_length(self, low: float, high: float) -> Rows:
         """The rows whose texts, in lower case, have from `low` to `high` characters."""

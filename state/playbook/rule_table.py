@@ -6,7 +6,7 @@ is an interval with one number. The answers are those of `Condition.holds`.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Final
 
 import numpy as np
@@ -60,25 +60,17 @@ class RuleTable:
 
     def holds(self, fields: Mapping[str, Scalar], rows: int) -> Answers:
         """What the conditions of the first `rows` rows say of a transaction."""
-        (answers,) = self.holds_for_each([fields], rows)
-        return np.asarray(answers)
-
-    def holds_for_each(self, transactions: Sequence[Mapping[str, Scalar]], rows: int) -> Answers:
-        """What the conditions of the first `rows` rows say of the fields of some transactions; the
-        answers have a row for each transaction.
-        """
-        shape = (len(transactions), rows)
         if not self.has_any:
-            return np.full(shape, CANNOT_SAY, np.int8)
-        answers = np.full(shape, HOLDS, np.int8)
+            return np.full(rows, CANNOT_SAY, np.int8)
+        answers = np.full(rows, HOLDS, np.int8)
         slots, lows, highs, negated = self._slot, self._low, self._high, self._negated
-        values, states = self._values_of(transactions)
-        fails = np.zeros(shape, bool)
+        values, states = self._values_of(fields)
+        fails = np.zeros(rows, bool)
         for i in range(MAX_COMPARISONS):
             slot = slots[i, :rows]
             if not slot.any():  # no condition has so many comparisons
                 break
-            value, state = values[:, slot], states[:, slot]
+            value, state = values[slot], states[slot]
             inside = (value >= lows[i, :rows]) & (value <= highs[i, :rows])
             # A field without a value is neither this nor "not this".
             passes = (inside != negated[i, :rows]) & (state == _GIVEN)
@@ -86,7 +78,7 @@ class RuleTable:
             fails |= ~(passes | unknown)
             answers[unknown] = CANNOT_SAY
         answers[fails] = FAILS
-        answers[:, ~self.is_rule[:rows]] = CANNOT_SAY
+        answers[~self.is_rule[:rows]] = CANNOT_SAY
         return answers
 
     def same_tests(self, condition: Condition, rows: int) -> NDArray[np.intp]:
@@ -129,33 +121,26 @@ class RuleTable:
         return first + _NUMBER, *bounds.get(op, (number, number))
 
     def _values_of(
-        self, transactions: Sequence[Mapping[str, Scalar]]
+        self, fields: Mapping[str, Scalar]
     ) -> tuple[NDArray[np.float64], NDArray[np.int8]]:
-        """Per transaction and slot the value (NaN for none), and whether the field is given."""
-        first_slots = list(self._first_slot.items())  # another thread may add to it
-        values: list[float] = []
-        states: list[int] = []
-        for fields in transactions:
-            values.append(0.0)
-            states.append(_GIVEN)
-            for key, _ in first_slots:
-                name, phrase = key if isinstance(key, tuple) else (key, None)
-                value = fields.get(name)
-                number = word = math.nan
-                if value is None:
-                    state = _EMPTY if name in fields else _ABSENT
-                else:
-                    state = _GIVEN
-                    if phrase is not None:
-                        number = float(isinstance(value, str) and mentions(value, phrase))
-                    elif isinstance(value, bool | str):
-                        word = self._codes.get((name, isinstance(value, bool), value), _UNSEEN)
-                    else:
-                        number = float(value)
-                values += (number, word, float(value is not None))
-                states += (state, state, _GIVEN)
-        shape = (len(transactions), 1 + _SLOTS * len(first_slots))
-        return np.array(values).reshape(shape), np.array(states, np.int8).reshape(shape)
+        """Per slot the value (NaN for none), and whether the field is given."""
+        values, states = [0.0], [_GIVEN]
+        for key in list(self._first_slot):  # another thread may add to it
+            name, phrase = key if isinstance(key, tuple) else (key, None)
+            value = fields.get(name)
+            number = word = math.nan
+            state = _GIVEN
+            if value is None:
+                state = _EMPTY if name in fields else _ABSENT
+            elif phrase is not None:
+                number = float(isinstance(value, str) and mentions(value, phrase))
+            elif isinstance(value, bool | str):
+                word = self._codes.get((name, isinstance(value, bool), value), _UNSEEN)
+            else:
+                number = float(value)
+            values += (number, word, float(value is not None))
+            states += (state, state, _GIVEN)
+        return np.array(values), np.array(states, np.int8)
 
     def _reserve(self, rows: int) -> None:
         self.is_rule = grown(self.is_rule, rows)

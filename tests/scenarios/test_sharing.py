@@ -231,7 +231,7 @@ def test_rules_are_asked_while_others_are_added() -> None:
     def ask() -> None:
         try:
             while not done.is_set():
-                view.holds_for_each([{"amount": 5}])
+                view.holds({"amount": 5})
         except IndexError as error:
             failed.append(error)
 

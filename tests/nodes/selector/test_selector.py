@@ -7,8 +7,13 @@ import pytest
 from scipy import stats
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.diversity import pick_diverse
-from acegraph.nodes.selector.scoring import Candidates, decision_rng, pass_quality, thompson_draws
+from acegraph.nodes.selector.scoring import (
+    Candidates,
+    decision_rng,
+    pass_quality,
+    pick_diverse,
+    thompson_draws,
+)
 from acegraph.state import BulletPlaybook, InvalidSettings
 
 NODE = "fraud_detection"

@@ -11,8 +11,7 @@ from plain_selection import plain_selection
 
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import StageSettings, decision_rng
-from acegraph.nodes.selector.small_playbook import choose_among_few
-from acegraph.nodes.selector.stages import Pool, choose, queries_of
+from acegraph.nodes.selector.stages import Pool, Query, choose
 from acegraph.state import Bullet, BulletPlaybook, Condition
 from acegraph.state.playbook.index import NodeBullets, View
 from acegraph.state.playbook.vector_matrix import unit
@@ -169,30 +168,27 @@ def crowd(
     thompson=st.sampled_from([0.0, 0.01, 0.3]),
     weight=st.sampled_from([0.0, 0.15, 1.0]),
 )
-def test_pruning_changes_no_choice(
+def test_a_crowd_is_chosen_from_as_by_the_plain_loop(
     seed: int, size: int, dimensions: int, thompson: float, weight: float
 ) -> None:
     node_bullets, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
     pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
-    asked = list(queries_of(pool, [FIELDS], [lambda: np.random.default_rng(seed)]))
+    asked = [Query.of(pool, FIELDS, "d")]
     matrix = node_bullets.matrix("m")
     assert matrix is not None
-    chosen = StageSettings(5, 0.2, weights, weight)
-    found_by = [
-        way(asked, unit(query[None]), matrix.rows, chosen)[0] for way in (choose, choose_among_few)
-    ]
+    chosen = StageSettings(5, 0.2, weights, weight, seed)
+    (found,) = choose(asked, unit(query[None]), matrix.rows[:size], chosen)
     wanted = plain_selection(
         [b for b in node_bullets.bullets if b.status == "active"],
         vectors,
         query,
         FIELDS,
         5,
-        np.random.default_rng(seed),
+        decision_rng(seed, "d"),
         selector,
     )
-    for found in found_by:
-        assert [b.id for b in found.bullets] == [bullet_id for bullet_id, _ in wanted]
-        for bullet_id, scores in wanted:
-            assert found.scores[bullet_id] == pytest.approx(scores, abs=1e-6)
+    assert [b.id for b in found.bullets] == [bullet_id for bullet_id, _ in wanted]
+    for bullet_id, scores in wanted:
+        assert found.scores[bullet_id] == pytest.approx(scores, abs=1e-6)

@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes import HybridSelector
-from acegraph.nodes.selector.diversity import pick_diverse
-from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic
+from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic, pick_diverse
 from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidSettings
 from acegraph.state.playbook.index import NodeBullets
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
