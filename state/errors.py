@@ -15,6 +15,7 @@ AceError
 │   ├── UnknownDecision
 │   │   └── PrunedDecision    `prune` has removed the decision
 │   ├── DecisionConflict      one decision id with two different contents
+│   ├── OutdatedVersion       another one has set the task or the policy meanwhile
 │   └── WriteConflict         two writers collided; trying again may succeed
 ├── EngineDiffers             an engine decided a row otherwise than this program does
 ├── CheckpointRefused         a checkpoint that would have executed code
@@ -90,6 +91,10 @@ class DecisionConflict(PlaybookError, ValueError):
 
 class PrunedDecision(UnknownDecision):
     """The decision was pruned: it can be neither judged nor replayed."""
+
+
+class OutdatedVersion(PlaybookError, ValueError):
+    """A task or a policy was set by another one since it was read; nothing was changed."""
 
 
 class WriteConflict(PlaybookError):

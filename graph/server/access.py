@@ -1,30 +1,21 @@
-"""Who calls the service: a token names its user, the user's role says what is allowed.
-
-A token is `NAME.SECRET`. To check one takes a deliberate while, so a right one is remembered for a
-minute: whoever is removed, or gets another role, is known as before for so long.
+"""Who calls the service: a token, `NAME.SECRET`, names its user; the user's role says what is
+allowed.
 """
 
 from __future__ import annotations
 
 import asyncio
-import time
-from hashlib import sha256
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
 
 from starlette.requests import Request
 
-from acegraph.graph.server.batching import TooMuch
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User, check_user
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
-REMEMBERED_SECONDS: Final = 60.0
-_MOST_REMEMBERED: Final = 10_000
-_MOST_CHECKS: Final = 20
-"""So many unknown tokens may wait to be checked."""
 _BEARER: Final = "bearer "
 _LONGEST: Final = 400
 
@@ -78,9 +69,6 @@ class Access:
     def __init__(self, *, everyone: User | None = None) -> None:
         self._everyone = everyone
         """Who is meant by a request without a token, where the service runs without users."""
-        self._known: dict[bytes, tuple[User, float]] = {}
-        self._checking = asyncio.Semaphore(1)  # a check takes memory and time: one after another
-        self._checks = 0
 
     async def user(self, request: Request, place: HasPlaybook, role: Role) -> User:
         """The user of a request, who must have a role."""
@@ -101,23 +89,4 @@ class Access:
         name, _, secret = token.partition(".")
         if not secret or len(token) > _LONGEST:
             return None
-        key = sha256(token.encode("utf-8", "replace")).digest()
-        user, until = self._known.get(key, (None, 0.0))
-        if user is not None and time.monotonic() < until:
-            return user
-        if self._checks >= _MOST_CHECKS:
-            raise TooMuch("too many tokens are being checked; try again later", 1.0)
-        self._checks += 1
-        try:
-            async with self._checking:
-                user = await asyncio.to_thread(
-                    lambda: check_user(place.playbook.database, name, secret)
-                )
-        finally:
-            self._checks -= 1
-        self._known.pop(key, None)
-        if user is not None:
-            if len(self._known) >= _MOST_REMEMBERED:
-                self._known.clear()
-            self._known[key] = (user, time.monotonic() + REMEMBERED_SECONDS)
-        return user
+        return await asyncio.to_thread(lambda: check_user(place.playbook.database, name, secret))

@@ -17,9 +17,11 @@ from langgraph_sdk.auth import types
 
 from acegraph.graph.server.access import bearer_token
 from acegraph.state import AceContext, InvalidSettings
-from acegraph.state.maintenance.people.users import NAME, SHORTEST
+from acegraph.state.maintenance.people.users import NAME
 
 VARIABLE: Final = "ACE_USERS"
+SHORTEST: Final = 16
+"""How many characters a token has at least: others can be guessed."""
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )

@@ -1,6 +1,6 @@
-"""Small values beside the ledger, as JSON by key: users, sessions, claims, reports.
+"""Small values beside the ledger, as JSON by key: sessions, claims, reports.
 
-They are in `meta`, in no order and under no seal: nothing that is decided depends on them.
+They are in `meta`, in no order and without a hash: nothing that is decided depends on them.
 """
 
 import json

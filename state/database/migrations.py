@@ -8,29 +8,21 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Final
 
 import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from acegraph.state.database import tables
-from acegraph.state.database.encoding import text_hash, to_text
-from acegraph.state.database.writer import LedgerWriter, vector_hash
 from acegraph.state.errors import PlaybookError
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
-_JSON_OF_1: Final = {
-    "bullets": ("condition", "problem_types", "evidence", "origin", "related"),
-    "history": ("condition",),
-    "cases": ("fields",),
-    "decisions": ("reasons", "settings", "lesson"),
-}
-"""The columns of schema 1 that hold JSON."""
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
-_VECTORS_OF_1: Final = ("embeddings", "text_embeddings")
-"""The vectors by bullet, and later by text: a file has one of the tables, or both."""
-_TABLES_OF_1: Final = (*_JSON_OF_1, "selections", "outcomes", "adjustments", *_VECTORS_OF_1)
+_OLDEST: Final = 4
+"""The oldest schema that is migrated."""
+_COLUMNS_OF_5: Final = {"task_version", "policy_version"}
+_NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
 _DEFINITIONS: Final[dict[str, list[str]]] = {}
 """How the tables are created, by dialect: a playbook in memory is made for every copy of one."""
 logger = logging.getLogger(__name__)
@@ -53,18 +45,36 @@ def _old_schema(connection: sa.Connection, names: set[str], url: str) -> int:
     if tables.meta.name not in names:
         raise PlaybookError(f"{url} is another program's database; nothing was changed")
     schema = str(_schema(connection))
+    if schema in map(str, range(1, _OLDEST)):
+        raise PlaybookError(
+            f"{url} has schema {schema}: acegraph 0.1 made it; open it once with acegraph 0.2, "
+            "then with this one"
+        )
     if schema not in map(str, range(1, tables.SCHEMA_VERSION + 1)):
         raise PlaybookError(
             f"{url} has schema {schema[:20]}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
             "a newer acegraph wrote it, or it is damaged"
         )
-    if int(schema) == tables.SCHEMA_VERSION:
-        missing = sorted(tables.metadata.tables.keys() - names)
+    if missing := _missing(connection, names, int(schema)):
         raise PlaybookError(
-            f"{url} has schema {schema} but no table {', '.join(missing)}: it is damaged, or an "
+            f"{url} has schema {schema} but no {', '.join(missing)}: it is damaged, or an "
             "acegraph that was never released wrote it; open a backup or begin a new one"
         )
     return int(schema)
+
+
+def _missing(connection: sa.Connection, names: set[str], schema: int) -> list[str]:
+    """The tables and columns that a database of a schema lacks; there is one at least if it is the
+    present schema, else nobody would migrate it.
+    """
+    is_old = schema < tables.SCHEMA_VERSION
+    wanted = set(tables.metadata.sorted_tables) - set(_NEW_IN_5 if is_old else ())
+    missing = [f"table {table.name}" for table in wanted if table.name not in names]
+    for table in (one for one in wanted if one.name in names):
+        found = {column["name"] for column in sa.inspect(connection).get_columns(table.name)}
+        lacking = set(table.c.keys()) - found - (_COLUMNS_OF_5 if is_old else set())
+        missing += [f"column {table.name}.{name}" for name in lacking]
+    return sorted(missing)
 
 
 def migrate(connection: sa.Connection, url: str) -> None:
@@ -75,7 +85,7 @@ def migrate(connection: sa.Connection, url: str) -> None:
         old = _old_schema(connection, names, url)
         began = time.monotonic()
         logger.info("migrating %s from schema %d to %d", url, old, tables.SCHEMA_VERSION)
-        for schema, step in enumerate(_STEPS[old - 1 :], start=old):
+        for schema, step in enumerate(_STEPS[old - _OLDEST :], start=old):
             _run_step(step, connection, f"cannot open {url}", schema)
         connection.execute(
             tables.meta.update().where(_SCHEMA_ROW).values(value=str(tables.SCHEMA_VERSION))
@@ -123,89 +133,33 @@ def _run_step(
         raise PlaybookError(f"{failed}: {error}") from error
 
 
-def _to_2(connection: sa.Connection) -> None:
-    """Give each row a position in one order and a hash; schema 1 existed in SQLite only."""
-    old = _take_rows_of_1(connection)
-    tables.metadata.create_all(connection)  # but for the one that stays
-    _start_clock(connection)
-    writer = LedgerWriter(connection, 0, len(old["history"]), 0)
-    for row in old["bullets"]:
-        writer.add_bullet(row)
-    for row in old["decisions"]:
-        row["seen"] = -1  # schema 1 did not store it: such a decision cannot be replayed
-    rights = [
-        {"case": row["case"], "node": row["node"], "number": number}
-        for row in old["decisions"]
-        if (number := row.pop("right_number")) is not None
-    ]
-    lessons = [
-        {"case": row["case"], "lesson": lesson, "at": row["decided_at"]}
-        for row in old["decisions"]
-        if (lesson := row.pop("lesson"))
-    ]
-    for row in old["adjustments"]:
-        row |= {"reason": "by hand", "covers": 0}
-    for name in ("history", "cases", "decisions", "selections", "outcomes"):
-        writer.add(tables.metadata.tables[name], old[name])
-    writer.add(tables.rights, rights)
-    writer.add(tables.lessons, lessons)
-    writer.add(tables.adjustments, old["adjustments"])
-    _keep_vectors(connection, old)
-    new_clock = {"position": writer.position, "version": writer.version, "seal": writer.seal}
-    connection.execute(tables.clock.update().values(new_clock))
+def _to_5(connection: sa.Connection) -> None:
+    """Add tasks and policies, and their versions in decisions; give users a table of their own.
 
-
-def _take_rows_of_1(connection: sa.Connection) -> dict[str, list[dict[str, Any]]]:
-    """Read the rows of schema 1, with their JSON in its present form, and drop the tables."""
-    old = {}
-    existing = sa.inspect(connection).get_table_names()
-    for name in (name for name in _TABLES_OF_1 if name in existing):
-        rows = connection.exec_driver_sql(f"SELECT * FROM {name} ORDER BY rowid").mappings()
-        old[name] = [dict(row) for row in rows]
-        connection.exec_driver_sql(f"DROP TABLE {name}")
-        for row in old[name]:
-            for column in _JSON_OF_1.get(name, ()):
-                row[column] = _canonical(row[column], f"{column!r} of {name}")
-    return old
-
-
-def _canonical(text: str | None, where: str) -> str | None:
-    try:
-        return None if text is None else to_text(json.loads(text))
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{where}: {error}") from error
-
-
-def _keep_vectors(connection: sa.Connection, old: dict[str, list[dict[str, Any]]]) -> None:
-    """Store the vectors of schema 1 under their texts: no text is embedded twice."""
-    texts = {row["number"]: text_hash(row["content"]) for row in old["bullets"]}
-    by_bullet, by_text = (old.get(name, []) for name in _VECTORS_OF_1)
-    vectors = {
-        (r["model"], texts[r["bullet"]]): r["vector"] for r in by_bullet if r["bullet"] in texts
-    }
-    vectors |= {(row["model"], row["text_hash"]): row["vector"] for row in by_text}
-    rows = [
-        {"model": model, "text_hash": text, "vector": v, "hash": vector_hash(model, text, v)}
-        for (model, text), v in vectors.items()
-    ]
-    if rows:
-        connection.execute(tables.embeddings.insert(), rows)
-
-
-def _to_3(connection: sa.Connection) -> None:
-    """Add the table of sightings; the step before may have made it."""
-    tables.sightings.create(connection, checkfirst=True)
-
-
-def _to_4(connection: sa.Connection) -> None:
-    """Add what people answered and why, the order of decisions, the answers of trials, and the
-    lessons that wait to be learned in the background; the first step may have made them.
+    Vectors lose their hashes: a model can be asked for them again.
     """
-    for table in (tables.answers, tables.trial_answers, tables.waiting_lessons):
-        table.create(connection, checkfirst=True)
-    for index in tables.decisions.indexes:
-        index.create(connection, checkfirst=True)
+    for table in _NEW_IN_5:
+        table.create(connection)
+    for statement in (
+        "ALTER TABLE decisions ADD COLUMN task_version INTEGER",
+        "ALTER TABLE decisions ADD COLUMN policy_version INTEGER",
+        "ALTER TABLE text_embeddings DROP COLUMN hash",
+    ):
+        connection.exec_driver_sql(statement)
+    _move_users(connection)
 
 
-_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_2, _to_3, _to_4)
-"""The step at index i leads from schema i + 1 to schema i + 2."""
+def _move_users(connection: sa.Connection) -> None:
+    """Users were values in `meta`; their secrets stay as they are."""
+    is_user = tables.meta.c.key.startswith("user:", autoescape=True)
+    rows = connection.execute(sa.select(tables.meta).where(is_user)).all()
+    logins = [{"name": row.key.removeprefix("user:"), **json.loads(row.value)} for row in rows]
+    for login in logins:
+        login.setdefault("tenant", "")
+    if logins:
+        connection.execute(tables.users.insert(), logins)
+    connection.execute(tables.meta.delete().where(is_user))
+
+
+_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_5,)
+"""The step at index i leads from schema i + 4 to schema i + 5."""

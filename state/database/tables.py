@@ -1,19 +1,19 @@
 """The tables behind a playbook: their columns. What the rows mean is in ledger/ledger.py.
 
 The tables in `LEDGER` only grow: a written row does not change until it is pruned or erased. The
-others change in place: `bullets`, the clock and the values in `meta`, the vectors and answers that
-are kept, and the queue of lessons.
+others change in place: `bullets`, the clock, users, the values in `meta`, the vectors and answers
+that are kept, and the queue of lessons.
 
 JSON is stored as canonical text and truth values as 0 and 1, so that SQLite and PostgreSQL hold the
 same values and the hash of a row is the same in both.
 """
 
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
-SCHEMA_VERSION: Final = 4
+SCHEMA_VERSION: Final = 5
 MODEL_KEY: Final = "embedding_model"
 """The key in `meta` of the embedding model that made the vectors of the bullets."""
 metadata = sa.MetaData()
@@ -48,6 +48,12 @@ def _bigint(name: str, *, primary_key: bool = False, index: bool = False) -> sa.
         index=index,
         autoincrement=False,
     )
+
+
+def _of_version() -> tuple[sa.Column[Any], ...]:
+    """The columns of a task or a policy: one version of what is set for a node."""
+    key = (_text("node", primary_key=True), _count("version", primary_key=True))
+    return (*key, *map(_text, ("at", "set_by", "reason", "content")))
 
 
 def _flag(name: str) -> sa.Column[int]:
@@ -105,7 +111,6 @@ embeddings = sa.Table(
     _text("model", primary_key=True),
     _text("text_hash", primary_key=True),
     sa.Column("vector", sa.LargeBinary, nullable=False),
-    _bigint("hash"),
 )
 # The transactions. A case of labelled history is stored without a decision.
 cases = _ledger(
@@ -115,7 +120,7 @@ cases = _ledger(
     _flag("evidence"),
     _text("created_at"),
 )
-# The decisions, with the playbook version at that time.
+# The decisions, with the versions of the playbook, the task and the policy at that time.
 decisions = _ledger(
     "decisions",
     _text("case", primary_key=True),
@@ -128,6 +133,8 @@ decisions = _ledger(
     _bigint("seen"),
     _flag("counted"),
     _text("decided_at"),
+    sa.Column("task_version", sa.Integer),
+    sa.Column("policy_version", sa.Integer),
 )
 sa.Index("decisions_in_order", decisions.c.position)
 selections = _ledger(
@@ -197,6 +204,9 @@ sightings = _ledger(
     sa.Column("longitude", sa.Double),
     small=True,
 )
+# What the payments of a node are, and what is wanted: the newest version of each counts.
+tasks = _ledger("tasks", *_of_version(), small=True)
+policies = _ledger("policies", *_of_version(), _text("approved_by", nullable=True), small=True)
 # The ids of pruned decisions: they are neither decided nor counted a second time.
 pruned = _ledger("pruned", _text("case", primary_key=True), _text("at"), small=True)
 # What a model answered in trials of bullets, by a hash of what it was asked: nobody pays twice.
@@ -207,8 +217,16 @@ trial_answers = sa.Table(
 waiting_lessons = sa.Table(
     "waiting_lessons", metadata, _text("case", primary_key=True), _bigint("position")
 )
+# The users of the service and the desk. Without a salt the hash is a SHA-256 of a random secret.
+users = sa.Table(
+    "users",
+    metadata,
+    _text("name", primary_key=True),
+    *map(_text, ("role", "tenant", "hash")),
+    _text("salt", nullable=True),
+)
 LEDGER = (
     *(history, cases, decisions, selections, outcomes, rights, lessons, adjustments, pruned),
-    *(sightings, answers),
+    *(sightings, answers, tasks, policies),
 )
 """The tables that only grow, unless rows are pruned or erased."""

@@ -60,7 +60,16 @@ def row_hash(table: str, row: Mapping[str, object]) -> int:
     """The hash that a row must have."""
     if table == tables.bullets.name:
         return lasting_hash(row) ^ tally_of(row)
-    return hash_values(_VALUES[table](row))
+    return hash_values(_hashed(table, _VALUES[table](row)))
+
+
+def _hashed(table: str, values: "Values") -> "Values":
+    """The values that are hashed: where a decision has no version of a task and a policy, the hash
+    is that of schema 4, which had no such columns.
+    """
+    if table == tables.decisions.name and values[-3:-1] == (None, None):
+        return (*values[:-3], values[-1])
+    return values
 
 
 def lasting_hash(bullet: Mapping[str, object]) -> int:
@@ -78,11 +87,6 @@ def tally_hash(number: int, helpful: int, harmful: int, selected: int, changed: 
 def tally_of(bullet: Mapping[str, object]) -> int:
     """The `tally_hash` of a row of the table `bullets`."""
     return _hash("\x1f".join([f"\x1e{bullet[name]}" for name in _COUNTERS]))
-
-
-def vector_hash(model: str, name: str, vector: bytes) -> int:
-    """The hash that a stored vector must have."""
-    return hash_values((model, name, vector))
 
 
 class Statement:
@@ -176,8 +180,10 @@ class LedgerWriter:
             values: Values = (*_CALLER_VALUES[name](row), self.next_position())
             if not _PLAIN_TYPES.issuperset(map(type, values)):
                 values = tuple(map(_plain, values))
-            is_full = None not in values
-            new_hash = _hash(_HASH_FORMATS[name] % values) if is_full else hash_values(values)
+            if None in values:
+                new_hash = hash_values(_hashed(name, values))
+            else:
+                new_hash = _hash(_HASH_FORMATS[name] % values)
             self.seal ^= new_hash
             placed.setdefault(name, []).append((*values, new_hash))
         for name, some in placed.items():

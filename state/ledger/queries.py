@@ -12,9 +12,11 @@ from acegraph.state.database.tables import (
     decisions,
     lessons,
     outcomes,
+    policies,
     pruned,
     rights,
     selections,
+    tasks,
 )
 from acegraph.state.database.writer import Statement
 from acegraph.state.ledger.counters import is_current_label
@@ -176,11 +178,18 @@ REWRITE_BULLET = Statement(
 _is_adjusted = adjustments.c.position > _since
 ADJUSTED_SINCE = sa.select(adjustments.c.number).where(_is_adjusted).limit(1)
 CHANGED_SINCE = Statement(
-    sa.select(clock.c.position, clock.c.version, sa.exists().where(_is_adjusted), *bullets.c)
+    sa.select(
+        clock.c.position,
+        clock.c.version,
+        sa.exists().where(_is_adjusted),
+        sa.or_(*(sa.exists().where(table.c.position > _since) for table in (tasks, policies))),
+        *bullets.c,
+    )
     .select_from(clock.outerjoin(bullets, bullets.c.changed > _since))
     .order_by(bullets.c.number)
 )
-"""The clock, whether counters were adjusted, and the bullets that changed; at least one row."""
+"""The clock, whether counters were adjusted, whether a task or a policy was set, and the bullets
+that changed; at least one row."""
 RIGHT_DECISION_NUMBER = Statement(sa.select(rights.c.number).where(rights.c.case == _id))
 LAST_RIGHT_DECISION_NUMBER = Statement(
     sa.select(sa.func.max(rights.c.number)).where(rights.c.node == sa.bindparam("node"))

@@ -140,6 +140,8 @@ def decision_row(record: DecisionRecord, at: str, settings: str = "") -> dict[st
         "seen": record.seen,
         "counted": int(record.counted),
         "decided_at": at,
+        "task_version": record.task_version,
+        "policy_version": record.policy_version,
     }
 
 

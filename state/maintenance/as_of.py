@@ -35,6 +35,7 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
         newest = sa.select(sa.func.max(tables.history.c.version)).where(was_there)
         version = connection.scalar(newest)
         cases, outcomes = _labelled(connection, until)
+        set_then = {t: _rows(connection, t, until) for t in (tables.tasks, tables.policies)}
     past = BulletPlaybook()
     with past.writing() as writer:
         writer.version = version or 0
@@ -43,9 +44,17 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
         past.adjust(writer, counters, f"as of {until.describe()}")
         writer.add(tables.cases, cases)
         writer.add(tables.outcomes, outcomes)
+        for table, rows in set_then.items():
+            writer.add(table, rows)
     past.invalidate()
     past.share_vectors(playbook)
     return past
+
+
+def _rows(connection: sa.Connection, table: sa.Table, until: AsOf) -> list[dict[str, object]]:
+    """The rows of a table that were there, oldest first."""
+    was_there = sa.select(table).where(until.holds(table, "at")).order_by(table.c.position)
+    return [dict(row) for row in connection.execute(was_there).mappings()]
 
 
 def _bullets(

@@ -11,7 +11,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import Database
-from acegraph.state.database.writer import row_hash, vector_hash
+from acegraph.state.database.writer import row_hash
 from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger.counters import adjusted, bullet_texts, count
 from acegraph.state.playbook.playbook import BulletPlaybook
@@ -25,7 +25,7 @@ def verify(ledger: BulletPlaybook | Database) -> list[str]:
     database = ledger.database if isinstance(ledger, BulletPlaybook) else ledger
     findings = _unless_unreadable(database.integrity)
     with database.snapshot() as connection:
-        for check in (_check_rows, _check_vectors, _check_counters, _check_contents, _check_ties):
+        for check in (_check_rows, _check_counters, _check_contents, _check_ties):
             findings += _unless_unreadable(partial(check, connection))
     return findings
 
@@ -61,14 +61,6 @@ def _check_rows(connection: sa.Connection) -> Iterator[str]:
             f"clock {clock.id} stands at position {clock.position}, version {clock.version}; "
             f"the rows reach {last} and {version}"
         )
-
-
-def _check_vectors(connection: sa.Connection) -> Iterator[str]:
-    """Each vector has its hash: a changed vector would change which bullets are shown."""
-    table = tables.embeddings
-    for row in connection.execution_options(yield_per=_SOME).execute(sa.select(table)):
-        if row.hash != vector_hash(row.model, row.text_hash, bytes(row.vector)):
-            yield f"vector {row.text_hash[:12]} of {row.model}: changed outside the ledger"
 
 
 def _check_counters(connection: sa.Connection) -> Iterator[str]:

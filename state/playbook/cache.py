@@ -38,6 +38,7 @@ from acegraph.state.ledger.row_mapping import (
 )
 from acegraph.state.playbook.index import BulletIndex
 from acegraph.state.playbook.kept_by_node import read_form
+from acegraph.state.playbook.settings_of_nodes import Stored
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
@@ -103,6 +104,8 @@ class PlaybookCache:
         self._pending_deltas: dict[int, tuple[int, int, int]] = {}
         """What the current write has added to counters, and not yet written to the database."""
         self._cases: dict[str, CaseTable] = {}
+        self._set: dict[tuple[str, str], Stored | None] = {}
+        """By table and node: the newest task or policy that was read."""
         self._clock = Clock(0, 0)
         self._is_stale = True
         """Whether memory may be wrong: then everything is read again."""
@@ -332,18 +335,22 @@ class PlaybookCache:
         """
         fetch = fetch or self.database.fetch
         since = _START if self._is_stale else self._clock.position
-        changed = fetch(sql.CHANGED_SINCE, since, since)
-        clock, is_adjusted = Clock(*changed[0][:2]), changed[0][2]
+        changed = fetch(sql.CHANGED_SINCE, *[since] * 4)
+        position, version, is_adjusted, is_set = changed[0][:4]
+        clock = Clock(position, version)
         if clock.position == since:
             return
         self._is_stale = True
         if since == _START:
             self._bullets, self._hashes, self._cases = BulletIndex(), {}, {}
+            self._set.clear()
         for row in changed:
-            if row[3] is not None:
-                self._keep(dict(zip(_BULLET_COLUMNS, row[3:], strict=True)))
+            if row[4] is not None:
+                self._keep(dict(zip(_BULLET_COLUMNS, row[4:], strict=True)))
         if is_adjusted:
             self._cases.clear()  # cases may have been pruned or erased
+        if is_set:
+            self._set.clear()
         for node, table in self._cases.items():
             table.form = read_form(fetch, node)
         self._take_labels(since, clock.position, fetch)

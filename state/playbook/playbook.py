@@ -46,6 +46,7 @@ from acegraph.state.playbook.kept_by_node import (
     read_form,
     read_refined_from,
 )
+from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
 from acegraph.state.values.cases import Case, CaseTable
@@ -516,6 +517,80 @@ class BulletPlaybook(PlaybookCache):
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision; None if the learning branch has not run."""
         return ledger.read_lesson(self.database, decision_id)
+
+    def stored_task(self, node: str) -> Stored | None:
+        """The version and the content of a node's task; None if none was set."""
+        return self._newest(tables.tasks, node)
+
+    def stored_policy(self, node: str) -> Stored | None:
+        """The version and the content of a node's policy; None if none was set."""
+        return self._newest(tables.policies, node)
+
+    def _newest(self, table: sa.Table, node: str) -> Stored | None:
+        with self._lock:
+            self._read_news()
+            key = (table.name, node)
+            if key not in self._set:
+                self._set[key] = newest(self.database.fetch, table, node)
+            return self._set[key]
+
+    @retried
+    def store_task(
+        self,
+        node: str,
+        content: Mapping[str, object],
+        *,
+        expected_version: int,
+        by: str,
+        reason: str,
+    ) -> int:
+        """Store the next version of a node's task, and give its number.
+
+        `expected_version` is the one that the caller has read, 0 for none: if another one was set
+        meanwhile, nothing is stored.
+        """
+        return self._set_next(tables.tasks, node, content, expected_version, by, reason)
+
+    @retried
+    def store_policy(
+        self,
+        node: str,
+        content: Mapping[str, object],
+        *,
+        expected_version: int,
+        by: str,
+        reason: str,
+        approved_by: str = "",
+    ) -> int:
+        """Store the next version of a node's policy, as `store_task` does that of its task."""
+        approval = {"approved_by": approved_by or None}
+        return self._set_next(
+            tables.policies, node, content, expected_version, by, reason, **approval
+        )
+
+    def _set_next(
+        self,
+        table: sa.Table,
+        node: str,
+        content: Mapping[str, object],
+        expected_version: int,
+        by: str,
+        reason: str,
+        **more: object,
+    ) -> int:
+        with self.writing() as writer:
+            said = {"set_by": by, "reason": reason, **more}
+            version = append_version(writer, table, node, content, expected_version, said)
+            self._set.pop((table.name, node), None)
+        return version
+
+    def task_history(self, node: str) -> list[dict[str, Any]]:
+        """Every version of a node's task, oldest first."""
+        return versions(self.database, tables.tasks, node)
+
+    def policy_history(self, node: str) -> list[dict[str, Any]]:
+        """Every version of a node's policy, oldest first."""
+        return versions(self.database, tables.policies, node)
 
     def cases(self, node: str) -> CaseTable:
         """A snapshot of the labelled cases of a node that count, on which bullets are tested."""

@@ -22,7 +22,7 @@ from acegraph.state.database.tables import (
     meta,
     trial_answers,
 )
-from acegraph.state.database.writer import LedgerWriter, Statement, vector_hash
+from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector
 from acegraph.state.values.memos import facts_text
@@ -64,9 +64,8 @@ class VectorStore:
         """Store vectors of one model, by text; all vectors of a model have the same size."""
         rows = []
         for text, vector in vectors.items():
-            name, data = text_hash(text), np.asarray(vector, dtype="<f4").tobytes()
-            hashed = vector_hash(model, name, data)
-            rows.append({"model": model, "text_hash": name, "vector": data, "hash": hashed})
+            data = np.asarray(vector, dtype="<f4").tobytes()
+            rows.append({"model": model, "text_hash": text_hash(text), "vector": data})
         with self._database.writing() as writer:
             length = sa.select(sa.func.length(embeddings.c.vector))
             stored = writer.connection.scalar(length.where(embeddings.c.model == model).limit(1))

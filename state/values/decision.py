@@ -101,6 +101,8 @@ class DecisionRecord:
     counted: bool = True
     """False for a frozen or vanilla run: the decision is stored, but changes no counter and is no
     evidence."""
+    task_version: int | None = None
+    policy_version: int | None = None
     sighting: Sighting | None = None
     """What later payments see of it, where fields are derived from earlier payments."""
     came: str | Mapping[str, Scalar] = ""

@@ -177,7 +177,7 @@ def remove(
     name: Annotated[str, typer.Argument(help="The user's name.")],
     playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
-    """Remove a user; a running service forgets the token within a minute."""
+    """Remove a user; the token is refused from then on."""
     from acegraph.state.maintenance.people.users import remove_user
 
     with lasting(playbook, must_exist=True) as book:

@@ -12,8 +12,7 @@ from typing import Any, Final
 
 from acegraph.state.database.base import Database
 from acegraph.state.database.kept_values import forget, keep, kept, kept_value
-from acegraph.state.maintenance.people.users import KEY as USER_KEY
-from acegraph.state.maintenance.people.users import User
+from acegraph.state.maintenance.people.users import User, find_login
 
 LONGEST_SECONDS: Final = 12 * 3600
 IDLE_SECONDS: Final = 3600
@@ -42,9 +41,9 @@ def begin_session(database: Database, user: User, *, is_local: bool = False) -> 
         for key, one in kept(database, _KEY).items():
             if not _is_alive(one, at):
                 forget(database, _KEY + key)
-        login = kept_value(database, USER_KEY + user.name) or {}
-        # Another secret has another salt: with it the session ends when the secret changes.
-        of = {"role": user.role} if is_local else {"salt": login.get("salt")}
+        login = find_login(database, user.name)
+        # With the hash of the secret the session ends when the secret changes.
+        of = {"role": user.role} if is_local else {"secret": login and login[1]}
         keep(database, _key(token), {"name": user.name, "began": at, "used": at, **of})
     return Session(token, user)
 
@@ -56,10 +55,10 @@ def find_session(database: Database, token: str) -> Session | None:
         return None
     role = one.get("role")
     if role is None:
-        login = kept_value(database, USER_KEY + one["name"])
-        if login is None or login["salt"] != one["salt"]:
+        login = find_login(database, one["name"])
+        if login is None or login[1] != one.get("secret"):
             return None
-        role = login["role"]
+        role = login[0].role
     if at - one["used"] > _NOTED_SECONDS:
         with database.writing():
             if kept_value(database, _key(token)) is not None:  # not ended meanwhile

@@ -1,29 +1,30 @@
 """The users of the service and the desk: a name, a role, and the hash of a secret.
 
-They are kept in `meta`, one row for each. Secrets are stored as scrypt hashes only.
+Secrets are made here, of 256 random bits: nobody can guess one from its SHA-256. Those of schema 4
+have scrypt hashes with a salt; whoever shows such a secret once gets the other hash.
 """
 
 import hmac
 import re
 import secrets
-from collections.abc import Mapping
 from dataclasses import dataclass
-from hashlib import scrypt
+from hashlib import scrypt, sha256
 from typing import Any, Final, Literal, get_args
 
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
 from acegraph.state.database.base import Database
-from acegraph.state.database.kept_values import forget, keep, kept, kept_value
 from acegraph.state.database.places import check_tenant
 from acegraph.state.errors import InvalidInput
 
 Role = Literal["viewer", "analyst", "approver", "administrator"]
 """Each role may do what the roles before it may."""
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
-KEY: Final = "user:"
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
-SHORTEST: Final = 16
-"""How many characters a secret or token has at least that a person chose: others can be guessed."""
+_MADE: Final = re.compile(r"[A-Za-z0-9_-]{43}")
+"""A secret that was made; in schema 4 a program could also choose one."""
 
 
 @dataclass(frozen=True)
@@ -44,54 +45,72 @@ class User:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-def add_user(database: Database, name: str, role: Role, secret: str = "", tenant: str = "") -> str:
-    """Add a user, or change the role, the tenant and the secret of one; returns the secret.
-
-    Without a secret a random one is made.
-    """
+def add_user(database: Database, name: str, role: Role, tenant: str = "") -> str:
+    """Add a user, or change the role, the tenant and the secret of one; returns the new secret."""
     if not NAME.fullmatch(name):
         raise InvalidInput("the name of a user has 1 to 64 letters, digits, - or _")
     if role not in ROLES:
         raise InvalidInput(f"a role is {', '.join(ROLES)}; found {role!r}")
-    if secret and len(secret) < SHORTEST:
-        raise InvalidInput(f"a secret has at least {SHORTEST} characters")
     if tenant:
         check_tenant(tenant)
-    secret = secret or secrets.token_urlsafe(32)
-    salt = secrets.token_bytes(16)
-    login = {"role": role, "tenant": tenant, "salt": salt.hex(), "hash": _hash(secret, salt).hex()}
-    keep(database, KEY + name, login)
+    secret = secrets.token_urlsafe(32)
+    login = {"name": name, "role": role, "tenant": tenant, "hash": _hash(secret), "salt": None}
+    with database.writing() as writer:
+        writer.connection.execute(_is_named(tables.users.delete(), name))
+        writer.connection.execute(tables.users.insert(), [login])
     return secret
 
 
 def remove_user(database: Database, name: str) -> None:
     """Remove a user."""
-    if not forget(database, KEY + name):
-        raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users list' shows all")
+    with database.writing() as writer:
+        if writer.connection.execute(_is_named(tables.users.delete(), name)).rowcount:
+            return
+    raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users list' shows all")
 
 
 def users(database: Database) -> list[User]:
     """All users, by name."""
-    return [_user(name, one) for name, one in kept(database, KEY).items()]
+    with database.reading() as connection:
+        rows = connection.execute(sa.select(tables.users).order_by(tables.users.c.name))
+        return [_user(row) for row in rows]
+
+
+def find_login(database: Database, name: str) -> tuple[User, str] | None:
+    """A user by name, and the hash of the user's secret."""
+    row = _row(database, name)
+    return (_user(row), row.hash) if row else None
 
 
 def check_user(database: Database, name: str, secret: str) -> User | None:
-    """The user of a name and a secret; None if they do not belong together.
-
-    A name that does not exist takes as long as a wrong secret.
-    """
-    key = KEY + name if NAME.fullmatch(name) else KEY
-    known = kept_value(database, key)
-    login = known or {"salt": "00", "hash": "00"}
-    is_right = hmac.compare_digest(
-        _hash(secret, bytes.fromhex(login["salt"])), bytes.fromhex(login["hash"])
-    )
-    return _user(name, login) if is_right and known else None
+    """The user of a name and a secret; None if they do not belong together."""
+    row = _row(database, name)
+    if row is None or not hmac.compare_digest(_hash(secret, row.salt), row.hash):
+        return None
+    if row.salt and _MADE.fullmatch(secret):
+        with database.writing() as writer:
+            update = _is_named(tables.users.update(), name).where(tables.users.c.hash == row.hash)
+            writer.connection.execute(update.values(hash=_hash(secret), salt=None))
+    return _user(row)
 
 
-def _user(name: str, login: Mapping[str, Any]) -> User:
-    return User(name, login["role"], login.get("tenant", ""))
+def _row(database: Database, name: str) -> Any:
+    if not NAME.fullmatch(name):
+        return None
+    with database.reading() as connection:
+        return connection.execute(_is_named(sa.select(tables.users), name)).first()
 
 
-def _hash(secret: str, salt: bytes) -> bytes:
-    return scrypt(secret.encode("utf-8", "replace"), salt=salt, **_COST)
+def _is_named(statement: Any, name: str) -> Any:
+    return statement.where(tables.users.c.name == name)
+
+
+def _user(row: Any) -> User:
+    return User(row.name, row.role, row.tenant)
+
+
+def _hash(secret: str, salt: str | None = None) -> str:
+    data = secret.encode("utf-8", "replace")
+    if salt is None:
+        return sha256(data).hexdigest()
+    return scrypt(data, salt=bytes.fromhex(salt), **_COST).hex()

@@ -247,6 +247,6 @@ def test_the_cost_of_approving_everything_is_left_out_where_there_are_no_cases()
 
 
 def test_a_bullet_without_a_backtest_is_listed_by_its_proof() -> None:
-    old = bullet(fires=3, precision=0.75)  # as in tests/data/ledger_v1.sql
+    old = bullet(fires=3, precision=0.75)
     table = bullet_table([old, bullet(), bullet(right="[/b]", fires=2)], "bullets")
     assert cells(table, 7) == ["unproven", "9/10", r"\[/b]/2"]

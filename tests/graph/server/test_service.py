@@ -25,6 +25,7 @@ from acegraph.graph.server.app import ENDPOINTS, create_service
 from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import AceInput, AceOutput, BulletPlaybook, verify
+from acegraph.state.database import tables
 from acegraph.state.maintenance.people.users import ROLES, Role, add_user
 
 PAYMENT = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
@@ -360,7 +361,8 @@ def test_every_metric_is_documented_with_its_kind(client: TestClient) -> None:
 
 def test_no_secret_is_stored(playbook: BulletPlaybook) -> None:
     with playbook.database.reading() as connection:
-        rows = connection.execute(sa.text("SELECT value FROM ace_meta")).scalars().all()
+        rows = [str(row) for row in connection.execute(sa.select(tables.users))]
+        rows += connection.execute(sa.select(tables.meta.c.value)).scalars().all()
     assert len(rows) > len(ROLES)
     for token in TOKENS.values():
         assert not any(token.partition(".")[2] in row for row in rows)
