@@ -30,11 +30,10 @@ from acegraph.graph.metrics.costs import (
     cost_estimates,
     cost_if_all_approved,
 )
-from acegraph.graph.metrics.intervals import Estimate, estimates
+from acegraph.graph.metrics.intervals import Estimate, estimates, of_share
 from acegraph.graph.metrics.paired import p_words, paired_difference
 from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
 from acegraph.graph.metrics.run import Run
-from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import Bullet
 from acegraph.state.maintenance.versions import Difference
 from acegraph.state.values.transaction import clean_text
@@ -44,7 +43,6 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
-_ID_WIDTH: Final = 12
 _EXPECTED: Final = {"vanilla": "65-70", "offline_online": "75-80", "online": "70-75"}
 """The accuracy that the first description of ACE expected of a mode, in percent."""
 
@@ -250,30 +248,23 @@ def record_table(records: Sequence[BulletRecord]) -> Table:
     """Bullets on the test cases: fires, precision with interval, what each alone gets right."""
     table = _table(
         "Bullets on the test cases (last seed)",
-        "last hit: the last case on which it fired and was right; right alone: cases "
-        "that no other active bullet of its verdict fires on",
+        "right alone: cases that no other active bullet of its verdict fires on",
     )
     _add(table, "name", "id")
     _add(table, "text", "heuristic", min_width=30)
-    _add(table, "figure", "status", "fires", "precision, 95 %", "right\nalone", "last hit")
+    _add(table, "figure", "status", "fires", "precision, 95 %", "right\nalone")
     for record in records:
-        low, high = wilson_interval(record.right, record.fires)
-        precision = "-" if record.precision is None else share(record.precision)
+        right = record.record.right
+        precision = of_share(right.part, right.whole)
         table.add_row(
             record.bullet.id,
             _heuristic(record.bullet),
             record.bullet.status,
-            str(record.fires),
-            _cell(f"{precision} [{share(low)}, {share(high)}]"),
+            str(right.whole),
+            _with_interval(precision),
             str(record.marginal),
-            _cell(_end_of(record.last_hit or "-")),
         )
     return table
-
-
-def _end_of(row_id: str) -> str:
-    """The end of a long id, where rows differ, marked as cut."""
-    return row_id if len(row_id) <= _ID_WIDTH else f"…{row_id[1 - _ID_WIDTH :]}"
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
+from acegraph.graph.metrics.records import Record
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import DECLINE, Bullet, Case, Condition
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
@@ -27,33 +28,6 @@ _PARTS: Final = 24
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A figure with its 95 % interval."""
-
-    value: float | None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True)
-class Share:
-    """A part of a whole, with the 95 % interval of the share (Wilson 1927)."""
-
-    part: int
-    whole: int
-
-    @property
-    def value(self) -> float | None:
-        """The share; None of nothing."""
-        return self.part / self.whole if self.whole else None
-
-    @property
-    def interval(self) -> tuple[float, float]:
-        """From nothing to all, where nothing is known."""
-        return wilson_interval(self.part, self.whole)
-
-
-@dataclass(frozen=True)
 class Outcome:
     """What labelled decisions came to."""
 
@@ -63,7 +37,7 @@ class Outcome:
     """Of the good payments, those that were declined."""
     cost: Estimate
     """What mistakes cost per 1,000 payments, by the cost model."""
-    without: float | None
+    without: float
     """The same if everything had been approved."""
 
     @property
@@ -71,10 +45,9 @@ class Outcome:
         """How many good customers are declined for each fraud that is caught."""
         caught, stopped = self.caught.part, self.stopped.part
         if not caught:
-            return Estimate(None)
-        low, high = wilson_interval(caught, caught + stopped)
-        upper = (1 - low) / low if low else math.inf
-        return Estimate(stopped / caught, (1 - high) / high, upper)
+            return NO_ESTIMATE
+        low, high = Share(caught, caught + stopped).interval
+        return Estimate(stopped / caught, (1 - high) / high, (1 - low) / low)
 
     @property
     def balance(self) -> float | None:
@@ -99,13 +72,10 @@ class Outcomes:
     def of(self, rows: slice = slice(None)) -> Outcome:
         """What some of the decisions came to."""
         known = self._fraud[rows] | self._honest[rows]
-        paid, cost = self._paid[rows][known], Estimate(None)
-        if len(paid):
-            mean, half = float(paid.mean()), 1.96 * float(paid.std()) / math.sqrt(len(paid))
-            cost = Estimate(mean, max(mean - half, 0.0), mean + half)
+        cost = of_mean(self._paid[rows][known])
         counts = (self._caught, self._fraud, self._stopped, self._honest)
         caught, frauds, stopped, honest = (int(np.count_nonzero(one[rows])) for one in counts)
-        without = float(self._unguarded[rows][known].mean()) if len(paid) else None
+        without = of_mean(self._unguarded[rows][known]).mean
         return Outcome(Share(caught, frauds), Share(stopped, honest), cost, without)
 
 
@@ -177,31 +147,6 @@ def last_right(columns: DecisionColumns, bullet: Bullet) -> int | None:
     return int(right[-1]) if len(right) else None
 
 
-@dataclass(frozen=True)
-class Tried:
-    """What a rule does on labelled cases, in counts and money."""
-
-    verdict: str
-    cases: int
-    frauds: int
-    """Frauds on which it fires."""
-    honest: int
-    all_frauds: int
-    all_honest: int
-    fraud_amount: float | None
-    honest_amount: float | None
-    """The amounts of these; None where no amount is known."""
-    new_frauds: int = 0
-    """Frauds on which the playbook does not say the same without it."""
-    new_honest: int = 0
-
-    @property
-    def right(self) -> Share:
-        """On how many of the cases on which it fires its verdict is the label."""
-        part = self.frauds if self.verdict == DECLINE else self.honest
-        return Share(part, self.frauds + self.honest)
-
-
 class Cases:
     """Labelled cases, with what is read of them again and again."""
 
@@ -210,31 +155,14 @@ class Cases:
         self.all_frauds = int(self.fraud.sum())
         name = next(iter(amount_fields(table.field_names)), None)
         column = table.column(name) if name else None
-        self.amounts = None if column is None else np.nan_to_num(column.numbers)
+        self.amounts = column.numbers if column else np.full(len(table), np.nan)
         self._orders: dict[str, NDArray[np.intp]] = {}
 
-    def tried(self, condition: Condition, fired: Bools, says_so: Bools | None = None) -> Tried:
+    def tried(self, condition: Condition, fired: Bools, says_so: Bools) -> Record:
         """What a rule does that fires on these cases; `says_so`: where the playbook says it too."""
-        frauds = fired & self.fraud
-        honest = fired ^ frauds
-        caught, stopped = int(np.count_nonzero(frauds)), int(np.count_nonzero(honest))
-        sums: tuple[float | None, float | None] = (None, None)
-        if self.amounts is not None:
-            sums = float(self.amounts @ frauds), float(self.amounts @ honest)
-        added = (0, 0)
-        if says_so is not None:
-            news = ~says_so
-            added = int(np.count_nonzero(frauds & news)), int(np.count_nonzero(honest & news))
-        return Tried(
-            condition.verdict,
-            len(fired),
-            caught,
-            stopped,
-            self.all_frauds,
-            len(fired) - self.all_frauds,
-            *sums,
-            *added,
-        )
+        record = Record(condition.render(), condition.verdict)
+        record.add(fired, self.fraud, self.honest, self.amounts, says_so)
+        return record
 
     def at(self, rows: Iterable[int]) -> list[Case]:
         """Some of the cases, by their numbers."""

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from acegraph.graph.data.files import Item
-from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.graph.metrics.records import Counts, Record
 from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import Bullet, Case, Transaction
+from acegraph.state import DECLINE, Bullet, Case, Transaction
 from acegraph.state.values.cases import CaseTable
 
 
@@ -17,28 +17,24 @@ class BulletRecord:
     """What one bullet did on labelled cases."""
 
     bullet: Bullet
-    fires: int
-    right: int
-    marginal: int
-    """Cases that this bullet alone gets right: no other active one of its verdict fires there."""
-    last_hit: str | None
-    """Id of the last case on which the bullet fired and was right."""
+    record: Record
 
     @property
-    def precision(self) -> float | None:
-        """The share of its fires that were right; None if it never fired."""
-        return self.right / self.fires if self.fires else None
+    def marginal(self) -> int:
+        """Cases that it alone gets right: no other active bullet of its verdict fires there."""
+        added = self.record.added or Counts()
+        return added.frauds if self.record.verdict == DECLINE else added.honest
 
     def to_json(self) -> dict[str, object]:
         """The figures, with the interval of the precision."""
-        low, high = wilson_interval(self.right, self.fires)
+        right = self.record.right
+        low, high = right.interval
         return {
-            "fires": self.fires,
-            "precision": self.precision and round(self.precision, 4),
+            "fires": right.whole,
+            "precision": right.value and round(right.value, 4),
             "precision_low": round(low, 4),
             "precision_high": round(high, 4),
             "marginal": self.marginal,
-            "last_confirmed_hit": self.last_hit,
         }
 
 
@@ -48,21 +44,16 @@ def report_bullets(bullets: Sequence[Bullet], items: Sequence[Item]) -> list[Bul
         Case(item["id"], fields_to_test(Transaction.of(item["query"])), item["answer"])
         for item in items
     )
-    ids = [case.id for case in table]
-    checkable = [(b, b.condition.holds_over(table)) for b in bullets if b.condition]
+    checkable = [(b, b.condition, b.condition.holds_over(table)) for b in bullets if b.condition]
     records = []
-    for bullet, fired in checkable:
-        right = fired & table.labelled(bullet.verdict)
-        others = [
-            fires
-            for b, fires in checkable
-            if b.id != bullet.id and b.status == "active" and b.verdict == bullet.verdict
-        ]
-        alone = right & ~np.any(others, axis=0) if others else right
-        hits = np.flatnonzero(right)
-        last = ids[hits[-1]] if len(hits) else None
-        counts = (int(fired.sum()), int(right.sum()), int(alone.sum()))
-        records.append(BulletRecord(bullet, *counts, last))
+    for bullet, condition, fired in checkable:
+        says_so = np.zeros(len(table), bool)
+        for other, one, fires in checkable:
+            if other is not bullet and other.status == "active" and one.verdict == bullet.verdict:
+                says_so |= fires
+        record = Record(bullet.id, condition.verdict)
+        record.add(fired, table.fraud, ~table.fraud, np.full(len(table), np.nan), says_so)
+        records.append(BulletRecord(bullet, record))
     return records
 
 

@@ -43,8 +43,26 @@ NO_ESTIMATE: Final = Estimate(math.nan, math.nan, math.nan)
 """There are no cases of which a figure could be told."""
 
 
+@dataclass(frozen=True)
+class Share:
+    """A part of a whole, with the 95 % interval of the share (Wilson 1927)."""
+
+    part: int
+    whole: int
+
+    @property
+    def value(self) -> float | None:
+        """The share; None of nothing."""
+        return self.part / self.whole if self.whole else None
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """From nothing to all, where nothing is known."""
+        return wilson_interval(self.part, self.whole)
+
+
 def of_share(part: float, whole: int) -> Estimate:
-    """A share with its Wilson interval; of nothing it may be anything.
+    """A share with its interval, as a figure among others.
 
     >>> of_share(8, 10).to_json()
     {'mean': 0.8, 'low': 0.4902, 'high': 0.9433}

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from acegraph.graph.desk.charts import Scale, share_scale, tenths_scale
-from acegraph.graph.desk.figures import Cases, Share
+from acegraph.graph.desk.figures import Cases
+from acegraph.graph.metrics.intervals import Share
 from acegraph.state import DECLINE, Condition
 from acegraph.state.values.condition import Comparison
 

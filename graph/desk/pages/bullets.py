@@ -12,6 +12,7 @@ from acegraph.graph.desk import figures
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
+from acegraph.graph.metrics.intervals import Share
 from acegraph.graph.operations.review import restore, retire
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
@@ -23,7 +24,8 @@ from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signa
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.graph.desk.figures import Cases, Share, Tried
+    from acegraph.graph.desk.figures import Cases
+    from acegraph.graph.metrics.records import Record
     from acegraph.state.playbook.decision_index import Bools, DecisionColumns
 
 _DONE: Final = {
@@ -42,7 +44,7 @@ class Row:
     """A bullet in the table."""
 
     bullet: Bullet
-    tried: Tried | None
+    tried: Record | None
     """None for prose."""
     record: Share
     """Of the outcomes that counted for it, those that were right."""
@@ -103,14 +105,14 @@ def _row(desk: Desk, bullet: Bullet, columns: DecisionColumns, cases: Cases) -> 
     return Row(
         bullet,
         tried,
-        figures.Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
+        Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
         figures.hits(columns, bullet),
         None if last is None else float(columns.seconds[last]),
-        tried.new_honest if tried and bullet.verdict == DECLINE else None,
+        tried.added.honest if tried and tried.added and bullet.verdict == DECLINE else None,
     )
 
 
-def _tried(desk: Desk, bullet: Bullet, cases: Cases) -> Tried:
+def _tried(desk: Desk, bullet: Bullet, cases: Cases) -> Record:
     """What a bullet does; new is what the playbook decides differently because of it."""
     assert bullet.condition
     fired = bullet.condition.holds_over(cases.table)

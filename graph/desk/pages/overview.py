@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -57,7 +58,7 @@ _SMALL: Final = 20_000
 def _trends(parts: list[Outcome]) -> dict[str, Trend]:
     caught = [part.caught.value for part in parts]
     stopped = [part.stopped.value for part in parts]
-    costs = [part.cost.value for part in parts]
+    costs = [None if math.isnan(part.cost.mean) else part.cost.mean for part in parts]
     return {
         "caught": Trend(
             caught, [part.caught.interval if part.caught.whole else None for part in parts], 1.0

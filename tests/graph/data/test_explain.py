@@ -2,6 +2,7 @@
 
 from acegraph.graph.data.explain import explain, explain_file
 from acegraph.graph.experiments.bullet_report import report_bullets
+from acegraph.graph.metrics.intervals import Share
 from acegraph.state import Bullet, Condition, Transaction
 
 
@@ -51,6 +52,6 @@ def test_a_bullet_report_counts_what_it_alone_gets_right() -> None:
         for k, rule in enumerate(rules, start=1)
     ]
     first, second = report_bullets(bullets, items)
-    assert (first.fires, first.right, first.marginal, first.last_hit) == (6, 5, 3, "c9")
-    assert (second.fires, second.right, second.marginal) == (2, 2, 0)
+    assert (first.record.right, first.marginal) == (Share(5, 6), 3)
+    assert (second.record.right, second.marginal) == (Share(2, 2), 0)
     assert first.to_json()["precision"] == 0.8333
