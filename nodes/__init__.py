@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from acegraph.nodes.curator.curator import Curator
     from acegraph.nodes.judge.judge import LLMJudge, SimpleJudge
     from acegraph.nodes.models.language_model import LanguageModel
-    from acegraph.nodes.models.providers import recording, replaying
     from acegraph.nodes.reflector.reflector import Reflector
     from acegraph.nodes.selector.selector import HybridSelector
 
@@ -21,7 +20,6 @@ _HOMES = {
     "nodes.curator.curator": "Curator",
     "nodes.judge.judge": "LLMJudge SimpleJudge",
     "nodes.models.language_model": "LanguageModel",
-    "nodes.models.providers": "recording replaying",
     "nodes.reflector.reflector": "Reflector",
     "nodes.selector.selector": "HybridSelector",
 }
@@ -29,5 +27,5 @@ __getattr__, __dir__ = later(__name__, _HOMES)
 
 __all__ = [
     "Curator", "HybridSelector", "LLMJudge", "LanguageModel", "Reflector", "SimpleFraudAgent",
-    "SimpleJudge", "recording", "replaying",
+    "SimpleJudge",
 ]  # fmt: skip

@@ -255,7 +255,8 @@ def _compare_modes(
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.graph.experiments.jobs import job_count
-    from acegraph.nodes.models.providers import EMBEDDED_NAME, chat_model
+    from acegraph.nodes.models.named import EMBEDDED_NAME
+    from acegraph.nodes.models.providers import chat_model
     from acegraph.state import AceContext
 
     uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive

@@ -311,16 +311,17 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 def announce_models(agent: str | None = None) -> None:
     """Say first, on standard error, which models are asked and where; a missing key is refused."""
     from acegraph.nodes.models import providers
+    from acegraph.nodes.models.named import model_name, setting
 
     given = {"agent": agent, "judge": None, "reflector": None, "embedding": None}
-    names = {role: providers.model_name(role, name) for role, name in given.items()}
+    names = {role: model_name(role, name) for role, name in given.items()}
     servers = [providers.server_for(name) for name in names.values() if name]
     named = ", ".join(f"{role} {name}" for role, name in names.items() if name)
     decides = "" if names["agent"] else "the embedded analyst decides; "
-    if servers and not servers[0].replay:
+    if servers and servers[0].can_be_asked:
         asked = f"asked at {servers[0].address}: {named}; transactions are sent there"
         typer.echo(one_line(f"{decides}{asked}"), err=True)
-    elif not servers and providers.has_key():
+    elif not servers and setting("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)
 
@@ -577,7 +578,7 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
 
 def print_usage() -> None:
     """Print what language models have cost so far, if any were asked."""
-    from acegraph.nodes.models.providers import prices
+    from acegraph.nodes.models.named import prices
     from acegraph.nodes.runtime.usage import PROCESS, in_words
 
     for line in in_words(PROCESS.by_model, prices()):

@@ -411,7 +411,7 @@ def demo(
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
     from acegraph.graph.experiments.report.page import check_report, write_report
-    from acegraph.nodes.models.providers import EMBEDDED_NAME
+    from acegraph.nodes.models.named import EMBEDDED_NAME
     from acegraph.state import AceContext
 
     if model:

@@ -31,7 +31,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.evidence.proof_levels import GateLevel
-from acegraph.nodes.models.providers import model_name
+from acegraph.nodes.models.named import model_name
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.runtime.usage import Meter, metered

@@ -20,7 +20,7 @@ from acegraph.nodes.agent.node import AgentNode
 from acegraph.nodes.judge.judge import Judgement
 from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
 from acegraph.nodes.judge.outcome import sighting_in
-from acegraph.nodes.models.providers import Role, model_name
+from acegraph.nodes.models.named import Role, model_name
 from acegraph.nodes.rules.scale import scale_of
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
 from acegraph.nodes.runtime.telemetry import note_decision

@@ -34,7 +34,7 @@ from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.models import providers
+from acegraph.nodes.models import named, providers
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
@@ -179,7 +179,7 @@ class TrainingPipeline:
         self.context = (context or AceContext()).with_changes(learn_later=False)
         self.concurrency = concurrency
         self.budget = Budget(max_calls, max_tokens)
-        self.prices = providers.prices() if prices is None else Prices.of(prices)
+        self.prices = named.prices() if prices is None else Prices.of(prices)
         self._collaborators = collaborators
         self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)

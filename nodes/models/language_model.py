@@ -8,20 +8,21 @@ nothing of fraud; the prompts are in the folders of the nodes.
 import json
 import re
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Final, Literal, TypeGuard, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langchain_core.runnables import Runnable
-from langchain_core.utils.function_calling import convert_to_openai_tool
+from langchain_core.utils.function_calling import convert_to_openai_function
 from pydantic import ValidationError
 
 from acegraph.nodes.models.answers import has_duplicate_keys
+from acegraph.nodes.models.background import in_background
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.models.retries import one_question
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call, end_call, innermost
 from acegraph.state import AceError, ModelUnavailable
@@ -72,17 +73,16 @@ class LanguageModel:
         method: Method | None = None,
         *,
         secret: str | None = None,
-        on_line: bool = False,
+        seconds: float | None = None,
     ) -> None:
-        """Without a `method`, the model's name suggests one, and plain JSON is used if the server
-        refuses that. If `on_line`, the HTTP client of the model counts its calls.
+        """Without a `method`, the model's name suggests one, and plain JSON is used once the server
+        has refused that. With `seconds`, which limit a question, the model's own client counts.
         """
         self.model = model
         self.name = str(getattr(model, "model_name", None) or type(model).__name__)
         self._chosen = method
         self.method: Method = method or _method_of(model, self.name)
-        self._secret = secret
-        self._on_line = on_line
+        self._secret, self._seconds = secret, seconds
         self._structured: dict[tuple[type[Form], Method], Runnable[LanguageModelInput, object]] = {}
 
     def fence(self, role: str, decision_id: str) -> Fence:
@@ -101,49 +101,52 @@ class LanguageModel:
         If the answer cannot be read, or if there is something to `complain` about, the model is
         told so and asked once more.
         """
+        end = None if self._seconds is None else time.monotonic() + self._seconds
+        ask = partial(self._ask, form, end=end, wait=wait)
         asked = list(messages)
-        with as_model_errors(self.name), one_question():
-            answer, method = await self._ask_or_ask_plainly(form, asked, wait)
+        with as_model_errors(self.name):
+            method = self.method
+            try:
+                answer = await ask(asked, method)
+            except _client_errors() as error:
+                if self._chosen or method == "prompt" or not _is_about_the_request(error):
+                    raise
+                answer = await ask(asked, "prompt")
+                self._note_refusal(method)
+                method = "prompt"
             try:
                 return self._accepted(self._read(form, answer), complain)
             except _Unreadable as error:
                 complaint = str(error).removeprefix(f"{self.name}: ")
-            text = _text(answer.raw)[:_REPEATED] or "(nothing)"
+            text = _text(answer)[:_REPEATED] or "(nothing)"
             asked += [AIMessage(text), HumanMessage(REPAIR.format(complaint=complaint))]
-            second: Method = method if method == "json_schema" else "prompt"
-            corrected = self._read(form, await self._ask(form, asked, second, wait))
-            return self._accepted(corrected, complain)
+            corrected = await ask(asked, method if method == "json_schema" else "prompt")
+            return self._accepted(self._read(form, corrected), complain)
 
-    async def _ask_or_ask_plainly(
-        self, form: type[F], messages: list[BaseMessage], wait: Wait
-    ) -> tuple["_Answer", Method]:
-        """The answer and its method, which is plain JSON if the server refused the first one."""
-        try:
-            return await self._ask(form, messages, self.method, wait), self.method
-        except _client_errors() as error:
-            if self._chosen or self.method == "prompt" or not _is_about_the_request(error):
-                raise
-        innermost().notes.append(
-            f"{self.name} refused {self.method}: asked in plain JSON instead; "
-            "ACE_METHOD=prompt saves the first call"
-        )
-        return await self._ask(form, messages, "prompt", wait), "prompt"
+    def _note_refusal(self, method: Method) -> None:
+        """From now on ask in plain JSON: the server refused the method, and answered that."""
+        self.method = "prompt"
+        innermost().notes.append(f"{self.name} refused {method}: it is asked in plain JSON instead")
 
     async def _ask(
-        self, form: type[F], messages: list[BaseMessage], method: Method, wait: Wait
-    ) -> "_Answer":
+        self,
+        form: type[F],
+        messages: list[BaseMessage],
+        method: Method,
+        *,
+        end: float | None,
+        wait: Wait,
+    ) -> object:
+        """What the model said, as a message; its own client is given up at `end`."""
         runnable, prompt = self._prepared(form, messages, method)
-        if not self._on_line:
-            begin_call(self.name)
-        output = await wait.either(
-            lambda: runnable.invoke(prompt), lambda: runnable.ainvoke(prompt)
+        if end is not None:
+            return _message_of(await in_background(lambda: runnable.ainvoke(prompt), end, wait))
+        begin_call(self.name)
+        answer = _message_of(
+            await wait.either(lambda: runnable.invoke(prompt), lambda: runnable.ainvoke(prompt))
         )
-        answer = _Answer(output)
-        if isinstance(output, dict):
-            answer = _Answer(output["raw"], output.get("parsed"), output.get("parsing_error"))
-        if not self._on_line:
-            used = getattr(answer.raw, "usage_metadata", None) or {}
-            end_call(self.name, used.get("input_tokens"), used.get("output_tokens"))
+        used = getattr(answer, "usage_metadata", None) or {}
+        end_call(self.name, used.get("input_tokens"), used.get("output_tokens"))
         return answer
 
     def _prepared(
@@ -154,11 +157,7 @@ class LanguageModel:
             schema = json.dumps(form.model_json_schema())
             return self.model, [*messages, HumanMessage(PLAIN_JSON.format(schema=schema))]
         if (form, method) not in self._structured:
-            self._structured[form, method] = (
-                self.model.bind(**_openai_options(form, method))
-                if self._on_line or _is_of_openai(self.model)
-                else _structured(self.model, form, method)
-            )
+            self._structured[form, method] = _structured(self.model, form, method)
         return self._structured[form, method], messages
 
     def _accepted(self, filled: F, complain: Callable[[F], str]) -> F:
@@ -166,30 +165,26 @@ class LanguageModel:
             raise _Unreadable(f"{self.name}: {complaint}")
         return filled
 
-    def _read(self, form: type[F], answer: "_Answer") -> F:
-        raw, parsed, text = answer.raw, answer.parsed, _text(answer.raw)
-        if isinstance(raw, BaseMessage):
-            check_that_it_answers(raw, self.name, form.__name__)
+    def _read(self, form: type[F], answer: object) -> F:
+        text, parsed = _text(answer), None
+        if isinstance(answer, BaseMessage):
+            check_that_it_answers(answer, self.name, form.__name__)
         try:
-            if isinstance(raw, AIMessage) and raw.tool_calls:
-                text = raw.text  # what is said beside a call must not say something else
-                if not isinstance(parsed, form):
-                    parsed = form.model_validate(raw.tool_calls[0]["args"])
-            written = self._read_text(form, text, is_all=parsed is None)
-            if isinstance(parsed, form):
+            if isinstance(answer, AIMessage) and answer.tool_calls:
+                text = answer.text  # what is said beside a call must not say something else
+                parsed = form.model_validate(answer.tool_calls[0]["args"])
                 parsed.model_dump_json()  # fails on lone surrogates, which no checkpoint can hold
-                if written not in (None, parsed) or parsed.is_contradicted_by(text):
-                    raise _Unreadable(f"{self.name} gave two answers, not one")
-                return parsed
-            if written is not None:
-                return written
-            if isinstance(answer.parsing_error, ValidationError):
-                raise answer.parsing_error
+            written = self._read_text(form, text, is_all=parsed is None)
         except ValidationError as error:
             raise _Unreadable(f"{self.name}: {first_complaint(error)}") from error
         except ValueError as error:
             raise _Unreadable(f"{self.name}: the answer holds broken characters") from error
-        raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
+        filled = parsed or written
+        if filled is None:
+            raise _Unreadable(f"{self.name} gave no JSON for {form.__name__}")
+        if parsed and (written not in (None, parsed) or parsed.is_contradicted_by(text)):
+            raise _Unreadable(f"{self.name} gave two answers, not one")
+        return filled
 
     def _read_text(self, form: type[F], text: str, *, is_all: bool) -> F | None:
         """The form in a text; None if there is none, or none that fits beside a function call."""
@@ -210,15 +205,6 @@ class LanguageModel:
         if filled.is_contradicted_by(after):
             raise _Unreadable(f"{self.name} gave two answers, not one")
         return filled
-
-
-@dataclass(frozen=True)
-class _Answer:
-    """What a model gave back, under the names that LangChain's structured output uses."""
-
-    raw: object
-    parsed: object = None
-    parsing_error: object = None
 
 
 class _Unreadable(ModelAnswerInvalid):
@@ -309,30 +295,18 @@ def _structured(
     from langchain_core.language_models import BaseChatModel
 
     # LangChain's default implementation has one method and accepts no argument for it.
-    is_default = type(model).with_structured_output is BaseChatModel.with_structured_output
-    options = {} if is_default else {"method": method}
-    return model.with_structured_output(form, include_raw=True, **options)
+    if type(model).with_structured_output is BaseChatModel.with_structured_output:
+        return model.with_structured_output(form, include_raw=True)
+    if method == "json_schema" and type(model).__module__.startswith("langchain_openai."):
+        # With the class it would put the form into the message, and who writes that down is warned.
+        schema = convert_to_openai_function(form, strict=True)
+        return model.with_structured_output(schema, include_raw=True, method=method, strict=True)
+    return model.with_structured_output(form, include_raw=True, method=method)
 
 
-def _is_of_openai(model: "BaseChatModel") -> bool:
-    """Whether it is one of OpenAI's own: `with_structured_output` of these puts the filled-in form
-    into the message, and when a stream is written down, a warning prints a part of it.
-    """
-    return type(model).__module__.startswith("langchain_openai.")
-
-
-def _openai_options(form: type[Form], method: Method) -> dict[str, object]:
-    """The options that `with_structured_output` would send to OpenAI, built only once."""
-    import openai
-
-    name = form.__name__
-    if method == "function_calling":
-        tool = convert_to_openai_tool(form)
-        choice = {"type": "function", "function": {"name": name}}
-        return {"tools": [tool], "tool_choice": choice, "parallel_tool_calls": False}
-    strict = openai.pydantic_function_tool(form)["function"]["parameters"]
-    schema = {"name": name, "schema": strict, "strict": True}
-    return {"response_format": {"type": "json_schema", "json_schema": schema}}
+def _message_of(output: object) -> object:
+    """What the model said, out of what LangChain's structured output gives."""
+    return output["raw"] if isinstance(output, dict) else output
 
 
 def _is_about_the_request(error: BaseException) -> bool:

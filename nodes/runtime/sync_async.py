@@ -10,7 +10,6 @@ where another thread would cost more than the work.
 
 import asyncio
 import os
-import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
@@ -37,9 +36,6 @@ class Wait(Protocol):
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a function that computes for long, or that reads or writes the disk."""
 
-    async def sleep(self, seconds: float) -> None:
-        """Wait for some seconds."""
-
 
 class _Blocking:
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
@@ -47,9 +43,6 @@ class _Blocking:
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
-
-    async def sleep(self, seconds: float) -> None:
-        time.sleep(seconds)
 
 
 def for_a_future(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -70,9 +63,6 @@ class _Awaiting:
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(copy_context().run, partial(for_a_future, function, *args, **kwargs))
         return await asyncio.get_running_loop().run_in_executor(_threads_of(os.getpid()), call)
-
-    async def sleep(self, seconds: float) -> None:
-        await asyncio.sleep(seconds)
 
 
 class _OwnLoop(_Awaiting):

@@ -10,6 +10,11 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 
 VARIABLES: Final[Mapping[str, str]] = {
+    "ACE_ATTEMPTS": "a request is attempted three times; ACE_TIMEOUT limits all of it",
+    "ACE_DEADLINE": "ACE_TIMEOUT is the seconds for one question, with all attempts",
+    "ACE_METHOD": "a server that refuses a form is asked in plain JSON from then on",
+    "ACE_RECORD": "ACE_RECORDING=FILE answers from the file, and adds what it does not hold",
+    "ACE_REPLAY": "ACE_RECORDING=FILE answers from the file; without a key it asks nobody",
     "ACE_WEBHOOK": "acegraph monitor exits with 1 and prints JSON, which cron can send anywhere",
 }
 """Variables of the environment."""
@@ -53,6 +58,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "acegraph.nodes.selector.stages": "Selection",
         "acegraph.nodes.text.reader": "read_fields",
         "acegraph.state.run.schema": "Reflection",
+        "the variable ACE_RECORDING": "recording replaying",
     },
     "graph": {
         "acegraph.graph.data.synthetic": "Example",

@@ -21,7 +21,7 @@ from postgres import Server
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
 from acegraph.graph.cli.console import one_line, visible
 from acegraph.graph.operations.transfer import export_bullets
-from acegraph.nodes import HybridSelector, recording
+from acegraph.nodes import HybridSelector
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -702,7 +702,8 @@ def test_a_name_that_hides_nothing_is_said() -> None:
 def test_what_is_redacted_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-used")
     graph = create_ace_graph(context=HIDE).compile()
-    with recording(tmp_path / "run.jsonl"), pytest.raises(InvalidSettings, match="ACE_RECORD"):
+    monkeypatch.setenv("ACE_RECORDING", str(tmp_path / "run.jsonl"))
+    with pytest.raises(InvalidSettings, match="ACE_RECORDING"):
         graph.invoke({"transaction": ANNA})
     assert list(tmp_path.iterdir()) == []
 

@@ -53,7 +53,6 @@ from acegraph.nodes.curator.screening import Proposal, Screening
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.models.recordings import _spellings
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.reader import read_exposed_fields, read_fields
@@ -459,7 +458,6 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     ),
     "command line": _now(lambda t: one_line(str(parse_transaction(f'{{"a": {t}')))),
     "server paths": _now(_guarded),
-    "recording": _now(lambda t: _spellings("sk-canary-1234").sub(b"", t.encode("utf-8", "ignore"))),
 }
 """By name: from a crafted text to the call that is timed; what is prepared does not count."""
 

@@ -34,17 +34,12 @@ SETTINGS: Final = """\
 # ACE_JUDGE_MODEL=gpt-4o-mini
 # ACE_REFLECTOR_MODEL=gpt-4o-mini
 # ACE_EMBEDDING_MODEL=text-embedding-3-small
-# json_schema, function_calling or prompt (plain JSON); chosen by the model's name when empty:
-# ACE_METHOD=
-# One request: attempts, seconds for each, seconds for all.
-# ACE_ATTEMPTS=3
-# ACE_TIMEOUT=60
-# ACE_DEADLINE=150
+# Seconds for one question to a model, with all attempts at it:
+# ACE_TIMEOUT=120
 # Per million tokens sent and received; or the name of a JSON file:
 # ACE_PRICES='{"gpt-4o-mini": [0.15, 0.6]}'
-# Write every exchange to a file, or answer from one:
-# ACE_RECORD=run.jsonl
-# ACE_REPLAY=run.jsonl
+# Answer from a file, and add what it does not hold; without a key nobody is asked:
+# ACE_RECORDING=run.jsonl
 # Where the playbook lives, for the command line and for LangGraph Studio:
 # ACE_PLAYBOOK_URL=sqlite:///ace.db
 # What mistakes cost, for the command line (docs/learning.md):

@@ -21,7 +21,7 @@ from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.judge.judge import PENDING, Judgement, SimpleJudge
-from acegraph.nodes.models.providers import EMBEDDED_NAME
+from acegraph.nodes.models.named import EMBEDDED_NAME
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import AceContext, Bullet, BulletPlaybook, Case, Label

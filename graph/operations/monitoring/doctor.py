@@ -12,7 +12,7 @@ from langchain_core.messages import HumanMessage
 from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
-from acegraph.nodes.models import providers
+from acegraph.nodes.models import named, providers
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
 from acegraph.nodes.models.embedding_models import DEFAULT_THRESHOLD, THRESHOLDS
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
@@ -24,7 +24,7 @@ from acegraph.state.database.places import shown_url
 from acegraph.state.run.model_forms import Form
 
 Level = Literal["ok", "warning", "problem"]
-Role = Literal[providers.Role, "embedding"]
+Role = Literal[named.Role, "embedding"]
 _LOW_DISK_SPACE: Final = 1e9
 _PROBES: Final = ("acegraph", "a gift card at night")
 
@@ -59,7 +59,7 @@ def model_findings(
 ) -> list[Finding]:
     """Check the models; with `ask` each language model is asked for one word (a few tokens)."""
     try:
-        server, prices = providers.Server.configured(), providers.prices()
+        server, prices = providers.Server.configured(), named.prices()
     except InvalidSettings as error:
         return [Finding("settings", "problem", str(error))]
     findings, names = [_check_server(server)], {}
@@ -71,8 +71,8 @@ def model_findings(
         elif server.key is None:
             findings.append(Finding(role, "problem", f"{name} ({why}) needs OPENAI_API_KEY"))
         else:  # a recording does not hold the doctor's questions
-            findings.append(_check_model(role, name, why, ask and not server.replay))
-    if server.key and not server.replay and not any(names.values()):
+            findings.append(_check_model(role, name, why, ask and server.can_be_asked))
+    if server.can_be_asked and not any(names.values()):
         text = "nothing is asked: a key is set, but no model is named (ACE_AGENT_MODEL and others)"
         findings[0] = Finding("server", "ok", text)
     if unpriced := sorted({name for name in names.values() if name} - prices.by_model.keys()):
@@ -89,12 +89,12 @@ def model_findings(
 
 
 def _check_server(server: providers.Server) -> Finding:
-    if server.replay:
-        recording = f"answers come from the recording {server.replay}, nothing is asked now"
-        return Finding("server", "ok", f"none: {recording}")
     if server.key is None:
         return Finding("server", "ok", "none: OPENAI_API_KEY is not set, everything is embedded")
-    recorded = f"; exchanges are recorded to {server.record}" if server.record else ""
+    if not server.can_be_asked:
+        recording = f"answers come from the recording {server.recording}, nothing is asked now"
+        return Finding("server", "ok", f"none: {recording}")
+    recorded = f"; answers are recorded in {server.recording}" if server.recording else ""
     return Finding("server", "ok", f"{server.address}, a key is set{recorded}")
 
 
@@ -102,7 +102,7 @@ def _chosen_model(role: Role, context: AceContext) -> tuple[str | None, str]:
     """The name of the model in a role (None is the embedded one), and what chose it."""
     name, variable = getattr(context, f"{role}_model"), f"ACE_{role.upper()}_MODEL"
     why = "context" if name else variable if os.environ.get(variable) else "default"
-    return providers.model_name(role, name), why
+    return named.model_name(role, name), why
 
 
 def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
@@ -115,7 +115,7 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
         return Finding(role, "problem", f"{what}: {error}")
 
 
-def _check_chat_model(role: providers.Role, name: str, what: str, ask: bool) -> Finding:
+def _check_chat_model(role: named.Role, name: str, what: str, ask: bool) -> Finding:
     model = providers.chat_model(role, name)
     assert model is not None
     what += f" by {model.method}"

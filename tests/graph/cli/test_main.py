@@ -381,7 +381,7 @@ def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_p
 
 def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
     record = str(tmp_path / "nowhere" / "run.jsonl")
-    env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORD": record}
+    env = {"OPENAI_API_KEY": "canary-of-the-doctor", "ACE_RECORDING": record}
     env |= {f"ACE_{role}_MODEL": name for role, name in MODELS.items()}
     findings = from_json(run(tmp_path, "doctor", "--no-calls", "--json", code=1, **env))
     problems = [finding for finding in findings if finding["level"] == "problem"]

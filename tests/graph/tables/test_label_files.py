@@ -27,7 +27,6 @@ UNREACHABLE = {
     "ACE_REFLECTOR_MODEL": "some-model",
     "OPENAI_BASE_URL": "http://127.0.0.1:9/v1",
     "OPENAI_API_KEY": "none",
-    "ACE_ATTEMPTS": "1",
 }
 KNOWN = datetime(2026, 3, 1, 12, tzinfo=UTC)
 

@@ -22,7 +22,6 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[OpenAIServer]:
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     for role, name in MODELS.items():
         monkeypatch.setenv(f"ACE_{role}_MODEL", name)
-    monkeypatch.setenv("ACE_ATTEMPTS", "1")
     with OpenAIServer() as running:
         monkeypatch.setenv("OPENAI_BASE_URL", running.url)
         yield running

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from itertools import count
 
 import pytest
 from model_samples import CANARY, MODELS, Run, arun_once, run_once
@@ -33,6 +34,15 @@ def server(one_server: OpenAIServer, no_key: None, monkeypatch: pytest.MonkeyPat
     for role, name in MODELS.items():
         monkeypatch.setenv(f"ACE_{role}_MODEL", name)
     return one_server
+
+
+_seconds = count(100)
+
+
+@pytest.fixture
+def another_client(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A client of this test's own: it remembers what its server refused."""
+    monkeypatch.setenv("ACE_TIMEOUT", str(next(_seconds)))
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ from threading import Barrier, Event
 from typing import Any
 
 import pytest
-from langchain_core.embeddings import Embeddings
 from model_samples import (
     APPROVAL,
     DENIAL,
@@ -25,8 +24,6 @@ from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transact
 from acegraph.graph.build import gather_parts
 from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.nodes import Curator
-from acegraph.nodes.models.embedding_models import EmbeddingModel
-from acegraph.nodes.runtime.sync_async import AWAITING
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 
 NUMBERS = ["zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten"]
@@ -182,20 +179,6 @@ def test_a_wrong_decision_costs_no_more_among_others(server: OpenAIServer) -> No
     assert len(fetched) == len(set(fetched))
 
 
-def test_many_who_lack_the_same_vectors_buy_them_once(
-    server: OpenAIServer, playbook: BulletPlaybook
-) -> None:
-    for text in (RULE, PROSE):
-        playbook.add_bullet(text, NODE)
-    server.on("DecisionForm", filled(**DENIAL))
-    server.on("embeddings", delayed(_embedded, lambda body: 0.1))
-    graph = create_ace_graph(playbook=playbook).compile()
-    given = [{"transaction": {**SUSPICIOUS, "amount": 1000 + i % 3}} for i in range(9)]
-    asyncio.run(graph.abatch([{**g, "ground_truth": "DECLINE"} for g in given]))
-    fetched = [text for r in server.embeddings for text in r.body["input"]]
-    assert len(fetched) == len(set(fetched)) == 2 + 3
-
-
 def _embedded(body: Body) -> Response | None:
     from openai_server import embedded
 
@@ -264,49 +247,6 @@ def test_a_request_for_vectors_that_hangs_holds_up_nobody_else(
             found = [first.result(), *others]
     assert [s["warnings"] for s in found] == [[]] * 5
     assert [[b["id"] for b in s["bullets"]] for s in found] == [[rule]] * 5
-
-
-class _SlowEmbeddings(Embeddings):
-    """Gives vectors only after it is opened."""
-
-    def __init__(self) -> None:
-        self.asked, self.opened = asyncio.Event(), asyncio.Event()
-        self.embedded: list[str] = []
-
-    def embed_documents(self, texts: list[str]) -> list[list[float]]:
-        raise NotImplementedError
-
-    def embed_query(self, text: str) -> list[float]:
-        raise NotImplementedError
-
-    async def aembed_documents(self, texts: list[str]) -> list[list[float]]:
-        self.asked.set()
-        await self.opened.wait()
-        self.embedded += texts
-        return [[1.0, len(text)] for text in texts]
-
-
-async def test_a_caller_that_stops_waiting_does_not_disturb_the_one_that_fetches() -> None:
-    slow = _SlowEmbeddings()
-    model = EmbeddingModel("slow", slow)
-    fetcher = asyncio.create_task(model.vectors([PROSE], AWAITING))
-    await slow.asked.wait()
-    with pytest.raises(TimeoutError):
-        await asyncio.wait_for(model.vectors([PROSE], AWAITING), 0.01)
-    slow.opened.set()
-    assert len(await fetcher) == 1
-
-
-async def test_a_caller_fetches_for_itself_if_the_one_that_fetches_is_cancelled() -> None:
-    slow = _SlowEmbeddings()
-    model = EmbeddingModel("slow", slow).remembering()
-    fetcher = asyncio.create_task(model.vectors([PROSE, RULE], AWAITING))
-    await slow.asked.wait()
-    waiters = [asyncio.create_task(model.vectors([RULE, PROSE], AWAITING)) for _ in range(3)]
-    fetcher.cancel()
-    slow.opened.set()
-    assert [len(found) for found in await asyncio.gather(*waiters)] == [2, 2, 2]
-    assert sorted(slow.embedded) == sorted([PROSE, RULE])
 
 
 async def test_a_pipeline_may_be_run_inside_an_event_loop(server: OpenAIServer) -> None:

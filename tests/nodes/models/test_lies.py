@@ -1,7 +1,7 @@
 """Whatever a server says instead of an answer: nothing is decided, counted, labelled or learned.
 
-`make soak` runs every lie in every role, synchronously and asynchronously; here each lie has one
-role and one of the two, in turn.
+`make soak` runs every lie in every role, synchronously and asynchronously; here every third lie has
+one role and one of the two, in turn.
 """
 
 import asyncio
@@ -11,7 +11,6 @@ import json
 import os
 import tracemalloc
 import zlib
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from itertools import chain, repeat
@@ -65,7 +64,8 @@ def _chats() -> list[Any]:
     for number, (name, (about, lie)) in enumerate(CHATS.items()):
         models = [FUNCTIONS] if about == CALLED else [SCHEMAS] if about == WRITTEN else METHODS
         ways = list(itertools.product(ROLES, models, WAYS))
-        for role, model, way in ways if EVERYTHING else [ways[number % len(ways)]]:
+        turn = [ways[number // 3 % len(ways)]] if number % 3 == 0 else []
+        for role, model, way in ways if EVERYTHING else turn:
             title = f"{name}, {role} by {model}, {way.__name__}"
             chosen.append(pytest.param(lie, role, model, way, id=title))
     return chosen
@@ -90,7 +90,6 @@ def test_a_lie_is_no_decision_no_label_and_no_bullet(
     model: str,
     way: Any,
 ) -> None:
-    monkeypatch.setenv("ACE_ATTEMPTS", "2")
     good = {"DecisionForm": APPROVAL, "VerdictForm": AGREEMENT, "ReflectionForm": LESSON}
     form = dict(zip(ROLES, good, strict=True))[role]
     for name, values in good.items():
@@ -120,7 +119,7 @@ def _embeddings() -> list[Any]:
     return [
         pytest.param(lie, way, id=f"{name}, {way.__name__}")
         for number, (name, lie) in enumerate(EMBEDDINGS.items())
-        for way in (WAYS if EVERYTHING else [WAYS[number % 2]])
+        for way in (WAYS if EVERYTHING else [WAYS[number % 2]] if number % 3 == 0 else [])
     ]
 
 
@@ -128,7 +127,6 @@ def _embeddings() -> list[Any]:
 def test_a_vector_that_is_none_is_not_kept(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, lie: Lie, way: Any
 ) -> None:
-    monkeypatch.setenv("ACE_ATTEMPTS", "1")
     playbook = BulletPlaybook()
     rule, prose = playbook.add_bullet(RULE, NODE), playbook.add_bullet(PROSE, NODE)
     playbook.add_bullet("gift cards for a stranger", NODE)
@@ -159,27 +157,17 @@ SLOW: dict[str, Reply] = {
     "informational answers": raw(lambda: [b"HTTP/1.1 100 Continue\r\n\r\n"] * 400, 0.05),
     "chunk size": raw(lambda: [_CHUNKED + b"\r\n", *[b"0"] * 400], 0.05),
     "chunks": raw(lambda: [_CHUNKED + b"\r\n", *[b"1\r\n \r\n"] * 400], 0.05),
-    "packed nothing": raw(
-        lambda: [_CHUNKED + b"content-encoding: gzip\r\n\r\n", *_packed_nothing(400)], 0.05
-    ),
     "hanging": raw(lambda: [b"", b""], 5),
     "drips": dripped(filled(**APPROVAL), 0.05),
 }
 _CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
 
 
-def _packed_nothing(times: int) -> Iterator[bytes]:
-    pack = zlib.compressobj(wbits=31)
-    for _ in range(times):
-        piece = pack.compress(b"") + pack.flush(zlib.Z_FULL_FLUSH)
-        yield b"%x\r\n%s\r\n" % (len(piece), piece)
-
-
 @pytest.mark.parametrize("way", ["decide", "adecide"])
 def test_however_slow_a_server_is_its_deadline_is_kept(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: str
 ) -> None:
-    monkeypatch.setenv("ACE_DEADLINE", "0.6")
+    monkeypatch.setenv("ACE_TIMEOUT", "0.6")
 
     def slow(body: Body) -> Response | None:
         return next(reply for name, reply in SLOW.items() if name in str(body["messages"]))(body)
@@ -198,7 +186,7 @@ def test_however_slow_a_server_is_its_deadline_is_kept(
 def test_one_deadline_covers_the_question_and_its_repetition(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: Any
 ) -> None:
-    monkeypatch.setenv("ACE_DEADLINE", "2")
+    monkeypatch.setenv("ACE_TIMEOUT", "2")
     replies = said("I would rather not."), filled(**DENIAL)
     server.on_all(*(delayed(reply, lambda body: 1.1) for reply in replies))
     found = way(create_ace_graph(), {"transaction": SUSPICIOUS, "ground_truth": "DECLINE"})
@@ -208,40 +196,17 @@ def test_one_deadline_covers_the_question_and_its_repetition(
 
 @pytest.mark.parametrize("way", ["decide", "adecide"])
 def test_a_body_without_end_takes_no_memory(server: OpenAIServer, way: str) -> None:
-    packed = gzip.compress(b" " * 50_000_000, 1)
-    heads = {b"": b"x" * 1_000_000, b"content-encoding: gzip\r\n": packed}
-    for headers, piece in heads.items():
-        server.on_all(raw(lambda h=headers, p=piece: chain([_ENDLESS + h + b"\r\n"], repeat(p))))  # type: ignore[misc]
-        tracemalloc.start()
-        agent = SimpleFraudAgent()
-        with pytest.raises(ModelAnswerInvalid, match="the answer has more than 4 MB"):
-            agent.decide("x") if way == "decide" else asyncio.run(agent.adecide("x"))
-        peak = tracemalloc.get_traced_memory()[1]
-        tracemalloc.stop()
-        assert peak < 50e6
-
-
-_ENDLESS = b"HTTP/1.1 200 OK\r\n"
-
-
-@pytest.mark.parametrize("way", ["decide", "adecide"])
-async def test_a_second_answer_is_not_that_of_the_next_question(
-    server: OpenAIServer, way: str
-) -> None:
-    def twice(body: Body) -> Response:
-        denied, approved = (filled(**values)(body) for values in (DENIAL, APPROVAL))
-        assert denied is not None
-        assert approved is not None
-        second = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
-        surplus = second % len(approved.content) + approved.content
-        return replace(denied, surplus=surplus)
-
-    server.on_all(twice, filled(**DENIAL))
+    server.on_all(raw(lambda: chain([_ENDLESS], repeat(b"x" * 1_000_000))))
+    tracemalloc.start()
     agent = SimpleFraudAgent()
-    with pytest.raises(ModelAnswerInvalid, match="more than one answer"):
-        agent.decide("one") if way == "decide" else await agent.adecide("one")
-    decided = agent.decide("two") if way == "decide" else await agent.adecide("two")
-    assert (decided.decision, len(server.chats)) == ("DECLINE", 2)
+    with pytest.raises(ModelAnswerInvalid, match="the answer has more than 4 MB"):
+        agent.decide("x") if way == "decide" else asyncio.run(agent.adecide("x"))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 50e6
+
+
+_ENDLESS = b"HTTP/1.1 200 OK\r\n\r\n"
 
 
 def test_a_redirection_is_not_followed(server: OpenAIServer) -> None:
@@ -252,7 +217,7 @@ def test_a_redirection_is_not_followed(server: OpenAIServer) -> None:
 
 
 @pytest.mark.parametrize("packing", [gzip.compress, zlib.compress])
-def test_an_honest_answer_may_be_packed(server: OpenAIServer, packing: Any) -> None:
+def test_what_is_packed_was_not_asked_for(server: OpenAIServer, packing: Any) -> None:
     name = packing.__module__.replace("zlib", "deflate")
 
     def packed(body: Body) -> Response:
@@ -261,4 +226,6 @@ def test_an_honest_answer_may_be_packed(server: OpenAIServer, packing: Any) -> N
         return replace(answer, content=packing(answer.content), headers={"content-encoding": name})
 
     server.on_all(packed)
-    assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
+    with pytest.raises(ModelAnswerInvalid, match="packed"):
+        SimpleFraudAgent().analyze(SUSPICIOUS)
+    assert server.chats[0].headers["accept-encoding"] == "identity"

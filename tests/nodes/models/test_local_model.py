@@ -51,13 +51,12 @@ def local_model(
 ) -> None:
     # A recording begun by hand: its secret is known, so that the prompts are the same every time.
     recording = tmp_path / "run.jsonl"
-    recording.write_text('{"format": "acegraph exchanges 1", "secret": "no secret"}\n')
-    monkeypatch.setenv("ACE_RECORD", str(recording))
+    recording.write_text('{"format": "acegraph answers 1", "secret": "no secret"}\n')
+    monkeypatch.setenv("ACE_RECORDING", str(recording))
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("OPENAI_BASE_URL", address)
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
-    monkeypatch.setenv("ACE_TIMEOUT", "300")
-    monkeypatch.setenv("ACE_DEADLINE", "900")
+    monkeypatch.setenv("ACE_TIMEOUT", "900")
     for role in ("AGENT", "JUDGE", "REFLECTOR"):
         monkeypatch.setenv(f"ACE_{role}_MODEL", MODEL)
     monkeypatch.setenv("ACE_EMBEDDING_MODEL", "embedded")  # this server has no vectors

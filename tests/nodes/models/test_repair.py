@@ -18,7 +18,7 @@ from openai_server import OpenAIServer, Reply, changed, failed, filled, said, wr
 
 from acegraph.graph import create_ace_graph
 from acegraph.nodes import LanguageModel, SimpleFraudAgent
-from acegraph.state import BulletPlaybook, InvalidSettings, ModelUnavailable
+from acegraph.state import BulletPlaybook, ModelUnavailable
 from acegraph.state.errors import ModelAnswerInvalid, ModelRefused
 
 UNSURE = {**DENIAL, "risk_score": 920}
@@ -107,7 +107,12 @@ def test_a_model_that_calls_no_function_is_asked_in_plain_json(server: OpenAISer
 @pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
 @pytest.mark.parametrize("status", [400, 422, 501])
 def test_a_server_without_forms_is_asked_in_plain_json_and_it_is_said(
-    server: OpenAIServer, run: Run, playbook: BulletPlaybook, model: str, status: int
+    server: OpenAIServer,
+    another_client: None,
+    run: Run,
+    playbook: BulletPlaybook,
+    model: str,
+    status: int,
 ) -> None:
     server.on("DecisionForm", failed(status, "response_format is not supported"))
     server.on("plain", said(f"Sure:\n```json\n{json.dumps(DENIAL)}\n```"))
@@ -120,43 +125,44 @@ def test_a_server_without_forms_is_asked_in_plain_json_and_it_is_said(
     assert len(server.chats) == 2
     [warning] = found["warnings"]
     assert warning.startswith(f"agent: {model} refused ")
-    assert warning.endswith("ACE_METHOD=prompt saves the first call")
+    assert warning.endswith(": it is asked in plain JSON instead")
 
 
-def test_a_repair_does_not_go_back_to_what_the_server_refused(server: OpenAIServer) -> None:
+def test_a_repair_does_not_go_back_to_what_the_server_refused(
+    server: OpenAIServer, another_client: None
+) -> None:
     server.on("DecisionForm", failed(400, "response_format is not supported"))
     server.on("plain", said("I would decline."), filled(**DENIAL))
     assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
     assert ["response_format" in r.body for r in server.chats] == [True, False, False]
 
 
-def test_the_method_can_be_chosen(server: OpenAIServer, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_without_forms_is_asked_for_one_only_once(
+    server: OpenAIServer, another_client: None
+) -> None:
+    server.on("DecisionForm", failed(400, "response_format is not supported"))
     server.on("plain", filled(**DENIAL))
-    server.on("DecisionForm", filled(**APPROVAL))
-    monkeypatch.setenv("ACE_METHOD", "prompt")
-    assert SimpleFraudAgent().analyze(SUSPICIOUS) == "DECLINE"
-    own = LanguageModel(ChatOpenAI(model=SCHEMAS, max_retries=0), "function_calling")
-    graph = create_ace_graph(agent=own)
-    assert run_once(graph, {"transaction": SUSPICIOUS})["decision"] == "APPROVE"
-    assert [bool(r.body.get("tools")) for r in server.chats[:2]] == [False, True]
+    for _ in range(2):
+        assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
+    assert ["response_format" in r.body for r in server.chats] == [True, False, False]
 
 
-def test_a_method_that_was_chosen_is_kept(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
+def test_who_answers_nothing_has_not_refused_a_form(
+    server: OpenAIServer, another_client: None
 ) -> None:
-    monkeypatch.setenv("ACE_METHOD", "json_schema")
-    server.on_all(failed(400, "no"))
+    server.on_all(failed(400, "no"), failed(400, "no"), filled(**DENIAL))
     with pytest.raises(ModelUnavailable, match="HTTP 400"):
-        SimpleFraudAgent().decide(SUSPICIOUS)
+        SimpleFraudAgent(model=SCHEMAS).decide(SUSPICIOUS)
+    assert SimpleFraudAgent(model=SCHEMAS).analyze(SUSPICIOUS) == "DECLINE"
+    assert ["response_format" in r.body for r in server.chats] == [True, False, True]
+
+
+def test_a_method_that_was_chosen_is_kept(server: OpenAIServer) -> None:
+    server.on_all(failed(400, "no"))
+    own = LanguageModel(ChatOpenAI(model=SCHEMAS, max_retries=0), "json_schema")
+    with pytest.raises(ModelUnavailable, match="HTTP 400"):
+        SimpleFraudAgent(model=own).decide(SUSPICIOUS)
     assert len(server.chats) == 1
-
-
-def test_an_unknown_method_is_one_line(
-    server: OpenAIServer, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ACE_METHOD", "telepathy")
-    with pytest.raises(InvalidSettings, match="ACE_METHOD is one of json_schema, "):
-        SimpleFraudAgent().decide(SUSPICIOUS)
 
 
 def test_a_filter_in_front_of_the_model_is_a_refusal(server: OpenAIServer) -> None:
