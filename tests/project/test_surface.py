@@ -73,4 +73,5 @@ def test_a_dropped_public_name_says_where_it_went(room: str) -> None:
         for name in names.split():
             with pytest.raises(ImportError, match=rf"^acegraph\.{room} does .*{home} has it$"):
                 getattr(module, name)
-            assert getattr(import_module(home), name) is not None
+            if home.startswith("acegraph."):
+                assert getattr(import_module(home), name) is not None
