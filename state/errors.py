@@ -1,7 +1,6 @@
 """The errors that this package raises on purpose; it imports no other module of ours.
 
-Those of one module alone are defined there: `NotAllowed` and `TooMuch` are an AceError,
-`CannotRelearn` is a PlaybookError.
+Those of one module alone are defined there: `NotAllowed` and `TooMuch` are an AceError.
 
 AceError
 ├── InvalidInput              the caller's input cannot be used (the command line exits with 2)

@@ -313,10 +313,7 @@ def purge_suspect(
     from acegraph.graph.operations.learning.purge import purge
 
     pairs = [field_and_value(one) for one in entity or ()]
-    with (
-        lasting(playbook, must_exist=True, dry_run=dry_run) as book,
-        progress_bar() as progress,
-    ):
+    with lasting(playbook, must_exist=True, dry_run=dry_run) as book:
         before = book.version
         purged = purge(
             book,
@@ -326,7 +323,6 @@ def purge_suspect(
             author=author,
             since=since,
             until=until,
-            progress=progress(None),
         )
     if as_json:
         print_json(asdict(purged))

@@ -153,11 +153,7 @@ def new_decision_rows(given: Sequence[DecisionAndLabel]) -> list[list[NewRow]]:
 
 
 def _with_label(rows: list[NewRow], case_id: str, label: Label | None, at: str) -> list[NewRow]:
-    """The rows of a new decision with that of its label, if it is known.
-
-    Case, decision, selections and label have adjacent positions. By that `events.py` recognises a
-    label that came with its decision.
-    """
+    """The rows of a new decision with that of its label, if it is known."""
     if label is None:
         return rows
     return [*rows, (tables.outcomes, outcome_row(case_id, 1, label, at))]

@@ -37,9 +37,9 @@ class Purged:
     restored: tuple[str, ...] = ()
     """Bullets that had been retired because of what was taken back."""
     learned: tuple[str, ...] = ()
-    """Bullets that are learned when the labels taken back are left out."""
+    """Bullets of the set of rules that was found for the labels that are left."""
     note: str = ""
-    """Why the playbook may differ from one that never saw those labels; empty if it does not."""
+    """What could not be taken back; empty if all was."""
 
 
 @dataclass(frozen=True)

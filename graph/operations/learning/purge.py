@@ -1,16 +1,18 @@
-"""Purge: take back what a bad source brought in, and learn again without it (relearn.py)."""
+"""Purge: take back what a bad source brought in, and learn the whole again from what is left."""
 
 import logging
 from collections.abc import Iterable
-from contextlib import ExitStack
 from dataclasses import replace
 from datetime import datetime
 
-from acegraph.graph.data.file_rows import Progress
-from acegraph.graph.operations.learning.relearn import CannotRelearn, adopt, relearn
+import sqlalchemy as sa
+
 from acegraph.nodes.curator.curator import Curator
+from acegraph.nodes.curator.refinement.refine import refine
+from acegraph.nodes.evidence.stakes import COSTS
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook
-from acegraph.state.ledger.events import PRUNED_PART, broken_by, stream
+from acegraph.state.database.tables import cases, pruned
 from acegraph.state.maintenance.label_withdrawal import (
     Entity,
     Purged,
@@ -21,6 +23,8 @@ from acegraph.state.values.bullet import number_of
 from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
+
+_PRUNED_PART = "a part of its decisions was pruned: what they counted for cannot be taken back"
 
 
 def purge(
@@ -33,50 +37,64 @@ def purge(
     since: str | datetime | None = None,
     until: str | datetime | None = None,
     curator: Curator | None = None,
-    progress: Progress = lambda what, done, total: None,
 ) -> Purged:
     """Take back the labels and bullets of a source, of entities or a time, or an author's bullets.
 
-    Afterwards the playbook is as if they had never come: labels that came after them are learned
-    from again. If that is impossible, `note` says why, and the other bullets stay in use with
-    weights that are fitted again. Several purges, in any order, do the same as one for all.
+    What they had displaced comes back, and all weights are fitted again. Then a set of rules is
+    sought for the labels that are left: it takes the place of what was learned beside the bad ones
+    if it explains held-out cases better.
     """
     to_purge = purge_filter(_as_stored(source, playbook), entities, since, until, author)
-    note, copy = "", None
-    with ExitStack() as stack:
-        try:
-            copy = relearn(playbook, to_purge, curator, progress)  # takes its time, and no lock
-            if copy:
-                stack.enter_context(copy.playbook)
-            stack.enter_context(playbook.writing())
-            if copy:  # what was written to the ledger meanwhile
-                copy.replay(list(stream(playbook.database, after=copy.position)))
-        except CannotRelearn as error:
-            stack.enter_context(playbook.writing())
-            note, copy = f"what was learned meanwhile is kept, not learned anew: {error}", None
-        active_before = _active_ids(playbook)
+    curator = curator or Curator()
+    before = _active_ids(playbook)
+    with playbook.writing():
         purged = withdraw_labels(playbook, to_purge, by)
-        if copy is None:
-            if purged.labels or author:  # too few may be left to fit the weights again
-                playbook.set_weights({b.id: None for b in playbook})
-            for node in sorted({bullet.node for bullet in playbook}):
-                (curator or Curator()).tend(node, playbook)
-            if not note and broken_by(playbook.database) == PRUNED_PART:
-                note = f"{PRUNED_PART}: what they counted for cannot be taken back"
-            purged = replace(purged, note=note)
-        else:
-            learned = adopt(playbook, copy.playbook, to_purge.describe(), by)
-            active = _active_ids(playbook)
-            purged = replace(
-                purged,
-                bullets=_in_order(active_before - active),
-                restored=_in_order(active - active_before - set(learned)),
-                learned=tuple(learned),
-            )
+        if purged.labels or author:  # too few may be left to fit the weights again
+            playbook.set_weights({b.id: None for b in playbook})
+        for node in _nodes(playbook):
+            curator.tend(node, playbook)
+    learned = {i for node in _nodes(playbook) for i in _learn_again(playbook, node, curator)}
+    active = _active_ids(playbook)
+    purged = replace(
+        purged,
+        bullets=_in_order(before - active),
+        restored=_in_order(active - before - learned),
+        learned=_in_order(learned),
+        note=_PRUNED_PART if _was_pruned(playbook) else "",
+    )
     counts = (purged.labels, len(purged.bullets), len(purged.restored), len(purged.learned))
-    text = "purge: %d labels withdrawn; bullets: %d retired, %d restored, %d learned; %s"
-    logger.info(text, *counts, purged.note or "nothing of them is left")
+    logger.info("purge: %d labels withdrawn; bullets: %d retired, %d restored, %d learned", *counts)
     return purged
+
+
+def _learn_again(playbook: BulletPlaybook, node: str, curator: Curator) -> tuple[str, ...]:
+    """The bullets that a set of rules for all labels of a node adds, if it is better.
+
+    Offline and online bullets are not made one set: modes tell them apart.
+    """
+    learned = [
+        bullet
+        for bullet in playbook.get_bullets_for_node(node)
+        if bullet.origin.get("author") == NO_LANGUAGE_MODEL
+    ]
+    sources = {bullet.source for bullet in learned} or {"online"}
+    if len(sources) > 1:
+        return ()
+    costs = str(learned[-1].origin.get(COSTS) or "") if learned else ""
+    refined = refine(playbook, node, curator, sources.pop(), costs or None)
+    return refined.added if refined else ()
+
+
+def _nodes(playbook: BulletPlaybook) -> list[str]:
+    """The nodes that have bullets or cases."""
+    with playbook.database.reading() as connection:
+        decided = set(connection.scalars(sa.select(cases.c.node).distinct()))
+    return sorted(decided | {bullet.node for bullet in playbook})
+
+
+def _was_pruned(playbook: BulletPlaybook) -> bool:
+    with playbook.database.reading() as connection:
+        return connection.scalar(sa.select(pruned.c.case).limit(1)) is not None
 
 
 def _as_stored(source: str | None, playbook: BulletPlaybook) -> str | None:
