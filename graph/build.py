@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -23,27 +24,20 @@ from typing_extensions import TypedDict
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
-from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.node import CuratorNode
 from acegraph.nodes.judge.custom import JudgeLike, as_judge
 from acegraph.nodes.judge.judge import SimpleJudge
 from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
-from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
-from acegraph.nodes.reflector.custom import (
-    Reflecting,
-    ReflectorLike,
-    as_reflector,
-    induces_rules,
-)
-from acegraph.nodes.reflector.node import ReflectorNode
-from acegraph.nodes.runtime.step import Step
+from acegraph.nodes.models.named import is_model
+from acegraph.nodes.runtime.step import Body, Step, when_needed
 from acegraph.nodes.selector.factory import Selecting, Selectors
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
 from acegraph.state.run.schema import RunSettings
 
 if TYPE_CHECKING:
+    from acegraph.nodes.curator.curator import Curator
+    from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
@@ -127,11 +121,20 @@ def deciding_steps(parts: Parts, context: AceContext | None = None) -> tuple[Ste
 
 
 def learning_steps(parts: Parts) -> tuple[Step, Step]:
-    """The nodes of the learning branch, in their order."""
-    embedding = parts.selectors.embedding if parts.stores_vectors else None
-    reflector = ReflectorNode(parts.playbook, parts.reflector)
-    curator = CuratorNode(parts.playbook, parts.curator, embedding, parts.refines)
-    return Step(reflector, "reflector"), Step(curator, "curator")
+    """The nodes of the learning branch, in their order; each is imported when it first runs."""
+
+    def reflector() -> Body:
+        from acegraph.nodes.reflector.node import ReflectorNode
+
+        return ReflectorNode(parts.playbook, parts.reflector)
+
+    def curator() -> Body:
+        from acegraph.nodes.curator.node import CuratorNode
+
+        embedding = parts.selectors.embedding if parts.stores_vectors else None
+        return CuratorNode(parts.playbook, parts.curator, embedding, parts.refines)
+
+    return Step(when_needed(reflector), "reflector"), Step(when_needed(curator), "curator")
 
 
 def as_function(parts: Parts, context: AceContext) -> Callable[[AceInput], AceOutput]:
@@ -227,8 +230,8 @@ class Parts:
     """The playbook as the selector sees it; training/lookahead.py gives an older view."""
     agent: Agent
     judge: SimpleJudge
-    reflector: Reflecting
-    curator: Curator
+    reflects: Callable[[], Reflecting]
+    curates: Callable[[], Curator]
     selectors: Selecting
     challenger: Challenger
     context: AceContext
@@ -245,6 +248,16 @@ class Parts:
 
     refines: Callable[[RunSettings], bool] = lambda _: False
     """Whether a run may refine the whole playbook; also where lookahead stands in for its parts."""
+
+    @property
+    def reflector(self) -> Reflecting:
+        """Made when it is first needed: most decisions teach nothing."""
+        return self.reflects()
+
+    @property
+    def curator(self) -> Curator:
+        """Made when it is first needed."""
+        return self.curates()
 
 
 Prompts = Mapping[str, str]
@@ -277,25 +290,48 @@ def gather_parts(
     told = _checked(prompts or {}, {"agent": agent, "judge": judge, "reflector": reflector})
     _refuse_other_kinds(curator, embeddings)
     deciding_agent, selectors = as_agent(agent, told.get("agent")), Selectors(embeddings)
-    reflecting = as_reflector(reflector, told.get("reflector"))
+    reflects = cache(partial(_reflector, reflector, told.get("reflector")))
+    if reflector is not None:
+        reflects()  # what cannot be one is refused at once
     return Parts(
         playbook=playbook,
         visible_playbook=lambda: playbook,
         agent=deciding_agent,
         judge=as_judge(judge, told.get("judge")),
-        reflector=reflecting,
-        curator=curator or Curator(),
+        reflects=reflects,
+        curates=cache(lambda: curator or _curator()),
         selectors=selectors,
         challenger=Challenger(playbook, deciding_agent, selectors.select),
         context=AceContext.given(context),
-        refines=lambda settings: induces_rules(reflecting, settings["reflector_model"]),
+        refines=lambda settings: _induces(reflects(), settings["reflector_model"]),
     )
+
+
+def _reflector(reflector: ReflectorLike, prompt: str | None) -> Reflecting:
+    from acegraph.nodes.reflector.custom import as_reflector
+
+    return as_reflector(reflector, prompt)
+
+
+def _induces(reflector: Reflecting, name: str | None) -> bool:
+    from acegraph.nodes.reflector.custom import induces_rules
+
+    return induces_rules(reflector, name)
+
+
+def _curator() -> Curator:
+    from acegraph.nodes.curator.curator import Curator
+
+    return Curator()
 
 
 def _refuse_other_kinds(curator: object, embeddings: object) -> None:
     """Say at once what would else fail in the middle of a run."""
-    if not isinstance(curator, Curator | None):
-        raise InvalidSettings(f"the curator is a Curator, not {type(curator).__name__}")
+    if curator is not None:
+        from acegraph.nodes.curator.curator import Curator
+
+        if not isinstance(curator, Curator):
+            raise InvalidSettings(f"the curator is a Curator, not {type(curator).__name__}")
     if not isinstance(embeddings, Embeddings | EmbeddingModel | None):
         raise InvalidSettings(
             f"embeddings is an embedder of LangChain, not {type(embeddings).__name__}; "
@@ -311,6 +347,6 @@ def _checked(prompts: Prompts, collaborators: Mapping[str, object]) -> Prompts:
         if not isinstance(prompt, str) or not prompt.strip():
             raise InvalidSettings(f"the prompt of {role!r} is a text of instructions")
         given = collaborators[role]
-        if not (given is None or isinstance(given, str | LanguageModel) or is_chat_model(given)):
+        if not is_model(given):
             raise InvalidSettings(f"the {role} that was given has its own prompt; leave one out")
     return prompts

@@ -255,15 +255,14 @@ def _compare_modes(
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import run_experiment
     from acegraph.graph.experiments.jobs import job_count
-    from acegraph.nodes.models.named import EMBEDDED_NAME
-    from acegraph.nodes.models.providers import chat_model
+    from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
     from acegraph.state import AceContext
 
     uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
     if columns.time and not uses_time:
         raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
     announce_models(options.model)
-    agent = chat_model("agent", options.model)
+    agent = resolve_model("agent", None, options.model)
     output.check()
     job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines("none" if options.no_baselines else options.baselines)

@@ -2,6 +2,7 @@
 
 import inspect
 import json
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -311,7 +312,7 @@ def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
 def announce_models(agent: str | None = None) -> None:
     """Say first, on standard error, which models are asked and where; a missing key is refused."""
     from acegraph.nodes.models import providers
-    from acegraph.nodes.models.named import model_name, setting
+    from acegraph.nodes.models.named import model_name
 
     given = {"agent": agent, "judge": None, "reflector": None, "embedding": None}
     names = {role: model_name(role, name) for role, name in given.items()}
@@ -321,7 +322,7 @@ def announce_models(agent: str | None = None) -> None:
     if servers and servers[0].can_be_asked:
         asked = f"asked at {servers[0].address}: {named}; transactions are sent there"
         typer.echo(one_line(f"{decides}{asked}"), err=True)
-    elif not servers and setting("OPENAI_API_KEY"):
+    elif not servers and os.environ.get("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)
 

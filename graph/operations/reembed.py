@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.models import providers
+from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook
@@ -35,7 +35,7 @@ def replace_vectors(
 ) -> Reembedding:
     """`reembed`, and what it did: every vector is fetched, also where one was stored."""
     if model is None or isinstance(model, str):
-        chosen = providers.embedding_model(model)
+        chosen = named.embedding_model(model)
     else:
         chosen = named_embeddings(model)
     contents = [bullet.content for bullet in playbook]

@@ -13,6 +13,7 @@ from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Generic, TypeVar, cast
 
 from acegraph.graph.build import Parts, as_function, build_graph
@@ -83,7 +84,7 @@ class Lookahead:
         return replace(
             self.asking_parts,
             agent=_PreparedAgent(self),
-            reflector=_PreparedReflector(self),
+            reflects=partial(_PreparedReflector, self),
             selectors=_PreparedSelectors(self),
             visible_playbook=lambda: self.turn.view,
             stores_vectors=False,

@@ -34,7 +34,7 @@ from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import Count, Refinement, refine
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.models import named, providers
+from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
@@ -521,7 +521,7 @@ class TrainingPipeline:
         embeddings: Embeddings | EmbeddingModel | None = given.get("embeddings")
         if MODES[context.mode].selects:
             name = self.context.embedding_model
-            model = named_embeddings(embeddings) if embeddings else providers.embedding_model(name)
+            model = named_embeddings(embeddings) if embeddings else named.embedding_model(name)
             if not model.is_free:
                 memory = self._remembering
                 if memory is None or memory.embeddings is not model.embeddings:

@@ -9,7 +9,7 @@ from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.analyst import PLAIN
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
-from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Bullet, InvalidSettings, Transaction
@@ -17,7 +17,7 @@ from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, parse_decision
 
-AgentLike = SimpleFraudAgent | LanguageModel | Custom | str | None
+AgentLike = SimpleFraudAgent | AnyModel | Custom
 
 
 class Agent(Protocol):
@@ -41,7 +41,7 @@ def as_agent(agent: AgentLike, prompt: str | None = None) -> Agent:
         if agent.bullets:
             raise InvalidSettings("in the graph the bullets come from the playbook, not the agent")
         return agent
-    if agent is None or isinstance(agent, str | LanguageModel) or is_chat_model(agent):
+    if is_model(agent):
         return SimpleFraudAgent(model=agent, prompt=prompt)
     return _CustomAgent(CustomCall(agent, "agent"))
 

@@ -6,21 +6,21 @@ import numpy as np
 
 from acegraph.nodes.judge.judge import Judgement, LLMJudge, SimpleJudge
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
-from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
+from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import other, parse_verdict
 
-JudgeLike = SimpleJudge | LanguageModel | Custom | str | None
+JudgeLike = SimpleJudge | AnyModel | Custom
 
 
 def as_judge(judge: JudgeLike, prompt: str | None = None) -> SimpleJudge:
     """A judge in the form that the node calls."""
     if isinstance(judge, SimpleJudge):
         return judge
-    if judge is None or isinstance(judge, str | LanguageModel) or is_chat_model(judge):
+    if is_model(judge):
         return LLMJudge(judge, model_is_optional=True, prompt=prompt)
     return _CustomJudge(CustomCall(judge, "judge"))
 

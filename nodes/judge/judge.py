@@ -5,22 +5,16 @@ or the verdict stays pending. A judge knows the transaction and the decision, no
 """
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from acegraph.nodes.judge.prompt import JUDGE as PROMPT
 from acegraph.nodes.judge.prompt import judge_messages
-from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import text_hash
-from acegraph.state.run.model_forms import VerdictForm
 from acegraph.state.values.label_sources import GIVEN_LABEL, JUDGE
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, other, parse_verdict
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 
 @dataclass(frozen=True)
@@ -84,7 +78,7 @@ class LLMJudge(SimpleJudge):
 
     def __init__(
         self,
-        model: "BaseChatModel | LanguageModel | str | None" = None,
+        model: AnyModel = None,
         *,
         model_is_optional: bool = False,
         prompt: str | None = None,
@@ -103,6 +97,8 @@ class LLMJudge(SimpleJudge):
             raise InvalidSettings(
                 "LLMJudge without ground truth needs a model: pass one or set ACE_JUDGE_MODEL"
             )
+        from acegraph.state.run.model_forms import VerdictForm
+
         decided = parse_verdict(output)
         fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
         messages = judge_messages(input_text, output, fence, self._prompt)

@@ -3,19 +3,16 @@
 What the answer must hold is decided by custom.py in the folder of each node.
 """
 
-import asyncio
-import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from decimal import Decimal
 from numbers import Real
-from typing import Any, NoReturn
+from typing import Any
 
 from langchain_core.messages import BaseMessage
-from langchain_core.runnables import Runnable
+from langchain_core.runnables import Runnable, RunnableLambda
 from pydantic import BaseModel
 
-from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
-from acegraph.nodes.runtime.sync_async import Wait, for_a_future
+from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import InvalidSettings
 from acegraph.state.errors import ModelAnswerInvalid, quoted
 
@@ -32,47 +29,20 @@ class CustomCall:
                 f"the {role} must be a chat model, a runnable or a function; "
                 f"found {type(target).__name__}"
             )
-        self._target = target
-        self.role = role
-        self._name = _name_of(target)
-        call = getattr(target, "__call__", None)  # noqa: B004
-        self._is_async = inspect.iscoroutinefunction(target) or inspect.iscoroutinefunction(call)
+        self._target = target if isinstance(target, Runnable) else RunnableLambda(target)
 
     async def __call__(self, value: dict[str, object], wait: Wait) -> Any:
         """The answer to `value`; a message must be whole, another pydantic model is a mapping."""
-        with as_client_errors(self._name):
-            answer = await self._answer(value, wait)
+        from acegraph.nodes.models.language_model import as_client_errors, check_that_it_answers
+
+        target, name = self._target, self._target.get_name()
+        with as_client_errors(name):
+            answer = await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
         if isinstance(answer, BaseMessage):
-            check_that_it_answers(answer, self._name)
+            check_that_it_answers(answer, name)
         elif isinstance(answer, BaseModel):
             return answer.model_dump()
         return answer
-
-    async def _answer(self, value: dict[str, object], wait: Wait) -> object:
-        target = self._target
-        if isinstance(target, Runnable):
-            answer = await wait.either(lambda: target.invoke(value), lambda: target.ainvoke(value))
-        elif self._is_async:
-            answer = await wait.either(self._refuse, lambda: target(value))
-        else:
-            answer = await wait.either(
-                lambda: target(value), lambda: asyncio.to_thread(for_a_future, target, value)
-            )
-        if not inspect.isawaitable(answer):
-            return answer
-        return await wait.either(lambda: self._refuse(answer), lambda: answer)
-
-    def _refuse(self, unawaited: Awaitable[object] | None = None) -> NoReturn:
-        if inspect.iscoroutine(unawaited):
-            unawaited.close()  # else Python warns that nobody awaited it
-        raise TypeError(f"the {self.role} is asynchronous: use ainvoke, abatch or astream")
-
-
-def _name_of(target: Custom) -> str:
-    """What errors call it; the node says its role before."""
-    if isinstance(target, Runnable):
-        return target.get_name()
-    return str(getattr(target, "__name__", type(target).__name__))
 
 
 def as_share(number: object, name: str) -> float:

@@ -14,9 +14,7 @@ from typing import Final, Protocol
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.models.background import in_background
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL, ConceptEmbeddings, embed
-from acegraph.nodes.models.language_model import as_model_errors
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state.errors import ModelAnswerInvalid
@@ -93,6 +91,8 @@ class EmbeddingModel:
         wanted = list(dict.fromkeys(texts))
         if self.is_free or not wanted:
             return {text: embed(text) for text in wanted}
+        from acegraph.nodes.models.language_model import as_model_errors
+
         with as_model_errors(self.name):
             rows = await self._asked(wanted, wait)
             with np.errstate(over="ignore"):  # what is too large becomes infinite
@@ -106,6 +106,8 @@ class EmbeddingModel:
 
     async def _asked(self, texts: list[str], wait: Wait) -> list[list[float]]:
         if self.seconds is not None:
+            from acegraph.nodes.models.background import in_background
+
             end = monotonic() + self.seconds
             return await in_background(lambda: self.embeddings.aembed_documents(texts), end, wait)
         begin_call(self.name)

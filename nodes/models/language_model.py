@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Final, Literal, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Final, Literal, TypeVar
 
 from langchain_core.exceptions import LangChainException, OutputParserException
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
@@ -57,8 +57,6 @@ _NORMAL_ENDS: Final = frozenset(
 """How the servers of all providers say that an answer is whole."""
 _CUT_OFF: Final = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
 _END_NAMES: Final = ("finish_reason", "stop_reason", "done_reason", "stopReason", "status")
-_WRAPPED: Final = ("bound", "runnable", "default")
-"""Where LangChain keeps the model that has options, fallbacks, or fields to configure."""
 _REPEATED: Final = 8_000
 """So much of an unreadable answer is sent back when the model is asked once more."""
 _CLIENT_ERRORS: Final = {"openai": "OpenAIError", "httpx": "HTTPError", "httpx2": "HTTPError"}
@@ -263,17 +261,6 @@ def as_model_errors(name: str) -> Iterator[None]:
         if not isinstance(getattr(error, "status_code", None), int):
             raise
         raise _translated(name, error) from error
-
-
-def is_chat_model(value: object) -> TypeGuard["BaseChatModel"]:
-    """Whether a value is a LangChain chat model, bare or with options, retries or fallbacks."""
-    # Nothing is imported: without its module no chat model can exist.
-    loaded = sys.modules.get("langchain_core.language_models.chat_models")
-    if loaded is None:
-        return False
-    while isinstance(value, Runnable) and not isinstance(value, loaded.BaseChatModel):
-        value = next((getattr(value, n) for n in _WRAPPED if hasattr(value, n)), None)
-    return isinstance(value, loaded.BaseChatModel)
 
 
 def _method_of(model: "BaseChatModel", name: str) -> Method:

@@ -4,23 +4,20 @@ Only this module builds clients, and only it reads from the environment how a se
 named.py says which model serves which role.
 """
 
+import os
 import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import Final
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from acegraph.nodes.models.embedding_models import EMBEDDED, EmbeddingModel
-from acegraph.nodes.models.language_model import LanguageModel, is_chat_model
-from acegraph.nodes.models.named import Role, model_name, setting
+from acegraph.nodes.models.embedding_models import EmbeddingModel
+from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.models.recordings import Recording
 from acegraph.state import InvalidSettings
 from acegraph.state.errors import quoted
 from acegraph.state.run.gone import refuse_gone_variables
-
-if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
 
 _OPENAI: Final = "https://api.openai.com/v1"
 _NO_KEY: Final = "replayed"
@@ -47,9 +44,9 @@ class Server:
     def configured(cls) -> "Server":
         """The server that the environment describes."""
         refuse_gone_variables()
-        file = Path(text) if (text := setting("ACE_RECORDING")) else None
-        key = setting("OPENAI_API_KEY") or (_NO_KEY if file and file.exists() else None)
-        return cls(key, setting("OPENAI_BASE_URL"), _seconds(), file)
+        file = Path(text) if (text := os.environ.get("ACE_RECORDING")) else None
+        key = os.environ.get("OPENAI_API_KEY") or (_NO_KEY if file and file.exists() else None)
+        return cls(key, os.environ.get("OPENAI_BASE_URL") or None, _seconds(), file)
 
     @property
     def can_be_asked(self) -> bool:
@@ -75,43 +72,16 @@ class Server:
         return _recording(self.recording, hidden, self.can_be_asked)
 
 
-def refuse_recording() -> None:
-    """Refuse to record a run whose values may not be stored: its prompts hold them."""
-    if setting("ACE_RECORDING") and setting("OPENAI_API_KEY"):
-        raise InvalidSettings(
-            "a recording holds whole prompts, also what `redact` hides: unset ACE_RECORDING, or "
-            "give no `redact`"
-        )
+def chat_model(name: str) -> LanguageModel:
+    """The model with this name, ready to be asked."""
+    server = server_for(name)
+    return _chat(name, server, server.opened())
 
 
-def chat_model(role: Role, name: str | None) -> LanguageModel | None:
-    """The model of a role, ready to be asked; None is the embedded one."""
-    chosen = model_name(role, name)
-    if chosen is None:
-        return None
-    server = server_for(chosen)
-    return _chat(chosen, server, server.opened())
-
-
-def resolve_model(
-    role: Role, model: "BaseChatModel | LanguageModel | str | None", name: str | None
-) -> LanguageModel | None:
-    """The model of a role: that of its node, the run's choice, or the environment's."""
-    if isinstance(model, LanguageModel):
-        return model
-    if is_chat_model(model):
-        return LanguageModel(model)
-    assert model is None or isinstance(model, str)
-    return chat_model(role, model or name)
-
-
-def embedding_model(name: str | None) -> EmbeddingModel:
-    """The embedder: `name`, the environment's, or the embedded one."""
-    chosen = model_name("embedding", name)
-    if chosen is None:
-        return EMBEDDED
-    server = server_for(chosen)
-    return _embeddings(chosen, server, server.opened())
+def embeddings(name: str) -> EmbeddingModel:
+    """The embedder with this name, ready to be asked."""
+    server = server_for(name)
+    return _embeddings(name, server, server.opened())
 
 
 def server_for(model: str) -> Server:
@@ -179,7 +149,7 @@ _recording = lru_cache(maxsize=8)(Recording)
 
 def _seconds() -> float:
     """ACE_TIMEOUT: a number of seconds above 0, and not beyond all sense."""
-    text = setting("ACE_TIMEOUT") or str(_SECONDS)
+    text = os.environ.get("ACE_TIMEOUT") or str(_SECONDS)
     try:
         seconds = float(text)
     except ValueError:

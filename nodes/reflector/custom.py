@@ -6,7 +6,7 @@ from typing import Protocol
 from pydantic import ValidationError
 
 from acegraph.nodes.models.custom_calls import Custom, CustomCall
-from acegraph.nodes.models.language_model import LanguageModel, first_complaint, is_chat_model
+from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.reflector.reflector import Judged, Reflector
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Condition, InvalidCondition
@@ -15,7 +15,7 @@ from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.schema import Reflection
 from acegraph.state.values.condition import ConditionData
 
-ReflectorLike = Reflector | LanguageModel | Custom | str | None
+ReflectorLike = Reflector | AnyModel | Custom
 
 
 class Reflecting(Protocol):
@@ -31,7 +31,7 @@ def as_reflector(reflector: ReflectorLike, prompt: str | None = None) -> Reflect
     """A reflector in the form that the node calls."""
     if isinstance(reflector, Reflector):
         return reflector
-    if reflector is None or isinstance(reflector, str | LanguageModel) or is_chat_model(reflector):
+    if is_model(reflector):
         return Reflector(reflector, prompt=prompt)
     return _CustomReflector(CustomCall(reflector, "reflector"))
 
@@ -90,6 +90,8 @@ def _read(answer: Mapping[str, object]) -> tuple[ReflectionForm, ConditionData |
     except InvalidCondition as error:
         raise ModelAnswerInvalid(f"condition: {error}") from error
     except ValidationError as error:
+        from acegraph.nodes.models.language_model import first_complaint
+
         complaint = first_complaint(error)
         if complaint.startswith("condition"):
             complaint += '; wanted is a sentence, as "DECLINE when hour < 13", or its mapping'

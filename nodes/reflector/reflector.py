@@ -14,8 +14,7 @@ import numpy as np
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
-from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.models.providers import resolve_model
+from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.reflector.induction import fields_of, induce
 from acegraph.nodes.reflector.prompt import (
     REFLECTOR,
@@ -38,7 +37,7 @@ from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict, parse_verdict, sign_of
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
+    from acegraph.nodes.models.language_model import LanguageModel
 
 _PROBLEMS: Final[dict[str, str]] = {
     "location_fraud": "country vpn distance ip city state lat lng region travel address",
@@ -76,7 +75,7 @@ class Reflector:
 
     def __init__(
         self,
-        model: "BaseChatModel | LanguageModel | str | None" = None,
+        model: AnyModel = None,
         *,
         gate: GateLevel = "standard",
         prompt: str | None = None,
@@ -90,7 +89,7 @@ class Reflector:
         """Whether it induces conditions; `name` is a model other than the default one."""
         return self.language_model(name) is None
 
-    def language_model(self, name: str | None = None) -> LanguageModel | None:
+    def language_model(self, name: str | None = None) -> "LanguageModel | None":
         """The model that reflects; None for the embedded reflector."""
         return resolve_model("reflector", self._model, name)
 
@@ -131,7 +130,7 @@ class Reflector:
             return await self._ask(model, judged, wait)
         return await wait.work(_induce_with_playbook, judged, self._gate)
 
-    async def _ask(self, model: LanguageModel, judged: Judged, wait: Wait) -> Reflection | None:
+    async def _ask(self, model: "LanguageModel", judged: Judged, wait: Wait) -> Reflection | None:
         fields = fields_to_test(judged.transaction)
         near = similar_cases(fields, judged.transaction.text, judged.table)
         shown = ShownDecision(

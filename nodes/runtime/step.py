@@ -6,6 +6,7 @@ A step has neither limitation (see sync_async.py).
 
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
+from functools import cache
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
@@ -19,6 +20,16 @@ from acegraph.state import AceState
 from acegraph.state.run.schema import Update
 
 Body = Callable[[AceState, Wait], Coroutine[object, None, Update]]
+
+
+def when_needed(make: Callable[[], Body]) -> Body:
+    """A body that is made, and its modules imported, when it is first run."""
+    made = cache(make)
+
+    def run(state: AceState, wait: Wait) -> Coroutine[object, None, Update]:
+        return made()(state, wait)
+
+    return run
 
 
 class Step(Runnable[AceState, Update]):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
-from acegraph.nodes.models.providers import refuse_recording
+from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selecting

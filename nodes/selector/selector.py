@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, get_args
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.models import providers
+from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
@@ -71,12 +71,12 @@ class HybridSelector:
         self._model: EmbeddingModel | None = named_embeddings(embeddings) if embeddings else None
         self._model_name = embedding_model
         if self._model is None and embedding_model is not None:
-            providers.embedding_model(embedding_model)  # an unknown name is refused here
+            named.embedding_model(embedding_model)  # an unknown name is refused here
 
     @property
     def embedding(self) -> EmbeddingModel:
         """The embedding model in use: the one passed in, else the one of the environment now."""
-        return self._model or providers.embedding_model(self._model_name)
+        return self._model or named.embedding_model(self._model_name)
 
     def select_bullets(
         self,

@@ -116,7 +116,7 @@ def _check_model(role: Role, name: str, why: str, ask: bool) -> Finding:
 
 
 def _check_chat_model(role: named.Role, name: str, what: str, ask: bool) -> Finding:
-    model = providers.chat_model(role, name)
+    model = named.resolve_model(role, None, name)
     assert model is not None
     what += f" by {model.method}"
     if not ask:
@@ -133,7 +133,7 @@ def _check_chat_model(role: named.Role, name: str, what: str, ask: bool) -> Find
 
 
 def _check_embedder(name: str, what: str, ask: bool) -> Finding:
-    model = providers.embedding_model(name)
+    model = named.embedding_model(name)
     if ask:
         vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # two, because they must differ
     what += f", {len(vector)} dimensions" if ask else ", not asked"

@@ -79,18 +79,6 @@ async def test_work_that_raises_stop_iteration_does_not_hang() -> None:
         await asyncio.wait_for(AWAITING.work(_exhausted, None), 20)
 
 
-async def _approve(given: Any) -> str:
-    return "APPROVE"
-
-
-async def test_a_function_may_return_what_must_be_awaited(no_key: None) -> None:
-    given: Any = {"transaction": UNSUSPICIOUS}
-    graph = create_ace_graph(agent=lambda given: _approve(given)).compile()
-    assert (await graph.ainvoke(given))["decision"] == "APPROVE"
-    with pytest.raises(TypeError, match="the agent is asynchronous: use ainvoke"):
-        graph.invoke(given)  # a warning that nobody awaited it would be an error here
-
-
 @pytest.mark.parametrize("risk", [np.int64(0), np.float32(0.25), Fraction(1, 4), Decimal("0.1")])
 def test_any_real_number_is_a_risk(no_key: None, run: Run, risk: Any) -> None:
     agent = {"decision": "APPROVE", "risk_score": risk}

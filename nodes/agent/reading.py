@@ -1,0 +1,90 @@
+"""A language model decides on one transaction; it is told what the embedded analyst would decide.
+
+Imported only where a model is named.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from acegraph.nodes.agent.analyst import analyse
+from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.agent.observations import observed_fields
+from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
+from acegraph.nodes.models.language_model import LanguageModel
+from acegraph.nodes.rules.scale import RiskScale
+from acegraph.nodes.runtime.sync_async import Wait
+from acegraph.nodes.text.reader import fields_to_test
+from acegraph.state import DECLINE, Bullet, Transaction
+from acegraph.state.run.model_forms import DecisionForm, DecisionOnFieldsForm
+from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.transaction import Fields, clean_text
+
+_SPACES_OF_A_SENTENCE: Final = 4
+"""A value with so many spaces is a sentence."""
+_LIKELY: Final = 0.5
+"""Above this risk a payment is rather fraud than not."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A transaction with what is shown beside it."""
+
+    transaction: Transaction
+    shown: tuple[Bullet, ...]
+    decision_id: str
+    scale: RiskScale
+
+
+def reader_of(model: LanguageModel, prompt: str | None) -> str:
+    """Who reads bullets in prose: the model and the version of its prompt."""
+    return f"{model.name} {prompt_version(prompt or AGENT)}"
+
+
+async def decide_by_reading(
+    model: LanguageModel, case: Case, wait: Wait, prompt: str | None
+) -> Decision:
+    """The decision of a model; `prompt` are its instructions, if not the usual ones."""
+    instructions, transaction, scale = prompt or AGENT, case.transaction, case.scale
+    fields = fields_to_test(transaction)
+    opinion = _opinion(fields, case.shown, scale)
+    has_rules = scale.unshown or scale.has_rules or any(b.condition for b in case.shown)
+    known = Known(fields, opinion if has_rules else None, scale.unshown)
+    fence = model.fence("agent", case.decision_id or transaction.digest())
+    messages = agent_messages(transaction.text, case.shown, fence, known, instructions)
+    asked = DecisionForm if _has_text(transaction) else DecisionOnFieldsForm
+    form = await model.fill(asked, messages, wait, partial(_contradiction, opinion.limit))
+    ids = {b.id for b in case.shown}
+    used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
+    reasons = tuple(map(clean_text, form.reasons))
+    version = prompt_version(instructions)
+    departure = opinion.departure(form.decision, form.risk_score)
+    observed = observed_fields(form.observations, transaction.text, fields)
+    return Decision(
+        form.decision, form.risk_score, reasons, used, model.name, version, departure, observed
+    )
+
+
+def _has_text(transaction: Transaction) -> bool:
+    """Whether somebody wrote sentences, so that more may be read in them than the fields state."""
+    return not transaction.fields or any(
+        isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES_OF_A_SENTENCE)
+        for name, value in transaction.fields.items()
+    )
+
+
+def _contradiction(limit: float, form: DecisionForm) -> str:
+    """What is wrong with an approval of a payment that is said to be fraud; else empty."""
+    most = max(limit, _LIKELY)
+    if form.decision == DECLINE or form.risk_score <= most:
+        return ""
+    return f"APPROVE contradicts the risk_score; above {most:.2g} a payment is declined"
+
+
+def _opinion(fields: Fields, bullets: tuple[Bullet, ...], scale: RiskScale) -> Opinion:
+    """What the embedded analyst decides."""
+    decided = analyse(fields, bullets, scale)
+    assert decided.risk_score is not None
+    assert decided.bullets_used is not None
+    limit, rules = scale.decline_from(fields), len(decided.bullets_used)
+    return Opinion(decided.decision, decided.risk_score, limit, rules)
