@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -58,6 +58,9 @@ test-pages: $(STAMP)  ## run every page of the documentation and every notebook 
 
 test-desk: $(STAMP)  ## drive every page of the desk in a real browser (Debian: apt-get install chromium)
 	ACE_DESK=1 $(BIN)/python -m pytest -n 2 --dist loadgroup -q tests/graph/desk
+
+faults: $(STAMP)  ## break forty promises in a copy of the last commit, one by one: tests must fail (a quarter of an hour)
+	$(BIN)/python tests/support/planted_faults.py
 
 screenshots: $(STAMP)  ## take the pictures of the desk for the documentation, from the demo's playbook
 	$(BIN)/python tests/support/desk_screenshots.py docs
