@@ -18,7 +18,7 @@ import numpy as np
 from joblib import parallel_config
 
 from acegraph.graph import TrainingPipeline, generate_transactions
-from acegraph.graph.cli.console import Columns
+from acegraph.graph.cli.files import Columns
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.splits import Split, moments_of, random_splits
 from acegraph.graph.experiments.delayed_labels import decide_delayed

@@ -1,36 +1,31 @@
-"""`acegraph compare` and `challenge`: modes, baselines and versions side by side.
+"""`acegraph compare`: modes, other learners and versions of a playbook side by side.
 
-The options of `compare` come in groups; a group turns its options into what an experiment takes.
+The options come in groups; a group turns its options into what an experiment takes.
 """
 
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from acegraph.graph.cli.console import (
-    DEFAULT_URL,
     MODEL_HELP,
-    AsJson,
-    Columns,
     Concurrency,
-    Drift,
     Jobs,
-    PlaybookUrl,
     ReportFile,
-    ShuffleLabels,
     announce_models,
-    gathered_warnings,
     lasting,
-    options_given,
-    print_experiment,
-    print_json,
-    progress_bar,
-    refuse_others,
-    say,
     takes_groups,
+)
+from acegraph.graph.cli.files import Columns
+from acegraph.graph.cli.printing import (
+    gathered_warnings,
+    print_experiment,
+    progress_bar,
+    say,
+    told_as_json,
     warn,
 )
 from acegraph.state import InvalidSettings
@@ -38,16 +33,23 @@ from acegraph.state import InvalidSettings
 if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
     from acegraph.graph.experiments.duel import DuelFigures
-    from acegraph.graph.experiments.experiment import Experiment, Plan
+    from acegraph.graph.experiments.experiment import Experiment
+
+_SAID_ELSEWHERE: Final = ("file", "test_file", "report", "split")
+"""What a report need not list among the options that were given."""
 
 
 @dataclass(frozen=True)
 class ComparedFiles:
     """Options of `compare`: the labelled files."""
 
-    file: Annotated[Path | None, typer.Argument(help="One labelled file, split.")] = None
-    train_file: Annotated[Path | None, typer.Option(help="Labelled cases to learn from.")] = None
-    test_file: Annotated[Path | None, typer.Option(help="Labelled cases to decide.")] = None
+    file: Annotated[
+        Path | None, typer.Argument(help="One labelled file, which is split.", show_default=False)
+    ] = None
+    test_file: Annotated[
+        Path | None,
+        typer.Argument(help="Labelled cases to decide; then all of FILE is learned from."),
+    ] = None
 
     @property
     def given(self) -> list[Path]:
@@ -76,7 +78,7 @@ class SplitOptions:
 
     def in_words(self, files: ComparedFiles) -> str:
         """How training and test rows are told apart."""
-        if files.file is None:
+        if files.test_file is not None:
             return "two files"
         in_time = "in time: the training rows come before the test rows"
         at_random = "at random, with the same share of fraud in both"
@@ -87,47 +89,34 @@ class SplitOptions:
         from acegraph.graph.data.splits import Split, random_splits, temporal_splits
 
         sizes = (self.train, self.test, self.seeds)
-        match files.file, files.train_file, files.test_file:
-            case Path() as file, None, None:
-                items = columns.load_to_learn(file)[0].items
-                if self.split == "random":
-                    return list(random_splits(items, *sizes))
-                if self.split == "temporal":
-                    return list(temporal_splits(items, *sizes, columns.time))
-                raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
-            case None, Path() as past, Path() as stream:
+        match files.file, files.test_file, self.split:
+            case None, _, _:
+                raise InvalidSettings("compare wants FILE, or --against VERSION")
+            case Path() as past, Path() as stream, _:
                 if self.split != "random" or sizes != (None, None, 1):
                     raise InvalidSettings(
-                        "--train-file and --test-file are the split: leave out --train, --test, "
-                        "--seeds and --split"
+                        "two files are the split: leave out --train, --test, --seeds and --split"
                     )
                 train, test = columns.load_to_learn(past, stream)
                 return [Split(train.items, test.items)]
+            case Path() as file, None, "random":
+                return list(random_splits(columns.load_to_learn(file)[0].items, *sizes))
+            case Path() as file, None, "temporal":
+                items = columns.load_to_learn(file)[0].items
+                return list(temporal_splits(items, *sizes, columns.time))
             case _:
-                raise InvalidSettings("compare wants FILE, or --train-file and --test-file")
+                raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
 
 
 @dataclass(frozen=True)
 class ExperimentOptions:
-    """Options of `compare`: what is changed, what is measured, what mistakes cost."""
+    """Options of `compare`: who decides, what is measured, what mistakes cost."""
 
-    delay_days: Annotated[
-        float | None, typer.Option(min=0, help="Also decide with labels that come so much later.")
-    ] = None
-    label_noise: Annotated[
-        float, typer.Option(min=0, max=0.5, help="Share of training labels to turn round.")
-    ] = 0.0
-    shuffle_labels: ShuffleLabels = False
-    gate: Annotated[str, typer.Option(help="off, lenient, standard or strict.")] = "standard"
-    credit: Annotated[
-        str,
-        typer.Option(help="part: bullets that fired; selected: all shown."),
-    ] = "part"
     costs: Annotated[
         str,
         typer.Option(
             help="What mistakes cost, in shares of the amount: missed_fraud=1, false_decline=0.1 "
-            "unless given; with --challenger in prices per case: missed_fraud=5, false_decline=1."
+            "unless given; with --against in prices per case: missed_fraud=5, false_decline=1."
         ),
     ] = ""
     by: Annotated[
@@ -137,7 +126,6 @@ class ExperimentOptions:
             "four bands. May be given several times."
         ),
     ] = None
-    drift: Drift = True
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None
     baselines: Annotated[
         str,
@@ -146,60 +134,9 @@ class ExperimentOptions:
             "EBM, FIGS, RuleFit and boosted rules; the extra `rivals`)."
         ),
     ] = "plain"
-    no_baselines: Annotated[
-        bool, typer.Option("--no-baselines", help="The same as --baselines none.")
-    ] = False
     concurrency: Concurrency = 1
     jobs: Jobs = 1
-
-    def plan(self, time: str | None) -> "Plan":
-        """The plan of the experiment; an unknown gate or cost is refused."""
-        from acegraph.graph.experiments.experiment import Plan
-        from acegraph.nodes.evidence.proof_levels import gate_of
-        from acegraph.state.run.costs import CostMatrix
-
-        gate_of(self.gate)  # refuses what is not a GateLevel
-        costs = CostMatrix.parse(self.costs)
-        changes = (self.label_noise, self.shuffle_labels, self.delay_days)
-        return Plan(self.gate, *changes, time, costs, tuple(self.by or ()))  # type: ignore[arg-type]
-
-
-@dataclass(frozen=True)
-class OutputOptions:
-    """Options of `compare`: where pictures and the report are written."""
-
-    picture: Annotated[Path | None, typer.Option(help="Write learning curves here.")] = None
-    pictures: Annotated[
-        Path | None,
-        typer.Option(help="Write all pictures into this folder."),
-    ] = None
     report: ReportFile = None
-
-    def check(self) -> None:
-        """Refuse, before any work is done, what cannot be drawn or written."""
-        from acegraph.graph.experiments.pictures import check_picture
-        from acegraph.graph.experiments.report.page import check_report
-
-        for path in filter(None, (self.picture, self.pictures and self.pictures / "all.png")):
-            check_picture(path)
-        if self.report:
-            check_report(self.report)
-
-    def write(self, experiment: "Experiment") -> None:
-        """Write the pictures and the report that were asked for."""
-        from acegraph.graph.experiments.pictures import caption_of, draw_all, draw_learning_curves
-        from acegraph.graph.experiments.report.page import write_report
-
-        if self.picture:
-            caption = caption_of(experiment)
-            draw_learning_curves(experiment.modes, self.picture, caption=caption)
-        if self.pictures:
-            draw_all(experiment, self.pictures)
-        for path in filter(None, (self.picture, self.pictures)):
-            warn(f"Pictures: {path}")
-        if self.report:
-            write_report(experiment, self.report)
-            warn(f"Report: {self.report}")
 
 
 @takes_groups
@@ -209,67 +146,86 @@ def compare(
     files: ComparedFiles,
     columns: Columns,
     splitting: SplitOptions,
-    challenger: Annotated[
-        int | None, typer.Option(help="Compare this version of --playbook with today's instead.")
+    against: Annotated[
+        int | None,
+        typer.Option(
+            help="Compare this version of the playbook with today's instead: on FILE, or without "
+            "it on what the version said in shadow."
+        ),
     ] = None,
-    playbook: PlaybookUrl = DEFAULT_URL,
     options: ExperimentOptions,
-    output: OutputOptions,
-    as_json: AsJson = False,
 ) -> None:
-    """Compare all modes, and other learners, on your own labelled data.
+    """Compare all modes, and other learners, on your own labelled data; or two versions.
 
     Example: acegraph compare cards.csv --label is_fraud --train 500 --test 1000 --seeds 5
     """
-    if challenger is not None:
-        applies = ("file", *vars(columns), "challenger", "costs", "playbook", "as_json")
-        refuse_others(command, "--challenger", applies)
-        shared = {"costs": options.costs, "playbook": playbook, "as_json": as_json}
-        challenge(version=challenger, file=files.file, **vars(columns), **shared)
-    else:
-        others = [name for name in command.params if name != "playbook"]
-        refuse_others(command, "compare without --challenger", others)
-        with gathered_warnings() as notes:
-            experiment = _compare_modes(files, columns, splitting, options, output)
-        experiment.notes = [files.by_name(note) for note in notes]
-        said_elsewhere = {*vars(files), *vars(output), "as_json", "split"}
-        experiment.asked = {
-            f"--{name.replace('_', '-')}": value
-            for name, value in options_given(command).items()
-            if name not in said_elsewhere
-        }
-        if as_json:
-            print_json(experiment.to_json())
-        else:
-            print_experiment(experiment)
-        output.write(experiment)
+    asked = _options_given(command)
+    if against is not None:
+        applies = {"--file", "--against", "--costs", *(_option(name) for name in vars(columns))}
+        if refused := [name for name in asked if name not in applies]:
+            raise InvalidSettings(f"--against does not go with {', '.join(refused)}")
+        _compare_versions(against, files.file, columns, options.costs)
+        return
+    if command.find_root().params["playbook"] is not None:
+        raise InvalidSettings("compare without --against does not go with --playbook")
+    with gathered_warnings() as notes:
+        experiment = _compare_modes(files, columns, splitting, options)
+    experiment.notes = [files.by_name(note) for note in notes]
+    for name in map(_option, _SAID_ELSEWHERE):
+        asked.pop(name, None)
+    experiment.asked = asked
+    if not told_as_json(experiment.to_json()):
+        print_experiment(experiment)
+    if options.report:
+        from acegraph.graph.experiments.report.page import write_report
+
+        write_report(experiment, options.report)
+        warn(f"Report: {options.report}")
+
+
+def _option(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _options_given(context: typer.Context) -> dict[str, str]:
+    """The options on the command line, with their values as words.
+
+    Of a file only the name is told: a report should not tell where it was.
+    """
+    options = {}
+    for name, value in context.params.items():
+        source = context.get_parameter_source(name)
+        if source is not None and source.name == "COMMANDLINE":
+            values = value if isinstance(value, list | tuple) else [value]
+            words = (one.name if isinstance(one, Path) else str(one) for one in values)
+            is_flag = isinstance(value, bool)
+            options[_option(name)] = ("yes" if value else "no") if is_flag else ", ".join(words)
+    return options
 
 
 def _compare_modes(
-    files: ComparedFiles,
-    columns: Columns,
-    splitting: SplitOptions,
-    options: ExperimentOptions,
-    output: OutputOptions,
+    files: ComparedFiles, columns: Columns, splitting: SplitOptions, options: ExperimentOptions
 ) -> "Experiment":
     from acegraph.graph.experiments.baselines import check_baselines
-    from acegraph.graph.experiments.experiment import run_experiment
+    from acegraph.graph.experiments.experiment import Plan, run_experiment
     from acegraph.graph.experiments.jobs import job_count
+    from acegraph.graph.experiments.report.page import check_report
     from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
     from acegraph.state import AceContext
+    from acegraph.state.run.costs import CostMatrix
 
-    uses_time = splitting.split == "temporal" or options.delay_days is not None or columns.derive
-    if columns.time and not uses_time:
-        raise InvalidSettings("--time goes with --split temporal, --delay-days or --derive")
+    if columns.time and not (splitting.split == "temporal" or columns.derive):
+        raise InvalidSettings("--time goes with --split temporal or --derive")
     announce_models(options.model)
     agent = resolve_model("agent", None, options.model)
-    output.check()
+    if options.report:
+        check_report(options.report)
     job_count(options.jobs)  # refuses what needs joblib
-    baselines = check_baselines("none" if options.no_baselines else options.baselines)
-    plan = options.plan(columns.time)
-    context = AceContext(agent_model=options.model).with_changes(
-        credit=options.credit, costs=options.costs or None, drift=options.drift
+    baselines = check_baselines(options.baselines)
+    plan = Plan(
+        time=columns.time, costs=CostMatrix.parse(options.costs), by=tuple(options.by or ())
     )
+    context = AceContext(agent_model=options.model).with_changes(costs=options.costs or None)
     splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
         run = partial(
@@ -290,31 +246,17 @@ def _compare_modes(
     return experiment
 
 
-@takes_groups
-def challenge(
-    version: Annotated[int, typer.Argument(help="The version that challenges today's.")],
-    file: Annotated[
-        Path | None,
-        typer.Argument(help="Labelled cases; without, what it said in shadow.", show_default=False),
-    ] = None,
-    *,
-    columns: Columns,
-    costs: Annotated[
-        str, typer.Option(help="Price of a mistake, as missed_fraud=5, false_decline=1")
-    ] = "",
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
+def _compare_versions(version: int, file: Path | None, columns: Columns, costs: str) -> None:
     """Compare a version of the playbook with today's on the same labelled cases.
 
-    Without a file: with what it decided in shadow on the live stream (AceContext(challenger=...)).
+    Without a file: with what it decided in shadow on the live stream.
     """
     from acegraph.graph.experiments.duel import duel, duel_costs, live_duel
     from acegraph.state import AceContext
 
     amount = columns.amount
     matrix = duel_costs(costs, amount)
-    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+    with lasting(must_exist=True) as book, progress_bar() as progress:
         if file is None:
             result = live_duel(book, version, costs=matrix, amount=amount)
         else:
@@ -324,9 +266,7 @@ def challenge(
             result = duel(
                 book, version, items, costs=matrix, amount=amount, context=context, progress=report
             )
-    if as_json:
-        print_json(result.to_json())
-    else:
+    if not told_as_json(result.to_json()):
         _say_duel(result.to_json())
 
 

@@ -1,80 +1,65 @@
-"""What the commands share: options, input from the command line, and output on the terminal."""
+"""What the commands share: the options of `acegraph` itself, the playbook, groups of options."""
 
 import inspect
 import json
 import os
 import re
-import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass, replace
+from dataclasses import dataclass, fields, is_dataclass
 from functools import wraps
 from pathlib import Path
-from threading import Event, Thread
-from time import monotonic
 from typing import TYPE_CHECKING, Annotated, Final
-from unicodedata import category
 
 import typer
-from rich import progress
-from rich.console import Console, RenderableType
-from rich.text import Text
 
+from acegraph.graph.cli.printing import one_line, warn
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import InvalidInput, InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
+from acegraph.state.run.review_answers import signature
 from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.file_rows import Progress
-    from acegraph.graph.data.files import Dataset, FileLayout, Item
-    from acegraph.graph.experiments.experiment import Experiment
-    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
-    from acegraph.nodes.curator.curator import Curation
+    from acegraph.graph.data.files import Item
     from acegraph.state import BulletPlaybook
-    from acegraph.state.values.verdict import Verdict
 
 DEFAULT_URL: Final = "sqlite:///ace.db"
-_ROWS_TRIED: Final = 200
-"""Rows of a file that are tried before it is reported that nothing can be read from it."""
-_PAGE: Final = 100
-"""The least width of a table in characters; in a narrower one rich would cut figures off."""
-
-_gathered: ContextVar[list[str] | None] = ContextVar("gathered_warnings", default=None)
-out = Console()
-err = Console(stderr=True)
+playbook_url: ContextVar[str] = ContextVar("playbook_url", default=DEFAULT_URL)
+"""Where the playbook of this command is (--playbook)."""
+who: ContextVar[str] = ContextVar("who", default="")
+"""Whose command this is (--who)."""
 
 
-def _url_of(place: str) -> str:
+def url_of(place: str) -> str:
     """A database URL; the plain name of a SQLite file becomes one."""
     return f"sqlite:///{place}" if re.fullmatch(r"[\w./ +-]+\.(db|sqlite3?)", place) else place
 
 
-def _names(given: Sequence[str] | None) -> list[str]:
+def shown() -> str:
+    """Where the playbook is, without a password."""
+    return shown_url(playbook_url.get())
+
+
+def signed() -> str:
+    """Whose command this is, as the ledger keeps it."""
+    return signature(who.get())
+
+
+def names_in(given: Sequence[str] | None) -> list[str]:
     """The names of a repeated option, each of which may hold several with commas."""
     return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
 
 
 MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."
-PlaybookUrl = Annotated[
-    str,
-    typer.Option(
-        "--playbook",
-        envvar="ACE_PLAYBOOK_URL",
-        callback=_url_of,
-        help="Where the playbook lives: a database URL, or the name of a file, as ace.db.",
-    ),
-]
-Who = Annotated[str, typer.Option("--who", help="Who does it; the ledger keeps the name.")]
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would do, on a copy; change nothing.")
 ]
 Learn = Annotated[
     bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
 ]
-AsJson = Annotated[bool, typer.Option("--json", help="Print JSON for machines.")]
 Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
@@ -87,7 +72,7 @@ Redact = Annotated[
     typer.Option(
         "--redact",
         envvar="ACE_REDACT",
-        callback=_names,
+        callback=names_in,
         help="A field whose value is never stored; several with commas, or given again.",
     ),
 ]
@@ -115,145 +100,6 @@ ReportFile = Annotated[
     Path | None,
     typer.Option(help="Write a report here: one HTML file with all tables and pictures."),
 ]
-ShuffleLabels = Annotated[
-    bool, typer.Option(help="Deal the labels out at random: nothing can be learned then.")
-]
-
-
-@dataclass(frozen=True)
-class Columns:
-    """Options of several commands: which columns of a labelled file hold what."""
-
-    label: Annotated[
-        str | None, typer.Option(help="Column or key of the right answer (else: answer).")
-    ] = None
-    text: Annotated[
-        str | None,
-        typer.Option(
-            help="Column or key of the transaction's text (query if neither is given); with "
-            "--label alone, all other columns are its fields."
-        ),
-    ] = None
-    positive: Annotated[
-        str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
-    ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; several with commas, or given again."),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to use although it looks like a leak or has many values."),
-    ] = None
-    id: Annotated[str | None, typer.Option(help="Column of the row's id (else: id).")] = None
-    time: Annotated[
-        str | None, typer.Option(help="Column of the time: a date, or seconds; else found.")
-    ] = None
-    amount: Annotated[
-        str | None, typer.Option(help="Column of the amount, which mistakes cost.")
-    ] = None
-    day_first: Annotated[
-        bool | None,
-        typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
-    ] = None
-    rates: Rates = None
-    derive: Annotated[
-        bool,
-        typer.Option(
-            "--derive",
-            help="Derive fields from earlier rows of the same customer, card, device and merchant.",
-        ),
-    ] = False
-
-    @property
-    def layout(self) -> "FileLayout":
-        """The options as the reader takes them."""
-        from acegraph.graph.data.files import FileLayout
-        from acegraph.state import AceContext
-
-        return FileLayout(
-            query=self.text or (None if self.label else "query"),
-            answer=self.label or "answer",
-            positive=self.positive,
-            ids=self.id or "id",
-            drop=_names(self.drop),
-            keep=_names(self.keep),
-            time=self.time,
-            amount=self.amount,
-            day_first=self.day_first,
-            rates=AceContext().with_changes(rates=self.rates or {}).rates or {},
-        )
-
-    @property
-    def words(self) -> list[str]:
-        """The options as they are typed, those that were given."""
-        words: list[str] = []
-        for name, value in vars(self).items():
-            if name == "day_first" and value is not None:
-                words.append("--day-first" if value else "--month-first")
-            elif name == "derive":
-                words += ["--derive"] if value else []
-            elif value is not None:
-                values = value if isinstance(value, list) else [value]
-                words += [word for one in values for word in (f"--{name}", one)]
-        return words
-
-    def read(self, file: Path) -> "Dataset":
-        """The labelled rows of a file, with how they were read; shows its progress."""
-        return self._read_all([file])[0]
-
-    def _read_all(self, files: Sequence[Path]) -> "list[Dataset]":
-        """Several files; derived fields of a file also come from the files before it."""
-        from acegraph.graph.data.earlier_rows import EarlierRows
-        from acegraph.graph.data.files import read_dataset
-
-        earlier = EarlierRows() if self.derive else None
-        with progress_bar() as progress:
-            return [read_dataset(file, self.layout, progress(None), earlier) for file in files]
-
-    def load(self, file: Path) -> "list[Item]":
-        """The labelled rows of a file as it is; what a person should know is reported."""
-        return self._reported(file, self.read(file)).items
-
-    def load_to_learn(self, file: Path, *others: Path) -> "list[Dataset]":
-        """The rows of files to learn from or test on, all without what looks like a leak in the
-        first.
-        """
-        files = [file, *others]
-        return self.without_leaks(list(map(self._reported, files, self._read_all(files))))
-
-    def draw_to_learn(
-        self, file: Path, table: "LabelledTable", known: "Mapping[int, Verdict]"
-    ) -> "DrawnRows":
-        """Rows that are drawn from a whole table to learn from, and those that are known with other
-        labels; shows its progress.
-        """
-        with progress_bar() as progress:
-            drawn = table.draw(progress(None), known)
-        dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
-        (dataset,) = self.without_leaks([self._reported(file, dataset)])
-        return replace(drawn, dataset=dataset)
-
-    def without_leaks(self, datasets: "list[Dataset]") -> "list[Dataset]":
-        """Data sets without the fields that look like a leak in the first."""
-        from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
-
-        leaks = find_leaks(datasets[0])
-        if not has_enough(datasets[0]):
-            warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
-        for name, why in leaks.items():
-            warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
-        return [dataset.without(leaks.keys()) for dataset in datasets]
-
-    def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
-        for note in dataset.notes:
-            warn(note)
-        if dataset.unlabelled:
-            warn(f"{file}: {dataset.unlabelled} rows have no label: left out")
-        first = [Transaction.of(item["query"]) for item in dataset.items[:_ROWS_TRIED]]
-        if not any(map(read_fields, first)):
-            warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
-        return dataset
 
 
 @dataclass(frozen=True)
@@ -352,30 +198,6 @@ def _warn_of_unmatched(names: Sequence[str]) -> None:
         warn(f"redact: no row has a field called {', '.join(names)}")
 
 
-def options_given(context: typer.Context) -> dict[str, str]:
-    """The options on the command line by their names, with their values as words.
-
-    Of a file only the name is told: a report should not tell where it was.
-    """
-    options = {}
-    for name, value in context.params.items():
-        source = context.get_parameter_source(name)
-        if source is not None and source.name == "COMMANDLINE":
-            values = value if isinstance(value, list | tuple) else [value]
-            words = (one.name if isinstance(one, Path) else str(one) for one in values)
-            is_flag = isinstance(value, bool)
-            options[name] = ("yes" if value else "no") if is_flag else ", ".join(words)
-    return options
-
-
-def refuse_others(context: typer.Context, beside: str, applies: Sequence[str]) -> None:
-    """Refuse the options on the command line that mean nothing beside another one."""
-    given = (name for name in options_given(context) if name not in applies)
-    refused = [f"--{name.replace('_', '-')}" for name in given]
-    if refused:
-        raise InvalidSettings(f"{beside} does not go with {', '.join(refused)}")
-
-
 def parse_transaction(text: str) -> "str | dict[str, object]":
     """A transaction from the command line: text, or fields as JSON."""
     if not text.lstrip().startswith("{"):
@@ -398,22 +220,21 @@ def field_and_value(text: str) -> tuple[str, str]:
 
 
 @contextmanager
-def lasting(
-    url: str, *, must_exist: bool = False, dry_run: bool = False
-) -> "Iterator[BulletPlaybook]":
+def lasting(*, must_exist: bool = False, dry_run: bool = False) -> "Iterator[BulletPlaybook]":
     """The playbook of a command, in a database: a playbook in memory would end with the command.
 
     For a dry run it is a copy in memory.
     """
     from acegraph.state import BulletPlaybook
 
-    with BulletPlaybook(existing(url) if must_exist else place_of(url)) as book:
+    url = place_of(playbook_url.get())
+    with BulletPlaybook(existing(url) if must_exist else url) as book:
         if not dry_run:
             yield book
             return
         with book.fork() as copy:
             yield copy
-    warn(f"dry run: nothing was changed in {shown_url(url)}")
+    warn(f"dry run: nothing was changed in {shown()}")
 
 
 def existing(url: str) -> str:
@@ -441,151 +262,3 @@ def place_of(url: str) -> str:
     if file is not None and not file.parent.is_dir():
         raise InvalidSettings(f"no folder {file.parent} for the playbook {url}")
     return url
-
-
-class _Rate(progress.ProgressColumn):
-    """Cases per second, and the tokens that this process has spent."""
-
-    def render(self, task: progress.Task) -> Text:
-        """The text beside the bar."""
-        from acegraph.nodes.runtime.usage import PROCESS
-
-        speed = f"{task.speed:.1f}/s" if task.speed else ""
-        tokens = PROCESS.total.tokens
-        return Text(f"{speed} {tokens:,} tokens" if tokens else speed)
-
-
-@contextmanager
-def progress_bar(silent: float = 30.0) -> "Iterator[Callable[[int | None], Progress]]":
-    """Progress on standard error, so that output can be piped; gives the callback of a seed.
-
-    Where that is no terminal, a line after so many `silent` seconds says how far the work is.
-    """
-    columns = (
-        progress.TextColumn("{task.description}"),
-        progress.BarColumn(),
-        progress.MofNCompleteColumn(),
-        progress.TimeElapsedColumn(),
-        progress.TimeRemainingColumn(),
-        _Rate(),
-    )
-    quiet = not err.is_terminal
-    with progress.Progress(*columns, console=err, transient=True, disable=quiet) as bar:
-        tasks: dict[str, progress.TaskID] = {}
-        under_way: list[str] = []
-
-        def of_seed(seed: int | None) -> "Progress":
-            def report(what: str, done: int, total: int) -> None:
-                name = what if seed is None else f"seed {seed + 1}: {what}"
-                if name not in tasks:
-                    tasks[name] = bar.add_task(name, total=total)
-                bar.update(tasks[name], completed=done)
-                under_way[:] = [name if total <= 1 else f"{name}: {done:,} of {total:,}"]
-
-            return report
-
-        with _told_every(silent, under_way) if quiet else nullcontext():
-            yield of_seed
-
-
-@contextmanager
-def _told_every(seconds: float, under_way: Sequence[str]) -> "Iterator[None]":
-    """Say on standard error what is under way, after so many seconds and again."""
-    began, is_done = monotonic(), Event()
-
-    def tell() -> None:
-        while not is_done.wait(seconds):
-            for what in under_way:
-                typer.echo(f"{what}, after {monotonic() - began:.0f} s", err=True)
-
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        teller.join()
-
-
-def visible(text: str, keep: str = "\n\t") -> str:
-    """A text that cannot steer a terminal: invisible characters are written out, as in JSON."""
-    if text.isprintable():
-        return text
-    is_seen = {c: c.isprintable() or c in keep or category(c) == "Zs" for c in set(text)}
-    return "".join(c if is_seen[c] else json.dumps(c)[1:-1] for c in text)
-
-
-def one_line(text: str) -> str:
-    """A visible text on one line: a value with a line break cannot pass for a line of ours."""
-    return visible(text, keep="\t")
-
-
-def say(text: str) -> None:
-    """Print one line for people, without any markup: transactions may hold brackets."""
-    typer.echo(one_line(text))
-
-
-def warn(text: str) -> None:
-    """Print one line on standard error; whoever gathers warnings gets it too."""
-    typer.echo(one_line(text), err=True)
-    if (gathered := _gathered.get()) is not None:
-        gathered.append(text)
-
-
-@contextmanager
-def gathered_warnings() -> Iterator[list[str]]:
-    """The warnings that are printed meanwhile, so that they can be said again at the end."""
-    warnings: list[str] = []
-    token = _gathered.set(warnings)
-    try:
-        yield warnings
-    finally:
-        _gathered.reset(token)
-
-
-def say_curation(curation: "Curation") -> None:
-    """Print what the curator did with a lesson."""
-    from acegraph.nodes.curator.node import NOTHING_LEARNED
-
-    if curation.reason == NOTHING_LEARNED:  # there was no proposal that could be refused
-        say(f"learned: nothing ({curation.reason})")
-    else:
-        say(f"{curation.action}: {curation.reason}")
-
-
-def print_table(table: RenderableType) -> None:
-    """Print a table on a page that is wide enough."""
-    Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
-
-
-def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
-    """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
-    from acegraph.graph.cli import tables
-
-    print_table(tables.experiment_table(experiment, expected=expected))
-    is_rare = experiment.counts_money
-    print_table((tables.rare_fraud_tables if is_rare else tables.money_table)(experiment))
-    print_table(tables.group_tables(experiment))
-    if experiment.bullets:
-        print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
-        print_table(tables.record_table(experiment.records))
-    for seed, report in enumerate(experiment.training, start=1):
-        if report.change:
-            say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")
-    by = experiment.model or "the embedded analyst: no language model was used"
-    say(f"Decided by {by}.")
-    print_usage()
-
-
-def print_usage() -> None:
-    """Print what language models have cost so far, if any were asked."""
-    from acegraph.nodes.models.named import prices
-    from acegraph.nodes.runtime.usage import PROCESS, in_words
-
-    for line in in_words(PROCESS.by_model, prices()):
-        say(line)
-
-
-def print_json(data: object) -> None:
-    """Print one object for machines."""
-    typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str)))

@@ -1,4 +1,4 @@
-"""`acegraph decide`, `feedback` and `labels`: decide a transaction, and give the right answer."""
+"""`acegraph decide` and `feedback`: decide a transaction, and give the right answer."""
 
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -9,27 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from acegraph.graph.cli.console import (
-    DEFAULT_URL,
-    AsJson,
     DecidingOptions,
     Drift,
     MatureDays,
-    PlaybookUrl,
     Rates,
     Redact,
     announce_models,
     lasting,
     parse_transaction,
-    print_json,
-    progress_bar,
-    say,
-    say_curation,
+    shown,
     takes_groups,
-    warn,
 )
+from acegraph.graph.cli.printing import progress_bar, say, say_curation, told_as_json, warn
 from acegraph.graph.cli.scoring import need_tables
 from acegraph.state import AceError, InvalidSettings, Transaction
-from acegraph.state.database.places import shown_url
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -84,10 +77,11 @@ def decide(
     ] = "offline_online",
     *,
     live: LiveOptions,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
-    """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided."""
+    """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided.
+
+    Example: acegraph decide '{"amount": 40, "hour": 3}' --id order-1
+    """
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
@@ -98,14 +92,11 @@ def decide(
     if truth is not None:
         parse_verdict(truth)
     case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
-    with lasting(playbook) as book:
+    with lasting() as book:
         if not len(book) and not len(book.cases(context.node)):
-            place = shown_url(playbook)
-            warn(f"{place} holds no bullets and no labelled cases: only the scorecard decides")
+            warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
-    if as_json:
-        print_json(dict(result))
-    else:
+    if not told_as_json(dict(result)):
         _say_decision(cast("AceOutput", result))
         if result["verdict"] == "wrong" and context.mode != "vanilla" and live.learn:
             say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
@@ -144,8 +135,6 @@ def feedback(
     at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
     mature_days: MatureDays = None,
     learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """Say, or correct, the right answer of past decisions; mistakes are learned from.
 
@@ -156,9 +145,9 @@ def feedback(
     days = AceContext().with_changes(mature_days=mature_days).mature_days if mature_days else None
     match decision_id, label, file:
         case str(), str(), None:
-            _label_one(decision_id, label, source, at, days, playbook, as_json=as_json)
+            _label_one(decision_id, label, source, at, days)
         case None, None, Path():
-            _label_file(file, source, at, days, playbook, learn=learn, as_json=as_json)
+            _label_file(file, source, at, days, learn=learn)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
 
@@ -175,24 +164,14 @@ def _label_one(
     source: str,
     at: str,
     mature_days: Mapping[str, float] | None,
-    playbook: str,
-    *,
-    as_json: bool,
 ) -> None:
     from acegraph.graph.operations.feedback import feedback
 
-    with lasting(playbook, must_exist=True) as book:
+    with lasting(must_exist=True) as book:
         result = feedback(book, decision_id, label, source=source, at=at, mature_days=mature_days)
     learned = result.curation.to_json() if result.curation else None
-    if as_json:
-        print_json(
-            {
-                "is_correct": result.is_correct,
-                "changed": result.changed,
-                "curation": learned,
-                "waits": result.waits,
-            }
-        )
+    facts = {"is_correct": result.is_correct, "changed": result.changed, "waits": result.waits}
+    if told_as_json({**facts, "curation": learned}):
         return
     verdict = {True: "right", False: "wrong", None: "never decided"}[result.is_correct]
     say(f"{decision_id} was {verdict}" + ("" if result.changed else " (already known)"))
@@ -207,17 +186,15 @@ def _label_file(
     source: str,
     at: str,
     mature_days: Mapping[str, float] | None,
-    playbook: str,
     *,
     learn: bool,
-    as_json: bool,
 ) -> None:
     from acegraph.graph.operations.feedback import feedback_many
 
     labels = _labels_in(file, source, at)
     total = sum(1 for _ in labels)  # all are read, and so checked, before one is written
     taken = 0
-    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+    with lasting(must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
 
         def note(done: int) -> None:
@@ -232,8 +209,7 @@ def _label_file(
         except (AceError, OSError, KeyboardInterrupt):
             warn(f"{taken:,} of {total:,} labels are recorded; run it again to go on")
             raise
-    if as_json:
-        print_json(vars(report))
+    if told_as_json(vars(report)):
         return
     say(
         f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
@@ -288,22 +264,3 @@ class _TableLabels:
         known = ("decision_id", "label", "source", "at")
         columns = [name for name in known if name in self.table.schema.names]
         return labels_of(self.table.rows_one_by_one(columns), self.source, self.at)
-
-
-def labels(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """Say how many labels are missing because of blocks, and what those let through tell."""
-    from acegraph.state.maintenance.label_coverage import label_coverage
-
-    with lasting(playbook, must_exist=True) as book:
-        coverage = label_coverage(book)
-    if as_json:
-        print_json(coverage.to_json())
-        return
-    say(f"{coverage.decided} decision(s): {coverage.labelled} labelled, {coverage.pending} pending")
-    say(f"{coverage.blocked} label(s) missing because the payment was declined")
-    if coverage.let_through:
-        labelled = coverage.let_through_labelled
-        honest = f"{labelled} labelled, {coverage.let_through_honest} of them honest"
-        if labelled:
-            honest += f": about {coverage.expected_honest:.0f} honest among all would-be declines"
-        say(f"{coverage.let_through} would-be decline(s) let through, {honest}")

@@ -1,4 +1,4 @@
-"""`acegraph read`, `schema`, `doctor`, `graph`: what is read, expected, set up and drawn."""
+"""`acegraph read`, `doctor`, `monitor`: what is read and expected, set up, and changed lately."""
 
 from dataclasses import asdict
 from pathlib import Path
@@ -8,107 +8,73 @@ import typer
 
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
-    AsJson,
-    Columns,
-    PlaybookUrl,
     lasting,
     parse_transaction,
     place_of,
-    print_json,
-    print_table,
-    say,
+    playbook_url,
     takes_groups,
 )
-from acegraph.state import Transaction
+from acegraph.graph.cli.files import Columns
+from acegraph.graph.cli.printing import print_json, print_table, say, told_as_json
+from acegraph.state import InvalidSettings, Transaction
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
     from acegraph.graph.data.explain import FileReport
+    from acegraph.state.maintenance.label_coverage import Coverage
 
 
-def graph() -> None:
-    """Print the graph as a Mermaid drawing."""
-    from acegraph.graph.build import create_ace_graph
-
-    typer.echo(create_ace_graph().compile().get_graph().draw_mermaid())
-
-
-def doctor(
-    calls: Annotated[
-        bool, typer.Option(help="Ask each model for one word; costs a few tokens.")
-    ] = True,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
+@takes_groups
+def read(
+    given: Annotated[
+        str | None,
+        typer.Argument(help="A text, a JSON object, or a labelled file; else the playbook itself."),
+    ] = None,
+    *,
+    columns: Columns,
+    to: Annotated[
+        str | None,
+        typer.Option(help="What the playbook expects as json-schema or as pydantic source."),
+    ] = None,
 ) -> None:
-    """Say which models and which database would be used, and what is wrong with them.
+    """Show what the reader makes of a transaction or a file; of neither: what a playbook expects.
 
-    Exits with 1 where there is a problem. At another place than the default a playbook must exist.
+    A payment without a required field may stay undecided. Example: acegraph read cards.csv --label
+    is_fraud
     """
-    from acegraph.graph.operations.monitoring.doctor import (
-        database_findings,
-        model_findings,
-        version_finding,
-    )
-
-    file = file_of(place_of(playbook))
-    findings = database_findings(playbook, must_exist=playbook != DEFAULT_URL)
-    if (file is not None and not file.exists()) or findings[0].level == "problem":
-        findings += model_findings(ask=calls)
+    if given is None:
+        _say_expected(to)
+    elif to is not None:
+        raise InvalidSettings("--to writes what a playbook expects: leave out the file")
     else:
-        with lasting(playbook) as book:
-            findings += model_findings(playbook=book, ask=calls)
-    findings.insert(0, version_finding())
-    if as_json:
-        print_json([finding.to_json() for finding in findings])
-    else:
-        for finding in findings:
-            say(f"{finding.level:8} {finding.name:18} {finding.text}")
-    if any(finding.level == "problem" for finding in findings):
-        raise typer.Exit(1)
+        _say_read(given, columns)
 
 
-def schema(
-    as_schema: Annotated[
-        bool, typer.Option("--json-schema", help="Print a JSON Schema to check payments with.")
-    ] = False,
-    as_pydantic: Annotated[
-        bool, typer.Option("--pydantic", help="Print the source of a pydantic model.")
-    ] = False,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
-) -> None:
-    """Show the fields that a playbook expects: kind, usual values, and the bullets that use them.
-
-    A payment without a required field may stay undecided. Check payments with the exported schema.
-    """
+def _say_expected(to: str | None) -> None:
     from acegraph.graph.cli.tables import schema_table
     from acegraph.graph.operations.schema import expected_fields, json_schema, pydantic_source
     from acegraph.state import AceContext
 
     node = AceContext().node
-    with lasting(playbook, must_exist=True) as book:
-        if as_schema:
-            print_json(json_schema(book, node))
-        elif as_pydantic:
-            typer.echo(pydantic_source(book, node), nl=False)
-        elif fields := expected_fields(book, node):
-            if as_json:
-                print_json([asdict(field) for field in fields])
-            else:
-                print_table(schema_table(fields))
-        elif as_json:
-            print_json([])
-        else:
-            say("too few labelled cases yet: the playbook does not know which fields are usual")
+    with lasting(must_exist=True) as book:
+        match to:
+            case "json-schema":
+                print_json(json_schema(book, node))
+            case "pydantic":
+                typer.echo(pydantic_source(book, node), nl=False)
+            case None:
+                fields = expected_fields(book, node)
+                if told_as_json([asdict(field) for field in fields]):
+                    return
+                if fields:
+                    print_table(schema_table(fields))
+                else:
+                    say("too few labelled cases yet: nobody knows which fields are usual")
+            case _:
+                raise InvalidSettings(f"--to is json-schema or pydantic, not {to!r}")
 
 
-@takes_groups
-def read(
-    given: Annotated[str, typer.Argument(help="A text, a JSON object, or a labelled file.")],
-    columns: Columns,
-    as_json: AsJson = False,
-) -> None:
-    """Show what the reader makes of a transaction or a file, and what it ignores."""
+def _say_read(given: str, columns: Columns) -> None:
     from acegraph.graph.cli.tables import reading_table
     from acegraph.graph.data.explain import FileReport, Readings, explain, explain_dataset
     from acegraph.graph.data.leakage import find_leaks
@@ -118,8 +84,7 @@ def read(
         readings: Readings = explain_dataset(dataset, find_leaks(dataset))
     else:
         readings = explain(Transaction.of(parse_transaction(given)))
-    if as_json:
-        print_json(asdict(readings))
+    if told_as_json(asdict(readings)):
         return
     if isinstance(readings, FileReport):
         _say_rows(readings)
@@ -153,3 +118,77 @@ def _names_a_file(text: str) -> bool:
         return Path(text).suffix.lower() in endings or Path(text).exists()
     except (OSError, ValueError):  # too long for a name, or not one at all
         return False
+
+
+def doctor(
+    calls: Annotated[
+        bool, typer.Option(help="Ask each model for one word; costs a few tokens.")
+    ] = True,
+) -> None:
+    """Say which models and which database would be used, and what is wrong with them.
+
+    Exits with 1 where there is a problem. At another place than the default a playbook must exist.
+    Example: acegraph doctor --no-calls
+    """
+    from acegraph.graph.operations.monitoring.doctor import (
+        database_findings,
+        model_findings,
+        version_finding,
+    )
+
+    playbook = playbook_url.get()
+    file = file_of(place_of(playbook))
+    findings = database_findings(playbook, must_exist=playbook != DEFAULT_URL)
+    if (file is not None and not file.exists()) or findings[0].level == "problem":
+        findings += model_findings(ask=calls)
+    else:
+        with lasting() as book:
+            findings += model_findings(playbook=book, ask=calls)
+    findings.insert(0, version_finding())
+    if not told_as_json([finding.to_json() for finding in findings]):
+        for finding in findings:
+            say(f"{finding.level:8} {finding.name:18} {finding.text}")
+    if any(finding.level == "problem" for finding in findings):
+        raise typer.Exit(1)
+
+
+def monitor(
+    days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 7.0,
+    most_waiting: Annotated[
+        int, typer.Option(min=0, help="Alert when more than this wait for a person.")
+    ] = 100,
+) -> None:
+    """Say what changed in the last days: drift, bullets that turned bad, queues, labels.
+
+    Exits with 1 where somebody should look. Run it every hour or day, for instance by cron.
+    Example: acegraph monitor --days 1 --json
+    """
+    from acegraph.graph.operations.monitoring.watch import watch
+    from acegraph.state.maintenance.label_coverage import label_coverage
+
+    with lasting(must_exist=True) as book:
+        found = watch(book, days=days, most_waiting=most_waiting)
+        coverage = label_coverage(book)
+    if not told_as_json({**found.to_json(), "label_coverage": coverage.to_json()}):
+        say(f"{found.decisions} decisions in {days:g} days, {found.labels} labels")
+        if not found.stability:
+            say(f"too few payments, or too few of the {found.trained} training rows, to see drift")
+        for name, index in sorted(found.stability.items(), key=lambda pair: -pair[1]):
+            say(f"  {index:6.2f}  {name}")
+        _say_labels(coverage)
+        for alert in found.alerts:
+            say(f"{alert.kind}: {alert.text}")
+    if found.alerts:
+        raise typer.Exit(1)
+
+
+def _say_labels(coverage: "Coverage") -> None:
+    """Say how many labels are missing because of blocks, and what those let through tell."""
+    say(f"{coverage.decided} decision(s): {coverage.labelled} labelled, {coverage.pending} pending")
+    say(f"{coverage.blocked} label(s) missing because the payment was declined")
+    if coverage.let_through:
+        labelled = coverage.let_through_labelled
+        honest = f"{labelled} labelled, {coverage.let_through_honest} of them honest"
+        if labelled:
+            honest += f": about {coverage.expected_honest:.0f} honest among all would-be declines"
+        say(f"{coverage.let_through} would-be decline(s) let through, {honest}")

@@ -1,4 +1,4 @@
-"""`acegraph train`, `demo` and `generate`: learn from labelled cases, of a file or generated."""
+"""`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
 import shlex
 from collections.abc import Sequence
@@ -11,32 +11,33 @@ import typer
 
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
-    AsJson,
-    Columns,
     Concurrency,
     DecidingOptions,
     Drift,
     Jobs,
-    PlaybookUrl,
     Redact,
     ReportFile,
-    ShuffleLabels,
     announce_models,
-    gathered_warnings,
     lasting,
     may_exist,
+    playbook_url,
+    shown,
+    takes_groups,
+    warn_of_misspelt,
+)
+from acegraph.graph.cli.files import Columns
+from acegraph.graph.cli.printing import (
+    gathered_warnings,
     print_experiment,
-    print_json,
     print_table,
     print_usage,
     progress_bar,
     say,
-    takes_groups,
+    told_as_json,
     warn,
-    warn_of_misspelt,
 )
 from acegraph.graph.cli.scoring import need_tables
-from acegraph.state.database.places import shown_url
+from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
@@ -49,6 +50,10 @@ if TYPE_CHECKING:
 _NO_AMOUNT: Final = (
     "no column is known as the amount, so costs count every row as 1 (--amount names it)"
 )
+_PICTURE: Final = Path("out/learning_curves.png")
+"""Where `demo` draws the learning curves."""
+_FEWEST: Final = 50
+"""Fewer payments than this teach nothing."""
 _SHOWN: Final = 10
 """So many of the bullets that refinement changed are printed."""
 
@@ -60,9 +65,6 @@ class CallOptions:
     concurrency: Concurrency = 1
     max_calls: Annotated[
         int | None, typer.Option(min=1, help="Stop before more calls to language models.")
-    ] = None
-    max_tokens: Annotated[
-        int | None, typer.Option(min=1, help="Stop when so many tokens are spent.")
     ] = None
 
 
@@ -80,9 +82,6 @@ class LearningOptions:
     ] = None
     drift: Drift = True
     redact: Redact = None
-    picture: Annotated[
-        Path | None, typer.Option(help="Write here what refinement did to each bullet.")
-    ] = None
     row_by_row: Annotated[
         bool | None,
         typer.Option(
@@ -125,30 +124,6 @@ class LearningOptions:
         typer.echo(f"about {rows:,} rows: {how}", err=True)
         return table
 
-    def check_picture(self) -> None:
-        """Refuse, before any work is done, a picture of which nothing would come."""
-        from acegraph.state import InvalidSettings
-
-        if self.picture is None:
-            return
-        if self.online:
-            raise InvalidSettings("--picture shows what refinement did; --online refines nothing")
-        from acegraph.graph.experiments.pictures import check_picture  # slow
-
-        check_picture(self.picture)
-
-    def draw(self, report: "TrainingReport", data: str) -> None:
-        """Draw what refinement did, if that was asked for."""
-        if self.picture and report.refinement:
-            from acegraph.graph.experiments.pictures import draw_refinement
-            from acegraph.state.values.times import now
-
-            caption = f"{data}: {report.cases:,} cases; {now()[:10]}"
-            draw_refinement(report.refinement, self.picture, caption=caption)
-            warn(f"Picture: {self.picture}")
-        elif self.picture:
-            warn(f"nothing was refined, so {self.picture} is not written")
-
     def old_enough(self, items: "list[Item]", time: str | None) -> "list[Item]":
         """The rows without the honest ones that are too young."""
         from acegraph.graph.data.splits import mature_rows
@@ -161,11 +136,11 @@ class LearningOptions:
         return mature
 
 
-def _known_labels(playbook: str, node: str) -> "dict[int, Verdict]":
+def _known_labels(node: str) -> "dict[int, Verdict]":
     """The labels of rows of whole tables that a playbook has, if there is one."""
-    if not may_exist(playbook):
+    if not may_exist(playbook_url.get()):
         return {}
-    with lasting(playbook) as book:
+    with lasting() as book:
         return book.labels_of_tables(node)
 
 
@@ -178,25 +153,26 @@ def train(
     risk: DecidingOptions,
     calls: CallOptions,
     learning: LearningOptions,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
-    """Learn bullets from a labelled file into a playbook."""
+    """Learn bullets from a labelled file into a playbook.
+
+    Ctrl-C ends it; what was learned until then is kept. Example: acegraph train cards.csv --label
+    is_fraud
+    """
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
 
     announce_models(risk.agent_model)
     context = AceContext(redact=learning.redact or [], drift=learning.drift, **vars(risk))
     with gathered_warnings() as warnings:
-        learning.check_picture()
         table = learning.whole_table(file, columns, context)
-        drawn = table and columns.draw_to_learn(file, table, _known_labels(playbook, context.node))
+        drawn = table and columns.draw_to_learn(file, table, _known_labels(context.node))
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
             warn(f"{file}: {_NO_AMOUNT}")
         warn_of_misspelt(learning.redact or [], dataset.items)
         items = dataset.items if drawn else learning.old_enough(dataset.items, columns.time)
-        with lasting(playbook) as book, progress_bar() as progress:
+        with lasting() as book, progress_bar() as progress:
             pipeline = TrainingPipeline(
                 book, context=context, progress=progress(None), **vars(calls)
             )
@@ -209,7 +185,7 @@ def train(
                 else:
                     report = pipeline.train_offline(items, dataset.form)
             except KeyboardInterrupt:
-                kept = f"what was learned so far is kept in {shown_url(playbook)}"
+                kept = f"what was learned so far is kept in {shown()}"
                 say(f"interrupted; {kept}; run it again to go on")
                 raise
             bullets = book.get_bullets_for_node(context.node)
@@ -221,13 +197,10 @@ def train(
         unlabelled=dataset.unlabelled,
         too_young=labelled - (report.cases if drawn else len(items)),
         warnings=warnings,
-        next=_next_commands(file, columns, dataset, playbook, has_held_out=bool(report.held_out)),
+        next=_next_commands(file, columns, dataset, has_held_out=bool(report.held_out)),
     )
-    if as_json:
-        print_json({**report.to_json(), **vars(ending)})
-    else:
-        _say_training(report, bullets, playbook, ending, is_stream=learning.online)
-    learning.draw(report, file.name)
+    if not told_as_json({**report.to_json(), **vars(ending)}):
+        _say_training(report, bullets, ending, is_stream=learning.online)
     if report.failed:
         raise typer.Exit(1)
 
@@ -276,21 +249,20 @@ class Ending:
 
 
 def _next_commands(
-    file: Path, columns: Columns, dataset: "Dataset", playbook: str, *, has_held_out: bool
+    file: Path, columns: Columns, dataset: "Dataset", *, has_held_out: bool
 ) -> list[str]:
     """Measure on rows that are held out, if none were; then decide."""
-    place = [] if playbook == DEFAULT_URL else ["--playbook", shown_url(playbook)]
+    place = [] if playbook_url.get() == DEFAULT_URL else ["--playbook", shown()]
     in_time = ["--split", "temporal"] if dataset.time else []
     words = replace(columns, time=columns.time if in_time else None).words
     compare = ["acegraph", "compare", str(file), *words, *in_time]
-    commands = [["acegraph", "schema", *place], ["acegraph", "decide", "-", *place]]
+    commands = [["acegraph", "read", *place], ["acegraph", "decide", "-", *place]]
     return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
 
 
 def _say_training(
     report: "TrainingReport",
     bullets: "Sequence[Bullet]",
-    playbook: str,
     ending: Ending,
     *,
     is_stream: bool,
@@ -306,7 +278,7 @@ def _say_training(
     say(
         f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
         f"mistake(s) on the way, {report.bullets_added} bullet(s) added, "
-        f"{report.bullets_active} active in {shown_url(playbook)}"
+        f"{report.bullets_active} active in {shown()}"
     )
     say(_measured(report, is_stream=is_stream))
     _say_refinement(report)
@@ -340,7 +312,7 @@ def _say_refinement(report: "TrainingReport") -> None:
     for bullet in changed[:_SHOWN]:
         say(f"  {bullet}")
     if len(changed) > _SHOWN:
-        say(f"  and {len(changed) - _SHOWN} more: --picture FILE draws them, --json has them")
+        say(f"  and {len(changed) - _SHOWN} more: --json has them")
 
 
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
@@ -379,88 +351,78 @@ _EMPTY_IS_NO_LABEL: Final = (
 )
 
 
-@dataclass(frozen=True)
-class DemoData:
-    """Options of `demo`: the payments that are generated."""
-
-    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1
-    train: Annotated[int, typer.Option(min=20, help="Labelled cases to learn from.")] = 400
-    test: Annotated[int, typer.Option(min=20, help="Held-out cases in the stream.")] = 600
-    shuffle_labels: ShuffleLabels = False
-
-
 @takes_groups
 def demo(
-    data: DemoData,
-    model: Annotated[
-        str | None, typer.Option(help="A chat model instead of the embedded analyst (needs a key).")
+    write: Annotated[
+        Path | None,
+        typer.Option(help="Write the payments to this CSV instead; it must not exist."),
     ] = None,
-    concurrency: Concurrency = 1,
+    rows: Annotated[
+        int,
+        typer.Option(min=2, help="How many payments; 40 % of them are learned from."),
+    ] = 1000,
+    fraud_rate: Annotated[
+        float, typer.Option(min=0, max=1, help="With --write: the share of fraud.")
+    ] = 0.5,
+    seed: Annotated[
+        int, typer.Option(min=0, help="With --write: another one gives other payments.")
+    ] = 0,
+    seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
     jobs: Jobs = 1,
-    picture: Annotated[Path, typer.Option(help="Where to write the learning curves.")] = Path(
-        "out/learning_curves.png"
-    ),
     report: ReportFile = None,
-    as_json: AsJson = False,
 ) -> None:
     """Learn on generated transactions, then decide a held-out stream in every mode.
 
     Prints all modes beside plain learners on the same rows and the best attainable, ranking and
     money, and the bullets that were learned; writes a picture. Needs no key and no network.
+    Example: acegraph demo --write payments.csv
     """
+    if write is not None:
+        from acegraph.graph.data.synthetic import write_sample
+
+        write_sample(write, rows, seed=seed, fraud_rate=fraud_rate)
+        say(f"{rows} rows in {write}; next: acegraph read {write} --label is_fraud")
+        return
+    if rows < _FEWEST:
+        raise InvalidSettings(f"a demonstration wants {_FEWEST} payments or more")
+    _demonstrate(rows, seeds, jobs, report)
+
+
+def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
     from acegraph.graph.experiments.report.page import check_report, write_report
     from acegraph.nodes.models.named import EMBEDDED_NAME
     from acegraph.state import AceContext
 
-    if model:
-        announce_models(model)
-        context = AceContext(agent_model=model)
-    else:  # whatever the environment names: a demonstration costs nothing
-        embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
-        context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
+    # Whatever the environment names: a demonstration costs nothing.
+    embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
+    context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
     has_extra = all(map(find_spec, ("sklearn", "matplotlib")))
     if has_extra:
-        check_picture(picture)
+        check_picture(_PICTURE)
     else:
         warn("plain learners and the picture are left out: pip install 'acegraph[report]' has them")
     if report:
         check_report(report)
+    learned = rows * 2 // 5
     with progress_bar() as progress:
         experiment, attainable = run_demonstration(
-            **vars(data),
+            seeds=seeds,
+            train=learned,
+            test=rows - learned,
+            shuffle_labels=False,
             context=context,
             progress=progress,
             baselines=has_extra,
-            concurrency=concurrency,
             jobs=jobs,
         )
-    if as_json:
-        print_json(experiment.to_json())
-    else:
+    if not told_as_json(experiment.to_json()):
         print_experiment(experiment, expected=True)
     if has_extra:
         caption = caption_of(experiment)
-        draw_learning_curves(experiment.modes, picture, best=attainable, caption=caption)
-        if not as_json:
-            say(f"Learning curves: {picture}")
+        draw_learning_curves(experiment.modes, _PICTURE, best=attainable, caption=caption)
+        warn(f"Learning curves: {_PICTURE}")
     if report:
         write_report(experiment, report)
         warn(f"Report: {report}")
-
-
-def generate(
-    file: Annotated[Path, typer.Argument(help="The CSV to write; it must not exist.")],
-    rows: Annotated[int, typer.Option(min=2, help="How many transactions.")] = 1000,
-    fraud_rate: Annotated[float, typer.Option(min=0, max=1, help="The share of fraud.")] = 0.5,
-    natural: Annotated[
-        bool, typer.Option("--natural", help="A natural share of fraud instead: 2 %.")
-    ] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Another seed gives other transactions.")] = 0,
-) -> None:
-    """Write a sample file of generated card payments, to try everything with."""
-    from acegraph.graph.data.synthetic import NATURAL_FRAUD_RATE, write_sample
-
-    write_sample(file, rows, seed=seed, fraud_rate=NATURAL_FRAUD_RATE if natural else fraud_rate)
-    say(f"{rows} rows in {file}; next: acegraph read {file} --label is_fraud")

@@ -1,85 +1,136 @@
 """The command line: registers every command, and turns our errors into one line."""
 
+import os
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from typing import Annotated, Any, Final
 
 import typer
+from typer.core import TyperGroup
 
 from acegraph.graph.cli import (
     comparison,
+    console,
     decisions,
     inspection,
     learning,
     ledger,
     playbook,
+    printing,
     scoring,
 )
-from acegraph.graph.cli.console import (
-    err,
-    one_line,
-    say,
-)
-from acegraph.graph.cli.running import consume, learn, monitor, review, service, setup
+from acegraph.graph.cli.printing import err, one_line, say
+from acegraph.graph.cli.running import learn, review, service, setup
 from acegraph.graph.operations.monitoring.logs import start_logging
-from acegraph.state import AceError, InvalidInput
+from acegraph.state import AceError, InvalidInput, InvalidSettings
+from acegraph.state.run import gone
+from acegraph.state.run.review_answers import signature
 
 _UsageError: Any = typer.BadParameter.__base__
 """click's error of wrong usage; typer brings a click of its own and does not export this class."""
+_NO_PLAYBOOK: Final = ("demo", "init", "copy")
+
+
+class Group(TyperGroup):
+    """A group whose commands may be gone: then it says where each went."""
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The command that is named first."""
+        words = [*ctx.command_path.split()[1:], *args[:2]]
+        for name in (" ".join(words), " ".join(words[:-1])):
+            if name in gone.COMMANDS:
+                raise InvalidSettings(f"acegraph {name} is gone: {gone.COMMANDS[name]}")
+        return super().resolve_command(ctx, args)
+
+
+class Acegraph(Group):
+    """The whole; its own options may also stand behind a command, as people type them."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Take the options of the whole first, wherever they stand."""
+        ours, others, words = list[str](), list[str](), iter(args)
+        for word in words:
+            if word == "--":
+                others += [word, *words]
+            elif word in ("--playbook", "--who"):
+                ours += [word, *(value for value in [next(words, None)] if value is not None)]
+            else:
+                is_ours = word == "--json" or word.startswith(("--playbook=", "--who="))
+                (ours if is_ours else others).append(word)
+        return super().parse_args(ctx, ours + others)
+
+
 app = typer.Typer(
     name="acegraph",
+    cls=Acegraph,
     no_args_is_help=True,
     invoke_without_command=True,
     pretty_exceptions_enable=False,
 )
 COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
-    "Decide": (
-        decisions.decide,
-        scoring.score,
-        decisions.feedback,
-        decisions.labels,
-        review.review,
-    ),
+    "Decide": (decisions.decide, scoring.score, decisions.feedback, review.review),
     "Learn and measure": (
         learning.demo,
-        learning.generate,
         learning.train,
+        learn.learn,
         comparison.compare,
-        comparison.challenge,
         scoring.backtest,
     ),
     "Look": (
         inspection.read,
-        inspection.schema,
-        inspection.graph,
         inspection.doctor,
-        monitor.monitor,
+        inspection.monitor,
         ledger.verify,
         ledger.replay,
     ),
-    "Run": (setup.init, service.desk, service.serve, consume.consume, learn.learn),
-    "Keep": (ledger.backup, ledger.restore, ledger.prune, ledger.erase, playbook.reembed),
+    "Run": (setup.init, service.desk, service.serve, service.users),
+    "Keep": (ledger.copy, ledger.erase),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
         app.command(rich_help_panel=panel)(command)
-app.add_typer(playbook.playbook_app, name="playbook", rich_help_panel="Look")
-app.add_typer(service.users_app, name="users", rich_help_panel="Run")
+playbook_app = typer.Typer(
+    cls=Group, help="Look at a playbook and its versions, and change it.", no_args_is_help=True
+)
+for name, command in playbook.COMMANDS.items():
+    playbook_app.command(name)(command)
+app.add_typer(playbook_app, name="playbook", rich_help_panel="Keep")
 
 
 @app.callback()
 def acegraph(
+    context: typer.Context,
+    playbook: Annotated[
+        str | None,
+        typer.Option(
+            help="Where the playbook lives: a database URL, or the name of a file, as ace.db; else "
+            f"ACE_PLAYBOOK_URL, else {console.DEFAULT_URL}."
+        ),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
+    who: Annotated[str, typer.Option(help="Who you are: what you change is signed with it.")] = "",
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
 ) -> None:
-    """A fraud-detection workflow that learns from its mistakes and proves what it learned."""
+    """A fraud-detection workflow that learns from its mistakes and proves what it learned.
+
+    The options of acegraph itself may stand before a command or behind it.
+    """
     if version:
         say(f"acegraph {metadata.version('acegraph')}")
         raise typer.Exit
+    if context.invoked_subcommand in _NO_PLAYBOOK and playbook is not None:
+        raise InvalidSettings(f"acegraph {context.invoked_subcommand} takes no --playbook")
     setup.read_env_file()
     setup.check_variables()
+    if playbook is None:
+        playbook = os.environ.get("ACE_PLAYBOOK_URL") or console.DEFAULT_URL
+    console.playbook_url.set(console.url_of(playbook))
+    signature(who)  # refuses what is no name
+    console.who.set(who)
+    printing.wants_json.set(as_json)
     start_logging()
 
 
@@ -103,6 +154,9 @@ def _in_words(error: BaseException) -> str:
         return "what was given is not UTF-8 text"
     if isinstance(error, _UsageError):
         command = error.ctx.command_path if error.ctx else "acegraph"
+        option = getattr(error, "option_name", "")
+        if why := gone.OPTIONS.get(f"{command.split()[-1]} {option}") or gone.OPTIONS.get(option):
+            return f"{option} is gone: {why}"
         message = error.format_message().rstrip(".")
         return f"{message} (see {command} --help)" if message else ""
     return str(error)

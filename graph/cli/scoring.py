@@ -1,24 +1,27 @@
 """`acegraph score` and `backtest`: decide whole tables, and try rules on them."""
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from acegraph.graph.cli.console import (
-    DEFAULT_URL,
-    AsJson,
-    PlaybookUrl,
+    MODEL_HELP,
     Redact,
     RiskOptions,
+    announce_models,
     lasting,
-    print_json,
+    takes_groups,
+    warn_of_misspelt_columns,
+)
+from acegraph.graph.cli.printing import (
     print_table,
+    print_usage,
     progress_bar,
     say,
-    takes_groups,
+    told_as_json,
     warn,
-    warn_of_misspelt_columns,
 )
 from acegraph.state import AceContext, InvalidSettings
 
@@ -72,8 +75,6 @@ def score(
     ] = False,
     redact: Redact = None,
     allow_missing: AllowMissing = False,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """Decide every row of a table, with all bullets that hold.
 
@@ -84,7 +85,7 @@ def score(
     from acegraph.graph.tables.score import score_files
 
     context = AceContext(redact=redact or []).with_changes(**vars(risk))
-    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+    with lasting(must_exist=True) as book, progress_bar() as progress:
         if _is_address(table):
             if ids is not None or record:
                 raise InvalidSettings("on an engine nothing is recorded: leave --id and --record")
@@ -105,9 +106,7 @@ def score(
                 record=record,
                 progress=progress(None),
             )
-    if as_json:
-        print_json(report.to_json())
-    else:
+    if not told_as_json(report.to_json()):
         _say_scored(report, out)
 
 
@@ -144,7 +143,11 @@ def backtest(
             "rule on each line, playbook, a version (v12) or two versions (v12..v15)."
         ),
     ],
-    table: TableName,
+    table: Annotated[
+        str | None,
+        typer.Argument(help="Past payments, as for score; none for a bullet in prose."),
+    ] = None,
+    *,
     risk: RiskOptions,
     label: Annotated[
         str | None, typer.Option(help="The column of the right answer; else only fires count.")
@@ -158,17 +161,24 @@ def backtest(
     rows: Annotated[
         Path | None, typer.Option(help="A file for the rows on which it fires: .parquet, .csv ...")
     ] = None,
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
+    max_calls: Annotated[
+        int, typer.Option(min=1, help="For prose: stop before more calls to language models.")
+    ] = 200,
+    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
 ) -> None:
     """Try a rule, a bullet, or a version of the playbook on past payments.
 
-    Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv --label is_fraud
+    A bullet in prose is tried without a table: a model decides the playbook's labelled cases with
+    it and without it. Example: acegraph backtest "DECLINE when amount >= 900 and hour < 6" p.csv
+    --label is_fraud
     """
+    if table is None:
+        _try_prose(what, max_calls, model)
+        return
     need_tables()
     from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 
-    with lasting(playbook, must_exist=True) as book, progress_bar() as progress:
+    with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what, AceContext().with_changes(**vars(risk)))
         labels = Labels(label, positive, amount)
         if _is_address(table):
@@ -179,12 +189,36 @@ def backtest(
             report = backtest_address(subjects, table, labels)
         else:
             report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
-    if as_json:
-        print_json(report.to_json())
+    if told_as_json(report.to_json()):
         return
     _say_backtest(report)
     if rows is not None:
         say(f"the rows are in {rows}")
+
+
+def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
+    from acegraph.graph.operations.learning.trial import try_bullet
+
+    if not re.fullmatch(r"b\d+", bullet_id):
+        raise InvalidSettings("a table of past payments is missing; only prose (b7) wants none")
+    announce_models(model)
+    with lasting(must_exist=True) as book, progress_bar() as progress:
+        trial = try_bullet(
+            book,
+            bullet_id,
+            max_calls=max_calls,
+            context=AceContext(agent_model=model),
+            before=lambda cost: typer.echo(f"{bullet_id}: {cost}", err=True),
+            progress=progress(None),
+        )
+    if told_as_json(trial.to_json()):
+        return
+    say(f"{bullet_id} is {trial.status}; {trial.outcome}: {trial.reason}")
+    say(
+        f"{trial.cases} cases: {trial.gained} right only with it, "
+        f"{trial.lost} only without it; {trial.calls} call(s)"
+    )
+    print_usage()
 
 
 def _say_backtest(report: "BacktestReport") -> None:

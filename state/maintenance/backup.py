@@ -1,4 +1,4 @@
-"""Write a whole playbook into one SQLite file, while others go on using the playbook."""
+"""Copy a whole playbook to another place, while others go on using it."""
 
 import logging
 from contextlib import closing
@@ -26,17 +26,15 @@ def back_up(playbook: BulletPlaybook, file: Path) -> None:
     logger.info("backup: ledger up to position %d, version %d", position, version)
 
 
-def restore(file: Path, url: str) -> None:
-    """Bring a backup into a new or empty database: all of it, or nothing."""
-    if not file.is_file():
-        raise InvalidInput(f"{file}: no such file")
-    target = file_of(url)
-    with closing(open_database(f"sqlite:///{file}")) as source:
-        if target is not None and not target.exists():
-            _write(source, target)
+def copy(source: str, target: str) -> None:
+    """Copy the playbook of a URL into a new file or an empty database: all of it, or nothing."""
+    file = file_of(target)
+    with closing(open_database(source)) as database:
+        if file is not None and not file.exists():
+            _write(database, file)
             return
-        with closing(open_database(url)) as database:
-            copy_ledger(source, database)
+        with closing(open_database(target)) as empty:
+            copy_ledger(database, empty)
 
 
 def _write(source: Database, file: Path) -> tuple[int, int]:

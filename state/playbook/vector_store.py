@@ -74,7 +74,7 @@ class VectorStore:
             if len(sizes) > 1:
                 raise ModelAnswerInvalid(
                     f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
-                    "acegraph reembed replaces all stored ones"
+                    "acegraph.graph.reembed(playbook) replaces all"
                 )
             insert = _insert(writer, embeddings)
             writer.connection.execute(insert.on_conflict_do_nothing(), rows)

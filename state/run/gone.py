@@ -18,11 +18,60 @@ VARIABLES: Final[Mapping[str, str]] = {
     "ACE_WEBHOOK": "acegraph monitor exits with 1 and prints JSON, which cron can send anywhere",
 }
 """Variables of the environment."""
-COMMANDS: Final[Mapping[str, str]] = {}
+COMMANDS: Final[Mapping[str, str]] = {
+    "backup": "acegraph copy FROM TO writes a file, and verifies it",
+    "challenge": "acegraph compare FILE --against VERSION",
+    "consume": "acegraph serve --stdin",
+    "generate": "acegraph demo --write FILE",
+    "graph": "create_ace_graph().compile().get_graph().draw_mermaid() draws it in Python",
+    "labels": "acegraph monitor counts the labels that are missing",
+    "playbook diff": "acegraph playbook history A B",
+    "playbook import": "acegraph playbook add FILE",
+    "playbook restore": "acegraph playbook set ID active",
+    "playbook retire": "acegraph playbook set ID retired",
+    "playbook show": "acegraph playbook list ID",
+    "playbook sql": "acegraph playbook export --to sql",
+    "playbook trial": "acegraph backtest ID",
+    "prune": "acegraph erase --before TIME",
+    "reembed": "acegraph.graph.reembed(playbook) fetches the vectors anew in Python",
+    "restore": "acegraph copy FROM TO brings a copy back into a new place",
+    "users add": "acegraph users NAME --role ROLE",
+    "users list": "acegraph users",
+    "users remove": "acegraph users NAME --remove",
+    "schema": "acegraph read without a file; --to json-schema or pydantic",
+}
 """Commands, without `acegraph` before them."""
+_IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
-    "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
+    "--batch": "as many lines are written at once as have come",
+    "--challenger": "acegraph compare FILE --against VERSION",
+    "--credit": "AceContext(credit=...) in Python",
+    "--decisions-before": "acegraph erase --before TIME",
+    "--delay-days": f"Plan(delay_days=...) {_IN_PYTHON}",
+    "--gate": f"Plan(gate=...) {_IN_PYTHON}",
+    "--json-schema": "acegraph read --to json-schema",
+    "--label-noise": f"Plan(label_noise=...) {_IN_PYTHON}",
+    "--max-tokens": "--max-calls stops before more calls; a budget of tokens is set in Python",
+    "--natural": "--fraud-rate 0.02 is the natural share",
+    "--no-baselines": "--baselines none",
+    "--older-than": "acegraph erase --before TIME",
+    "--patience": "whoever starts the command starts it again: what was answered counts once",
+    "--picture": "--report FILE has all pictures",
+    "--pictures": "--report FILE has all pictures",
+    "--pydantic": "acegraph read --to pydantic",
+    "--reason": "--why says it",
+    "--shuffle-labels": f"Plan(shuffle_labels=True) {_IN_PYTHON}",
+    "--test-file": "acegraph compare FILE TEST_FILE",
+    "--train-file": "acegraph compare FILE TEST_FILE",
+    "--wait": "lines are answered as they come",
+    "--webhook": VARIABLES["ACE_WEBHOOK"],
+    "compare --drift": "AceContext(drift=...) in Python",
+    "compare --no-drift": "AceContext(drift=False) in Python",
+    "demo --concurrency": f"run_demonstration {_IN_PYTHON}",
+    "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
+    "demo --test": "--rows counts all payments; 40 % of them are learned from",
+    "demo --train": "--rows counts all payments; 40 % of them are learned from",
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
 SETTINGS: Final[Mapping[str, str]] = {

@@ -31,19 +31,17 @@ decide '[1]'
 train CASES --redact customer_name --redact nobody
 train CASES --online --json
 train nowhere.csv
-compare CASES --train 10 --test 10 --no-baselines
-compare CASES --challenger 0
-challenge 0 CASES
+compare CASES --train 10 --test 10 --baselines none
+compare CASES --against 0
+compare --against 99
 challenge 99
-demo --train 20 --test 20 --picture pictures/one.png --json
+demo --rows 50 --json
 read CASES
 read nowhere.csv
-schema CASES
-graph
+read
+read --to json-schema
 doctor --no-calls
 doctor --no-calls --json
-labels
-labels --json
 feedback one APPROVE
 feedback one DECLINE --json
 feedback nobody DECLINE
@@ -58,33 +56,32 @@ verify --json
 playbook
 playbook list
 playbook list --all --json
-playbook show b1
-playbook show b99
+playbook list b1
+playbook list b99
 playbook history
 playbook history --json
-playbook diff 0
-playbook diff 0 99
+playbook history 0
+playbook history 0 99
 playbook export export.json
 playbook export nowhere/export.json
-playbook import export.json
-playbook import nowhere.json
-playbook retire b1
-playbook restore b1
-playbook retire b99
+playbook add export.json
+playbook add nowhere.json
+playbook set b1 retired
+playbook set b1 active
+playbook set b99 retired
 playbook rollback 0
 playbook rollback 99
 playbook purge --source feedback
 playbook purge --source nobody --entity customer_name=nobody
-reembed
-backup backup.db
-backup backup.db
-restore backup.db --playbook sqlite:///restored.db
-restore backup.db
+copy URL backup.db
+copy URL backup.db
+copy backup.db restored.db
+copy backup.db
 erase --entity customer_name=nobody
 erase --decision one
 erase --decision nobody
-prune --decisions-before 2020-01-01
-prune --decisions-before 01.11.2099x
+erase --before 2020-01-01
+erase --before 01.11.2099x
 """
 BROKEN = (
     "postgresql://ann:{0}@127.0.0.1:1/x",
@@ -169,7 +166,8 @@ def test_no_command_tells_a_secret(
 ) -> None:
     for name, value in (EMBEDDED | {"ACE_EMBEDDING_MODEL": "embedded"}).items():
         monkeypatch.setenv(name, value)
-    monkeypatch.setenv("ACE_PLAYBOOK_URL", with_password(postgres.url()))
+    cage.words["URL"] = with_password(postgres.url())
+    monkeypatch.setenv("ACE_PLAYBOOK_URL", cage.words["URL"])
     monkeypatch.setattr(sys, "stdin", io.StringIO(GIVEN))
     with caplog.at_level(logging.DEBUG):
         for line in (*COMMANDS.strip().splitlines(), *unlisted_commands()):
@@ -182,8 +180,8 @@ def test_no_command_tells_a_secret(
             if line.startswith("train CASES --redact"):
                 assert "no row has a field called nobody" in err
     names = {file.name for file in cage.folder.iterdir()}
-    assert names >= {"export.json", "backup.db", "restored.db", "pictures"}
-    assert oct((cage.folder / "pictures").stat().st_mode & 0o777) == "0o700"
+    assert names >= {"export.json", "backup.db", "restored.db", "out"}
+    assert oct((cage.folder / "out").stat().st_mode & 0o777) == "0o700"
     assert oct((cage.folder / "restored.db").stat().st_mode & 0o777) == "0o600"
 
 
@@ -191,7 +189,7 @@ def unlisted_commands() -> list[str]:
     """Commands that the list above does not know yet: they are at least run as they are."""
     group = typer.main.get_command(app)
     names = [*group.commands, *(f"playbook {n}" for n in group.commands["playbook"].commands)]  # type: ignore[attr-defined]
-    serving = {"serve", "desk", "consume"}
+    serving = {"serve", "desk"}
     return [n for n in names if n not in serving and f"\n{n}" not in COMMANDS]
 
 
@@ -250,11 +248,11 @@ def test_no_value_passes_for_a_line_of_ours(
         "feedback order DECLINE --source FORGED",
         "feedback FORGED DECLINE",
         "review order --verdict DECLINE --who FORGED --why FORGED",
-        "playbook retire FORGED",
+        "playbook set FORGED retired",
         "playbook purge --source FORGED",
         "replay FORGED",
         "train FORGED",
-        "backup FORGED/x.db",
+        "copy ace.db FORGED/x.db",
         "erase --decision FORGED",
         "FORGED",
     ):

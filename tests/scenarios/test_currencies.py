@@ -485,7 +485,7 @@ def test_the_commands_warn_convert_and_keep_the_rates(
     monkeypatch.chdir(tmp_path)
     write(tmp_path)
     label = ("f.csv", "--label", "fraud", "--keep", "amount")  # it tells all, as planted
-    sizes = ("--train", "10", "--test", "10", "--no-baselines", "--json")
+    sizes = ("--train", "10", "--test", "10", "--baselines", "none", "--json")
     unconverted = "amounts of 3 currencies (EUR, GBP, USD) are compared as they stand"
     assert unconverted in run("compare", *label, *sizes).stderr
     assert unconverted in run("read", *label).stdout

@@ -1,12 +1,15 @@
 """Labels dealt out at random: a generated stream in which nothing can be learned."""
 
-from pathlib import Path
+from typing import Any
 
-from demo_runs import balanced, demo
+from demo_runs import balanced
+
+from acegraph.graph.experiments.experiment import run_demonstration
 
 
-def test_shuffled_labels_teach_nothing(tmp_path: Path) -> None:
-    noise = demo(tmp_path, "--shuffle-labels", "--train", "100", "--test", "120")
+def test_shuffled_labels_teach_nothing() -> None:
+    experiment, _ = run_demonstration(1, 100, 120, shuffle_labels=True)
+    noise: Any = experiment.to_json()
     assert noise["bullets"] == []
     for mode in ("offline", "offline_online", "online"):
         test = noise["modes"][mode]["against_vanilla"]

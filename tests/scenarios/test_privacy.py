@@ -19,7 +19,7 @@ from ledger_cases import NODE, counters, record
 from postgres import Server
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, replay
-from acegraph.graph.cli.console import one_line, visible
+from acegraph.graph.cli.printing import one_line, visible
 from acegraph.graph.operations.transfer import export_bullets
 from acegraph.nodes import HybridSelector
 from acegraph.state import (
@@ -458,7 +458,7 @@ def test_a_redacted_value_is_not_stored_as_it_came() -> None:
     assert set(digests) == {playbook.decision("d0")["digest"]}
 
 
-@pytest.mark.parametrize("command", ["consume", "score", "train"])
+@pytest.mark.parametrize("command", ["serve", "score", "train"])
 def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
         book.add_bullet("DECLINE when amount >= 900", NODE)
@@ -466,7 +466,7 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
     line = json.dumps({"transaction": {"amount": 950, "who": secret}, "decision_id": "d1"})
     (tmp_path / "t.csv").write_text(f"id,amount,who,fraud\nd1,950,{secret},1\nd2,20,x,0\n")
     words = {
-        "consume": ["consume"],
+        "serve": ["serve", "--stdin"],
         "score": ["score", "t.csv", "--id", "id", "--record"],
         "train": ["train", "t.csv", "--id", "id", "--label", "fraud"],
     }[command]

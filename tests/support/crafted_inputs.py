@@ -33,7 +33,8 @@ from acegraph.graph import (
     score,
     strict_serializer,
 )
-from acegraph.graph.cli.console import one_line, parse_transaction
+from acegraph.graph.cli.console import parse_transaction
+from acegraph.graph.cli.printing import one_line
 from acegraph.graph.data.explain import explain, explain_file
 from acegraph.graph.data.files import as_items
 from acegraph.graph.operations.feedback import read_labels

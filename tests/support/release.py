@@ -81,7 +81,7 @@ def try_wheel(wheel: Path, folder: Path) -> None:
     programs = environment(folder / "plain", wheel)
     version = run(programs / "acegraph", "--version", cwd=folder).strip()
     assert version == f"{PROJECT['name']} {PROJECT['version']}", version
-    shown = run(programs / "acegraph", "demo", "--train", "200", "--test", "200", cwd=folder)
+    shown = run(programs / "acegraph", "demo", "--rows", "400", cwd=folder)
     assert "offline + online" in shown, shown
     for words, extra in HINTS.items():
         said = run(programs / "acegraph", *words.split(), cwd=folder, code=2)

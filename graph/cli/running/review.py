@@ -9,15 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import (
-    DEFAULT_URL,
-    AsJson,
-    PlaybookUrl,
-    lasting,
-    print_json,
-    say,
-    say_curation,
-)
+from acegraph.graph.cli.console import lasting, who
+from acegraph.graph.cli.printing import say, say_curation, told_as_json
 from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
@@ -34,29 +27,26 @@ def review(
         str | None,
         typer.Argument(help="A decision id or a bullet id to answer.", show_default=False),
     ] = None,
-    who: Annotated[str, typer.Option(help="Who answers: the answer is signed with it.")] = "",
     verdict: Annotated[str | None, typer.Option(help="On a decision: APPROVE or DECLINE.")] = None,
     approve: Annotated[
         bool | None,
         typer.Option("--approve/--reject", help="On a bullet: let it act, or retire it."),
     ] = None,
     why: Annotated[str, typer.Option(help="The reason; it is kept.")] = "",
-    playbook: PlaybookUrl = DEFAULT_URL,
-    as_json: AsJson = False,
 ) -> None:
     """List what waits for a person, or answer one of it.
 
     Examples: acegraph review order-1 --verdict DECLINE --who ann --why "the customer denies it";
     acegraph review b7 --approve --who bob --why "checked against last month".
     """
-    with lasting(playbook, must_exist=True) as book:
+    with lasting(must_exist=True) as book:
         match item, verdict, approve:
             case None, None, None:
-                _list(book, as_json=as_json)
+                _list(book)
             case str(), str(), None:
-                _judge(book, item, {"who": who, "verdict": verdict, "why": why}, as_json=as_json)
+                _judge(book, item, {"who": who.get(), "verdict": verdict, "why": why})
             case str(), None, bool():
-                _approve(book, item, {"who": who, "approve": approve, "why": why}, as_json=as_json)
+                _approve(book, item, {"who": who.get(), "approve": approve, "why": why})
             case _:
                 raise InvalidSettings(
                     "review alone lists what waits; to answer: review DECISION --verdict WORD, or "
@@ -64,12 +54,13 @@ def review(
                 )
 
 
-def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
+def _list(
+    book: "BulletPlaybook",
+) -> None:
     from acegraph.state.playbook.review_queue import waiting
 
     entries = waiting(book)
-    if as_json:
-        print_json({"waiting": [asdict(entry) for entry in entries]})
+    if told_as_json({"waiting": [asdict(entry) for entry in entries]}):
         return
     for entry in entries:
         about = " ".join(entry.about.split())
@@ -79,7 +70,9 @@ def _list(book: "BulletPlaybook", *, as_json: bool) -> None:
 
 
 def _judge(
-    book: "BulletPlaybook", decision_id: str, fields: dict[str, object], *, as_json: bool
+    book: "BulletPlaybook",
+    decision_id: str,
+    fields: dict[str, object],
 ) -> None:
     from acegraph.graph.operations.review import answer_outside_run
     from acegraph.state.run.review_answers import VerdictAnswer, read_answer
@@ -88,11 +81,10 @@ def _judge(
     answered = answer_outside_run(book, decision_id, answer)
     first, curation = answered.human_verdict, answered.learned
     label = first.recorded.label
-    if as_json:
-        stands = {"label": label.value, "source": label.source} if label else None
-        learned = curation.to_json() if curation else None
-        verdict = {"verdict": first.verdict, "by": first.by}
-        print_json({**verdict, "stands": stands, "curation": learned})
+    stands = {"label": label.value, "source": label.source} if label else None
+    learned = curation.to_json() if curation else None
+    verdict = {"verdict": first.verdict, "by": first.by}
+    if told_as_json({**verdict, "stands": stands, "curation": learned}):
         return
     if not first.is_by(answer):
         _say_first_stands(decision_id, first, answer)
@@ -117,7 +109,9 @@ def _say_first_stands(decision_id: str, first: "HumanVerdict", answer: "VerdictA
 
 
 def _approve(
-    book: "BulletPlaybook", bullet_id: str, fields: dict[str, object], *, as_json: bool
+    book: "BulletPlaybook",
+    bullet_id: str,
+    fields: dict[str, object],
 ) -> None:
     from acegraph.nodes.curator.approval import give_approval
     from acegraph.nodes.curator.curator import Curator
@@ -126,8 +120,7 @@ def _approve(
     answer = read_answer(ApprovalAnswer, fields)
     waited = book.get_bullet(bullet_id).status == "candidate"
     bullet = give_approval(book, bullet_id, answer, Curator())
-    if as_json:
-        print_json({"bullet": bullet_id, "status": bullet.status, "changed": waited})
+    if told_as_json({"bullet": bullet_id, "status": bullet.status, "changed": waited}):
         return
     signed = f", signed {answer.source}" if waited else "; it was not waiting, nothing was changed"
     say(f"{bullet_id} is {bullet.status}{signed}")

@@ -1,60 +1,87 @@
-"""`acegraph serve`, `desk` and `users ...`: the HTTP service, its pages, and who may use them."""
+"""`acegraph serve`, `desk`, `users`: the HTTP service, its pages, and who may use them."""
 
 import getpass
 import re
 import socket
 import webbrowser
-from dataclasses import asdict
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from importlib.util import find_spec
-from typing import Annotated, Final
+from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
 from acegraph.graph.cli.console import (
-    DEFAULT_URL,
-    AsJson,
     Learn,
-    PlaybookUrl,
     Redact,
     lasting,
-    print_json,
-    say,
+    place_of,
+    playbook_url,
+    takes_groups,
+    who,
 )
-from acegraph.state import InvalidSettings
+from acegraph.graph.cli.printing import say, told_as_json
+from acegraph.graph.cli.running.lines import answer_lines
+from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
+
+if TYPE_CHECKING:
+    from acegraph.state.maintenance.people.users import User
 
 _EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[serve]'"
 _DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
-users_app = typer.Typer(
-    no_args_is_help=True, help="The users of the service: add, list, remove.", add_completion=False
-)
 
 
-def serve(
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
+@dataclass(frozen=True)
+class ServiceOptions:
+    """Options of `serve`: where it listens, and for whom."""
+
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1"
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000
     workers: Annotated[
         int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
-    ] = 1,
-    learn: Learn = True,
+    ] = 1
     rate: Annotated[
         float, typer.Option(min=0, help="Transactions a second of each user; 0: no limit.")
-    ] = 0.0,
+    ] = 0.0
     most_waiting: Annotated[
         int, typer.Option(min=1, help="Transactions that may wait at once in one process.")
-    ] = 2000,
+    ] = 2000
     without_users: Annotated[
         bool,
         typer.Option("--without-users", help="Ask for no token; only for this machine's address."),
-    ] = False,
-    redact: Redact = None,
-    playbook: PlaybookUrl = DEFAULT_URL,
-) -> None:
-    """Serve decisions, labels, review and the playbook over HTTP.
+    ] = False
 
-    Example: acegraph users add ann --role administrator; acegraph serve. GET /openapi.json
-    describes the paths.
+
+@takes_groups
+def serve(
+    options: ServiceOptions,
+    stdin: Annotated[
+        bool,
+        typer.Option(
+            "--stdin",
+            help="Answer JSON lines of standard input instead, each after its commit: "
+            '{"transaction": ..., "decision_id": ...} or {"decision_id": ..., "label": ...}.',
+        ),
+    ] = False,
+    *,
+    learn: Learn = True,
+    redact: Redact = None,
+) -> None:
+    """Serve decisions, labels, review and the playbook over HTTP; or answer lines.
+
+    What comes again counts once. GET /openapi.json describes the paths. Example: acegraph users ann
+    --role administrator; acegraph serve
     """
+    hidden = redact or []
+    if stdin:
+        with lasting() as book:
+            answer_lines(book, AceContext(learn=None if learn else False, redact=hidden))
+    else:
+        _listen(options, learn, hidden)
+
+
+def _listen(options: ServiceOptions, learn: bool, hidden: list[str]) -> None:
     try:
         import uvicorn
 
@@ -63,18 +90,19 @@ def serve(
         from acegraph.graph.server.service import ServiceSettings, to_environment
     except ImportError:
         raise InvalidSettings(_EXTRA) from None
-    if without_users and not is_local(host):
+    host, url = options.host, place_of(playbook_url.get())
+    if options.without_users and not is_local(host):
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
-    if workers > 1 and file_of(playbook) is not None:
+    if options.workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
-    hidden = redact or []
-    to_environment(ServiceSettings(playbook, learn, without_users, rate, most_waiting, hidden))
+    limits = (options.without_users, options.rate, options.most_waiting)
+    to_environment(ServiceSettings(url, learn, *limits, hidden))
     uvicorn.run(
         f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
         factory=True,
         host=host,
-        port=port,
-        workers=workers,
+        port=options.port,
+        workers=options.workers,
         log_level="info",
         log_config=None if is_asked_for() else uvicorn.config.LOGGING_CONFIG,
         access_log=False,  # paths hold the ids of decisions
@@ -90,16 +118,12 @@ def desk(
     port: Annotated[
         int, typer.Option(min=0, max=65535, help="The port to listen on; 0: any that is free.")
     ] = 8765,
-    who: Annotated[
-        str, typer.Option(help="Your name, as the history will have it. Else that of your login.")
-    ] = "",
     browser: Annotated[bool, typer.Option(help="Open the address in a browser.")] = True,
-    playbook: PlaybookUrl = DEFAULT_URL,
 ) -> None:
     """Open the desk: pages to look at a playbook, try rules, review payments and go back.
 
     It listens on this machine only, and prints an address that lets one person in, once. Others log
-    in with their tokens (acegraph users add).
+    in with their tokens (acegraph users NAME). Example: acegraph desk --who ann
     """
     if not _has_desk() or not all(map(find_spec, ("uvicorn", "starlette"))):
         raise InvalidSettings(_DESK)
@@ -110,8 +134,8 @@ def desk(
     from acegraph.graph.server.service import Service, ServiceSettings
     from acegraph.state.maintenance.people.users import User
 
-    name = re.sub(r"[^A-Za-z0-9_-]", "-", who or getpass.getuser())[:64]
-    with socket.socket() as listening, lasting(playbook) as book:
+    name = re.sub(r"[^A-Za-z0-9_-]", "-", who.get() or getpass.getuser())[:64]
+    with socket.socket() as listening, lasting() as book:
         listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             listening.bind(("127.0.0.1", port))
@@ -132,54 +156,49 @@ def desk(
         uvicorn.Server(config).run(sockets=[listening])
 
 
-@users_app.command("add")
-def add(
-    name: Annotated[str, typer.Argument(help="Letters, digits, - or _.")],
+def users(
+    name: Annotated[
+        str | None, typer.Argument(help="Letters, digits, - or _; none: list the users.")
+    ] = None,
     role: Annotated[
         str, typer.Option(help="viewer, analyst, approver or administrator.")
     ] = "viewer",
     tenant: Annotated[
         str, typer.Option(help="Whose playbook the user sees: small letters and digits.")
     ] = "",
-    playbook: PlaybookUrl = DEFAULT_URL,
+    remove: Annotated[
+        bool,
+        typer.Option("--remove", help="Remove the user; the token is refused from then on."),
+    ] = False,
 ) -> None:
-    """Add a user, or give one another role and token; the token is printed once.
+    """List the users of the service; add one, give one another role and token, or remove one.
 
-    Only a hash of it is stored.
+    The token is printed once; only a hash of it is stored. Example: acegraph users ann --role
+    administrator
     """
-    from acegraph.state.maintenance.people.users import add_user
+    from acegraph.state.maintenance.people.users import add_user, remove_user
+    from acegraph.state.maintenance.people.users import users as known_users
 
-    with lasting(playbook) as book:
-        secret = add_user(book.database, name, role, tenant=tenant)  # type: ignore[arg-type]
-    of = f" of {tenant}" if tenant else ""
-    say(f"{name} is {role}{of}; the token, which is shown only now:")
-    say(f"{name}.{secret}")
+    with lasting(must_exist=name is None or remove) as book:
+        if name is None:
+            if remove:
+                raise InvalidSettings("--remove wants the name of a user")
+            _say_users(known_users(book.database))
+        elif remove:
+            remove_user(book.database, name)
+            say(f"{name} is no user any more")
+        else:
+            secret = add_user(book.database, name, role, tenant=tenant)  # type: ignore[arg-type]
+            of = f" of {tenant}" if tenant else ""
+            if not told_as_json({"name": name, "role": role, "token": f"{name}.{secret}"}):
+                say(f"{name} is {role}{of}; the token, which is shown only now:")
+                say(f"{name}.{secret}")
 
 
-@users_app.command("list")
-def list_users(playbook: PlaybookUrl = DEFAULT_URL, as_json: AsJson = False) -> None:
-    """List the users and their roles."""
-    from acegraph.state.maintenance.people.users import users
-
-    with lasting(playbook, must_exist=True) as book:
-        known = users(book.database)
-    if as_json:
-        print_json({"users": [asdict(user) for user in known]})
+def _say_users(known: "Sequence[User]") -> None:
+    if told_as_json({"users": [asdict(user) for user in known]}):
         return
     for user in known:
         say(f"{user.role:<14} {user.name}" + (f" of {user.tenant}" if user.tenant else ""))
     if not known:
-        say("no users yet: acegraph users add NAME --role administrator")
-
-
-@users_app.command("remove")
-def remove(
-    name: Annotated[str, typer.Argument(help="The user's name.")],
-    playbook: PlaybookUrl = DEFAULT_URL,
-) -> None:
-    """Remove a user; the token is refused from then on."""
-    from acegraph.state.maintenance.people.users import remove_user
-
-    with lasting(playbook, must_exist=True) as book:
-        remove_user(book.database, name)
-    say(f"{name} is no user any more")
+        say("no users yet: acegraph users NAME --role administrator")

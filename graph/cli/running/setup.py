@@ -8,7 +8,7 @@ from typing import Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import say, warn
+from acegraph.graph.cli.printing import say, warn
 from acegraph.state import InvalidSettings
 from acegraph.state.run.gone import refuse_gone_variables
 
@@ -68,7 +68,8 @@ def init(
 ) -> None:
     """Write langgraph.json and .env into a folder; files that are there stay as they are.
 
-    Then `langgraph dev` starts LangGraph Studio there, and the command line reads .env.
+    Then `langgraph dev` starts LangGraph Studio there, and the command line reads .env. Example:
+    acegraph init shop
     """
     if folder.exists() and not folder.is_dir():
         raise InvalidSettings(f"{folder} is not a folder")

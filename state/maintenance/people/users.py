@@ -66,7 +66,7 @@ def remove_user(database: Database, name: str) -> None:
     with database.writing() as writer:
         if writer.connection.execute(_is_named(tables.users.delete(), name)).rowcount:
             return
-    raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users list' shows all")
+    raise InvalidInput(f"no user {name[:64]!r}; 'acegraph users' shows all")
 
 
 def users(database: Database) -> list[User]:

@@ -97,7 +97,7 @@ def test_a_group_that_is_declined_more_often_is_marked() -> None:
 
 
 def test_compare_shows_the_groups_that_are_asked_for(cards: Path) -> None:
-    words = ["compare", "cards.csv", "--label", "is_fraud", "--no-baselines"]
+    words = ["compare", "cards.csv", "--label", "is_fraud", "--baselines", "none"]
     sizes = ["--train", "20", "--test", "20"]
     grouped = CliRunner().invoke(app, [*words, *sizes, "--by", "gender", "--by", "hour"]).stdout
     assert "By gender: offline + online" in grouped

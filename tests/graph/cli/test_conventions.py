@@ -11,7 +11,7 @@ import pytest
 from command_line import from_json, run
 from project_paths import ROOT
 
-from acegraph.graph.cli.console import progress_bar
+from acegraph.graph.cli.printing import progress_bar
 from acegraph.graph.cli.running.setup import SETTINGS
 from acegraph.state import BulletPlaybook
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from command_line import invoke as run
 
-from acegraph.graph.cli.console import print_experiment
+from acegraph.graph.cli.printing import print_experiment
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingReport
@@ -63,7 +63,7 @@ def test_where_nothing_was_held_out_the_next_command_measures_and_it_runs() -> N
     assert said["held_out"] == {}
     assert said["next"][0] == "acegraph compare f.csv --label fraud --split temporal"
     words = shlex.split(said["next"][0])[1:]
-    assert json.loads(run(*words, "--no-baselines", "--json").stdout)["test_cases"]
+    assert json.loads(run(*words, "--baselines", "none", "--json").stdout)["test_cases"]
 
 
 def test_a_change_is_said_with_its_row_and_can_be_switched_off() -> None:
@@ -103,7 +103,7 @@ def test_train_warns_that_a_playbook_approves_every_payment() -> None:
         "this playbook approves every payment that it understands: it declines above a risk of "
         "0.091, and no labelled case has one above 0.025"
     )
-    schema = json.loads(run("schema", "--playbook", "r.db", "--json").stdout)
+    schema = json.loads(run("read", "--playbook", "r.db", "--json").stdout)
     assert "ref" not in json.dumps(schema)
     decided = json.loads(run("decide", '{"amount": 7}', "--playbook", "r.db", "--json").stdout)
     assert decided["decision"] == "APPROVE"

@@ -62,7 +62,7 @@ def test_decide_reads_fields_and_speaks_json(tmp_path: Path) -> None:
 def test_train_makes_a_playbook_that_lasts(trained: Path) -> None:
     listed = from_json(run(trained, "playbook", "list", "--json"))
     assert len(listed["bullets"]) >= 2
-    shown = from_json(run(trained, "playbook", "show", "b1", "--json"))
+    shown = from_json(run(trained, "playbook", "list", "b1", "--json"))
     assert shown["proof"] == "proven"
     assert shown["history"][0]["change"] == "added"
     assert "heuristic" in run(trained, "playbook", "list").stdout
@@ -70,8 +70,8 @@ def test_train_makes_a_playbook_that_lasts(trained: Path) -> None:
 
 def test_a_playbook_is_carried_elsewhere(trained: Path, tmp_path: Path) -> None:
     run(trained, "playbook", "export", str(tmp_path / "book.json"))
-    first = run(tmp_path, "playbook", "import", "book.json").stdout
-    again = run(tmp_path, "playbook", "import", "book.json").stdout
+    first = run(tmp_path, "playbook", "add", "book.json").stdout
+    again = run(tmp_path, "playbook", "add", "book.json").stdout
     assert not first.startswith("0 bullet(s) added")
     assert again.startswith("0 bullet(s) added")
 
@@ -103,15 +103,15 @@ def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
             )
         (tmp_path / name).write_text("\n".join(rows))
     done = run(
-        tmp_path, "compare", "--train-file", "a.csv", "--test-file", "b.csv",
-        "--label", "outcome", "--positive", "Y", "--no-baselines",
+        tmp_path, "compare", "a.csv", "b.csv",
+        "--label", "outcome", "--positive", "Y", "--baselines", "none",
     )  # fmt: skip
     assert "vanilla" in done.stdout
     assert "approving everything scores" in done.stdout.replace("\n", " ")
 
 
 def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
-    done = run(tmp_path, "demo", "--train", "60", "--test", "40")
+    done = run(tmp_path, "demo", "--rows", "100")
     for word in (
         "vanilla",
         "offline + online",
@@ -122,10 +122,6 @@ def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
         assert word in done.stdout
     picture = tmp_path / "out" / "learning_curves.png"
     assert picture.read_bytes().startswith(b"\x89PNG")
-
-
-def test_graph_prints_mermaid(tmp_path: Path) -> None:
-    assert "selector --> agent" in run(tmp_path, "graph").stdout
 
 
 @pytest.mark.parametrize(
@@ -140,22 +136,21 @@ def test_graph_prints_mermaid(tmp_path: Path) -> None:
         (["decide", "pays $1", "--playbook", "sqlite://"], "in a file"),
         (["decide", "pays $1", "--playbook", "sqlite:///no/where.db"], "no folder"),
         (["feedback", "x", "APPROVE", "--playbook", "sqlite:///typo.db"], "no playbook"),
-        (["demo", "--picture", "x.xyz"], ".png"),
-        (["playbook", "import", "."], "cannot be read"),
+        (["playbook", "add", "."], "cannot be read"),
         (["train", "nowhere.csv"], "no such file"),
         (["compare"], "compare wants FILE"),
         (["compare", "nowhere.json"], "no such file"),
         (["playbook", "list"], "no playbook"),
-        (["playbook", "import", "nowhere.json"], "no such file"),
-        (["demo", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
+        (["playbook", "add", "nowhere.json"], "no such file"),
+        (["decide", "pays $1", "--model", "gpt-3.5-turbo"], "OPENAI_API_KEY"),
         (["fly"], "No such command 'fly'"),
-        (["prune"], "--decisions-before"),
+        (["erase", "--before", "9", "--entity", "a=b"], "by time alone"),
         (["doctor", "--playbook", "ace"], "did you mean sqlite:///ace?"),
-        (["playbook", "retire", "b1", "--who", "a:b"], "who: a name has"),
+        (["playbook", "set", "b1", "retired", "--who", "a:b"], "who: a name has"),
         (["doctor", "--playbook", "sqlite:///no/where.db"], "no folder"),
-        (["restore", "nowhere.db"], "no such file"),
+        (["copy", "nowhere.db", "new.db"], "no playbook at sqlite:///nowhere.db"),
         (["read", "."], "cannot be read: Is a directory"),
-        (["compare", "x.csv", "--pictures", "/dev/null"], "/dev/null: File exists"),
+        (["demo", "--playbook", "ace.db"], "demo takes no --playbook"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(tmp_path: Path, words: list[str], why: str) -> None:
@@ -202,7 +197,7 @@ def test_what_is_wrong_with_a_file_is_said(
 def test_a_broken_export_is_refused(tmp_path: Path, bullets: str) -> None:
     body = {"format": "acegraph-playbook", "format_version": 2, "bullets": json.loads(bullets)}
     body["sha256"] = hashlib.sha256(json.dumps(body, sort_keys=True).encode()).hexdigest()
-    done = run(tmp_path, "playbook", "import", write(tmp_path, "b.json", json.dumps(body)), code=2)
+    done = run(tmp_path, "playbook", "add", write(tmp_path, "b.json", json.dumps(body)), code=2)
     assert len(done.stderr.strip().splitlines()) == 1
     assert "changed" not in done.stderr
 
@@ -212,10 +207,10 @@ def test_a_tampered_export_is_refused(trained: Path, tmp_path: Path) -> None:
     body = json.loads((tmp_path / "book.json").read_text())
     body["bullets"][0]["content"] = "APPROVE when amount >= 0"
     file = write(tmp_path, "tampered.json", json.dumps(body))
-    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    assert "was changed" in run(tmp_path, "playbook", "add", file, code=2).stderr
     del body["sha256"]
     file = write(tmp_path, "undigested.json", json.dumps(body))
-    assert "was changed" in run(tmp_path, "playbook", "import", file, code=2).stderr
+    assert "was changed" in run(tmp_path, "playbook", "add", file, code=2).stderr
     assert not (tmp_path / "ace.db").exists()
 
 
@@ -245,21 +240,21 @@ def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
 def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
     cases = [e.item() for e in generate_transactions(75, seed=1)]
     file = write(tmp_path, "cases.json", json.dumps(cases))
-    figures = from_json(run(tmp_path, "compare", file, "--no-baselines", "--json"))
+    figures = from_json(run(tmp_path, "compare", file, "--baselines", "none", "--json"))
     assert figures["test_cases"] == 45
 
 
 def test_a_bullet_is_switched_off_and_on(trained: Path, tmp_path: Path) -> None:
     run(trained, "playbook", "export", str(tmp_path / "book.json"))
-    run(tmp_path, "playbook", "import", "book.json")
+    run(tmp_path, "playbook", "add", "book.json")
     first = from_json(run(tmp_path, "playbook", "list", "--json"))["bullets"][0]["id"]
-    run(tmp_path, "playbook", "retire", first, "--reason", "audit")
-    shown = from_json(run(tmp_path, "playbook", "show", first, "--json"))
+    run(tmp_path, "playbook", "set", first, "retired", "--why", "audit")
+    shown = from_json(run(tmp_path, "playbook", "list", first, "--json"))
     assert (shown["status"], shown["history"][-1]["reason"]) == ("retired", "audit")
-    again = run(tmp_path, "playbook", "retire", first).stdout
+    again = run(tmp_path, "playbook", "set", first, "retired").stdout
     assert "retired already; nothing was changed" in again
-    run(tmp_path, "playbook", "restore", first)
-    assert from_json(run(tmp_path, "playbook", "show", first, "--json"))["status"] == "active"
+    run(tmp_path, "playbook", "set", first, "active")
+    assert from_json(run(tmp_path, "playbook", "list", first, "--json"))["status"] == "active"
 
 
 def test_training_again_adds_nothing(trained: Path) -> None:
@@ -272,7 +267,7 @@ def test_training_again_adds_nothing(trained: Path) -> None:
 def test_training_after_a_rollback_says_why_it_learns_nothing(
     trained: Path, tmp_path: Path
 ) -> None:
-    run(trained, "backup", str(tmp_path / "ace.db"))
+    run(trained, "copy", "ace.db", str(tmp_path / "ace.db"))
     run(tmp_path, "playbook", "rollback", "0")
     done = run(tmp_path, "train", str(trained / "cases.json"))
     assert "learned from all of these cases before" in done.stdout
@@ -322,9 +317,9 @@ def test_help_teaches(tmp_path: Path) -> None:
 def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -> None:
     words = ["compare", "cases.json", "--playbook", "sqlite:///typo.db"]
     done = run(trained, *words, code=2)
-    assert "compare without --challenger does not go with --playbook" in done.stderr
-    assert "no playbook at" in run(trained, *words, "--challenger", "1", code=2).stderr
-    words = ["compare", "cases.json", "--playbook", "sqlite:///ace.db", "--challenger", "1"]
+    assert "compare without --against does not go with --playbook" in done.stderr
+    assert "no playbook at" in run(trained, *words, "--against", "1", code=2).stderr
+    words = ["compare", "cases.json", "--playbook", "sqlite:///ace.db", "--against", "1"]
     assert "challenger  version 1" in run(trained, *words).stdout
 
 
@@ -336,7 +331,7 @@ def test_the_figures_of_compare_are_named_in_its_documentation(compared: Any) ->
 def test_options_in_groups_are_options_of_the_command() -> None:
     command: Any = typer.main.get_command(app)
     words = {word for option in command.commands["compare"].params for word in option.opts}
-    files = {"file", "--train-file", "--test-file", "--label", "--text", "--positive"}
+    files = {"file", "test_file", "--label", "--text", "--positive"}
     files |= {
         "--drop",
         "--keep",
@@ -348,21 +343,16 @@ def test_options_in_groups_are_options_of_the_command() -> None:
         "--derive",
     }
     splits = {"--train", "--test", "--seeds", "--split"}
-    versions = {"--challenger", "--playbook", "--costs"}
-    changes = {"--delay-days", "--label-noise", "--shuffle-labels", "--gate", "--credit", "--drift"}
+    versions = {"--against", "--costs"}
     output = {
         "--baselines",
-        "--no-baselines",
         "--by",
         "--concurrency",
         "--jobs",
         "--report",
         "--model",
-        "--picture",
-        "--pictures",
-        "--json",
     }
-    assert words == files | splits | versions | changes | output
+    assert words == files | splits | versions | output
 
 
 def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:
@@ -375,7 +365,7 @@ def test_a_source_is_purged_however_it_is_spaced(tmp_path: Path) -> None:
 def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_path: Path) -> None:
     name = "bu\u0308cher.json"  # as macOS writes it; text is cleaned to one letter
     run(trained, "playbook", "export", str(tmp_path / name))
-    run(tmp_path, "playbook", "import", name)
+    run(tmp_path, "playbook", "add", name)
     assert "retired: b1" in run(tmp_path, "playbook", "purge", "--source", name).stdout
 
 
@@ -399,6 +389,27 @@ def test_every_setting_that_the_code_names_is_in_the_example() -> None:
     assert not gone.VARIABLES.keys() & SETTING_NAMES
 
 
+@pytest.mark.parametrize("name", gone.COMMANDS)
+def test_a_command_that_is_gone_says_where_it_went(tmp_path: Path, name: str) -> None:
+    said = run(tmp_path, *name.split(), "x", code=2).stderr
+    assert said == f"acegraph: acegraph {name} is gone: {gone.COMMANDS[name]}\n"
+
+
+@pytest.mark.parametrize("name", gone.OPTIONS)
+def test_an_option_that_is_gone_says_where_it_went(tmp_path: Path, name: str) -> None:
+    *words, option = name.split()
+    said = run(tmp_path, *(words or ["verify"]), option, code=2).stderr
+    assert said == f"acegraph: {option} is gone: {gone.OPTIONS[name]}\n"
+
+
+def test_the_options_of_the_whole_may_stand_anywhere(tmp_path: Path) -> None:
+    before = run(tmp_path, "--playbook", "a.db", "--json", "decide", "pays $5", "--id", "d1")
+    behind = run(tmp_path, "decide", "pays $5", "--id", "d1", "--json", "--playbook=a.db")
+    assert from_json(before)["decision_id"] == from_json(behind)["decision_id"] == "d1"
+    assert [path.name for path in tmp_path.glob("*.db")] == ["a.db"]
+    assert "ignored: --json" in run(tmp_path, "read", "--", "--json").stdout
+
+
 @pytest.mark.parametrize("name", gone.VARIABLES)
 def test_a_variable_that_is_gone_stops_with_a_line_that_says_where_it_went(
     tmp_path: Path, name: str
@@ -409,9 +420,9 @@ def test_a_variable_that_is_gone_stops_with_a_line_that_says_where_it_went(
 
 def test_a_setting_that_nobody_reads_is_named() -> None:
     known = {name: None for name in os.environ if name.startswith("ACE_")}
-    done = CliRunner().invoke(app, ["graph"], env=known | dict.fromkeys(SETTING_NAMES, ""))
+    done = CliRunner().invoke(app, ["playbook"], env=known | dict.fromkeys(SETTING_NAMES, ""))
     assert done.stderr == ""
-    done = CliRunner().invoke(app, ["graph"], env=known | {"ACE_PLAYBOK_URL": "sqlite:///x.db"})
+    done = CliRunner().invoke(app, ["playbook"], env=known | {"ACE_PLAYBOK_URL": "sqlite:///x.db"})
     assert done.stderr == "ACE_PLAYBOK_URL is no setting; did you mean ACE_PLAYBOOK_URL?\n"
 
 

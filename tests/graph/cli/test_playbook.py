@@ -38,10 +38,10 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
 
 
 def test_a_bullet_is_shown_to_people_and_to_machines(command: Command) -> None:
-    shown = command("playbook", "show", "b1")
+    shown = command("playbook", "list", "b1")
     for words in ("heuristic", "unproven; weight: not fitted", "evidence: none", "added"):
         assert words in shown
-    assert json.loads(command("playbook", "show", "b1", "--json"))["status"] == "active"
+    assert json.loads(command("playbook", "list", "b1", "--json"))["status"] == "active"
 
 
 def test_labels_come_from_standard_input(command: Command) -> None:
@@ -53,21 +53,21 @@ def test_labels_come_from_standard_input(command: Command) -> None:
 
 
 def test_old_decisions_are_pruned_by_their_age(command: Command) -> None:
-    assert command("prune", "--decisions-before", "90d").startswith("0 decision(s) removed")
-    assert command("prune", "--decisions-before", "0d").startswith("1 decision(s) removed")
+    assert command("erase", "--before", "90d").startswith("0 decision(s) removed")
+    assert command("erase", "--before", "0d").startswith("1 decision(s) removed")
 
 
 def test_changes_are_signed(command: Command) -> None:
     signed = ("--who", "ann lee")
-    command("playbook", "retire", "b1", *signed)
-    command("playbook", "restore", "b1", *signed)
+    command("playbook", "set", "b1", "retired", *signed)
+    command("playbook", "set", "b1", "active", *signed)
     command("playbook", "rollback", "0", *signed)
     command("playbook", "rollback", "1", *signed)
     command("playbook", "purge", "--source", "feed", *signed)
     history = json.loads(command("playbook", "history", "--json"))
     assert [change["source"] for change in history] == ["offline", *["analyst:ann lee"] * 5]
     command("erase", "--decision", "d1", *signed)
-    command("prune", "--decisions-before", str(datetime.now(UTC)), *signed)
+    command("erase", "--before", str(datetime.now(UTC)), *signed)
     with closing(sqlite3.connect("book.db")) as ledger:
         reasons = [row[0] for row in ledger.execute("SELECT reason FROM adjustments")]
     assert len(reasons) == 2
@@ -75,8 +75,8 @@ def test_changes_are_signed(command: Command) -> None:
 
 
 def test_the_sql_of_a_playbook_heeds_costs_and_names_its_columns(command: Command) -> None:
-    plain = command("playbook", "sql")
+    plain = command("playbook", "export", "--to", "sql")
     assert plain.startswith("-- Decides by version ")
     assert "--   amount: a number\n" in plain
     costs = ("--costs", "missed_fraud=1,false_decline=0.02", "--base-rate", "0.05")
-    assert command("playbook", "sql", *costs) != plain
+    assert command("playbook", "export", "--to", "sql", *costs) != plain

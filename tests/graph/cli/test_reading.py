@@ -7,7 +7,7 @@ import pytest
 from command_line import invoke as run
 from typer.testing import CliRunner
 
-from acegraph.graph.cli.console import Columns
+from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.main import app
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
@@ -22,21 +22,21 @@ def write(rows: int, header: str, line: str) -> None:
 
 
 def test_a_sample_file_can_be_read_learned_from_and_split_by_time() -> None:
-    run("generate", "s.csv", "--rows", "120", "--seed", "3")
+    run("demo", "--write", "s.csv", "--rows", "120", "--seed", "3")
     assert run("read", "s.csv", "--label", "is_fraud").stdout.startswith(
         "120 rows, 60 fraud (50.0 %"
     )
-    words = ("--label", "is_fraud", "--split", "temporal", "--no-baselines", "--json")
+    words = ("--label", "is_fraud", "--split", "temporal", "--baselines", "none", "--json")
     compared = json.loads(run("compare", "s.csv", *words, "--train", "60", "--test", "30").stdout)
     assert compared["test_cases"] == 30
 
 
 def test_a_natural_sample_is_mostly_honest_and_nothing_is_overwritten() -> None:
-    run("generate", "s.csv", "--rows", "100", "--natural")
+    run("demo", "--write", "s.csv", "--rows", "100", "--natural")
     before = Path("s.csv").read_text()
     assert before.count(",1\n") == 2
     assert "exists; choose another name" in str(
-        CliRunner().invoke(app, ["generate", "s.csv"]).exception
+        CliRunner().invoke(app, ["demo", "--write", "s.csv"]).exception
     )
     assert Path("s.csv").read_text() == before
 
@@ -84,7 +84,7 @@ def test_a_category_with_too_many_values_is_kept_if_told() -> None:
 
 def test_seconds_order_the_rows_and_columns_are_dropped() -> None:
     write(80, "Time,V1,secret,Class", "{i},{i},x{i},{label}")
-    words = ("--label", "Class", "--split", "temporal", "--time", "Time", "--no-baselines")
+    words = ("--label", "Class", "--split", "temporal", "--time", "Time", "--baselines", "none")
     sizes = ("--train", "40", "--test", "40", "--json")
     assert json.loads(run("compare", "f.csv", *words, *sizes).stdout)["test_cases"] == 40
     said = json.loads(
@@ -123,10 +123,10 @@ def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() 
     run("decide", json.dumps(paid), "--id", "d1", "--truth", "APPROVE")
     with BulletPlaybook("sqlite:///ace.db") as book:
         assert book.decision("d1")["fields"]["card.payments_last_hour"] == 2
-    schema = {field["name"]: field for field in json.loads(run("schema", "--json").stdout)}
+    schema = {field["name"]: field for field in json.loads(run("read", "--json").stdout)}
     assert schema["card.payments_last_hour"]["derived_from"] == origins["card.payments_last_hour"]
     assert schema["card_number"]["derived_from"] == ""
-    words = ("--no-baselines", "--json", "--train", "16", "--test", "16", "--split", "random")
+    words = ("--baselines", "none", "--json", "--train", "16", "--test", "16", "--split", "random")
     compared = json.loads(run("compare", "f.csv", *columns, "--time", "paid_at", *words).stdout)
     assert compared["test_cases"] == 16
     write(20, "paid_at,card_number,amount,is_fraud", line.replace("-03-", "-04-"))

@@ -89,8 +89,8 @@ def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
 @pytest.mark.parametrize(
     ("words", "why"),
     [
-        (["x.csv", "--challenger", "0", "--gate", "off"], "--challenger does not go with --gate"),
-        (["--train-file", "a", "--test-file", "b", "--seeds", "5"], "are the split"),
+        (["x.csv", "--against", "0", "--seeds", "2"], "--against does not go with --seeds"),
+        (["a", "b", "--seeds", "5"], "are the split"),
         (["x.csv", "--time", "at"], "--time goes with"),
         (["x.csv", "--costs", "missed_fraud=nan"], "not 'missed_fraud=nan'"),
     ],

@@ -156,12 +156,14 @@ def test_the_command_line_compares_a_file_and_the_live_stream(tmp_path: Path) ->
         live(playbook, 1, "")
         for case in CASES:
             feedback(playbook, case["id"], case["answer"], reflector=lambda given: None)
-    for command in (["compare", str(file), "--challenger", "1"], ["compare", "--challenger", "1"]):
+    for command in (["compare", str(file), "--against", "1"], ["compare", "--against", "1"]):
         done = CliRunner().invoke(app, [*command, "--playbook", url, "--json"])
         figures = json.loads(done.stdout)
         assert (figures["cases"], figures["challenger"]["version"]) == (40, 1)
         assert figures["paired"]["gained"] + figures["paired"]["lost"] > 0
-    done = CliRunner().invoke(app, ["challenge", "1", "--amount", "amount", "--playbook", url])
+    done = CliRunner().invoke(
+        app, ["compare", "--against", "1", "--amount", "amount", "--playbook", url]
+    )
     assert "McNemar" in done.output
     assert "challenger minus champion" in done.output
 

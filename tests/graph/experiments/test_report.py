@@ -145,7 +145,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
 
 
 def test_the_figures_of_the_report_are_those_of_the_json(cards: Path) -> None:
-    words = ["compare", str(cards), "--label", "is_fraud", "--no-baselines"]
+    words = ["compare", str(cards), "--label", "is_fraud", "--baselines", "none"]
     words += ["--by", "<i>gender", "--json", "--report", "out/report.html"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output

@@ -162,11 +162,11 @@ def test_the_commands_of_the_ledger(learned: str, tmp_path: Path) -> None:
         decided = book.decision(first.origin["decision"])["id"]
     assert "the same bullets came out" in run(app, ["replay", decided, *at]).output
     assert "added" in run(app, ["playbook", "history", *at]).output
-    assert first.id in run(app, ["playbook", "diff", "0", *at]).output
+    assert first.id in run(app, ["playbook", "history", "0", *at]).output
     backup = tmp_path / "backup.db"
-    assert "clean" in run(app, ["backup", str(backup), *at]).output
+    assert "clean" in run(app, ["copy", learned, str(backup)]).output
     moved = ["--playbook", f"sqlite:///{tmp_path / 'moved.db'}"]
-    assert run(app, ["restore", str(backup), *moved]).exit_code == 0
+    assert run(app, ["copy", str(backup), moved[1]]).exit_code == 0
     assert (
         "holds the bullets of version 0" in run(app, ["playbook", "rollback", "0", *moved]).output
     )
@@ -176,9 +176,9 @@ def test_the_commands_of_the_ledger(learned: str, tmp_path: Path) -> None:
     file = write(tmp_path / "labels.csv", "decision_id,label", f"{decided},DECLINE", "zz,DECLINE")
     told = run(app, ["feedback", "--file", str(file), "--source", "late", *moved]).output
     assert "1 unknown decision id(s), left out: zz" in told
-    early = run(app, ["prune", "--decisions-before", "2099-01-01", *moved])
+    early = run(app, ["erase", "--before", "2099-01-01", *moved])
     assert "has not come yet" in str(early.exception)
-    pruned = run(app, ["prune", "--decisions-before", datetime.now(UTC).isoformat(), *moved])
+    pruned = run(app, ["erase", "--before", datetime.now(UTC).isoformat(), *moved])
     assert "decision(s) removed" in pruned.output
     assert run(app, ["verify", "--json", *moved]).output.startswith('{\n  "clean": true')
 

@@ -430,7 +430,7 @@ def test_the_command_line_lists_what_waits_and_answers_it(tmp_path: Path) -> Non
         graph.invoke(verdict("ann", "APPROVE"), second)
         assert "approval  b1" in run_cli(url)[1]
         assert "approve or --reject" in run_cli(url, "b1")[1]
-        restored = CliRunner().invoke(app, ["playbook", "restore", "b1", "--playbook", url])
+        restored = CliRunner().invoke(app, ["playbook", "set", "b1", "active", "--playbook", url])
         assert "waits for approval" in str(restored.exception)
         assert (
             "b1 is active, signed analyst:bob"
@@ -604,8 +604,8 @@ def test_a_question_says_what_becomes_of_the_reason() -> None:
 
 
 def switch(url: str, word: str) -> str:
-    """What `acegraph playbook retire` or `restore` says of b1."""
-    done = CliRunner().invoke(app, ["playbook", word, "b1", "--playbook", url])
+    """What `acegraph playbook set` says of b1."""
+    done = CliRunner().invoke(app, ["playbook", "set", "b1", word, "--playbook", url])
     assert done.exit_code == 0, done.exception
     return done.output
 
@@ -618,16 +618,16 @@ def test_what_nobody_approved_does_not_become_active_by_being_restored(tmp_path:
         graph.invoke(verdict("ann", "APPROVE"), THREAD)
         signed = ("--who", "bob", "--why", "read it")
         for _ in range(2):
-            switch(url, "retire")
-            assert "waits again: 'acegraph review b1'" in switch(url, "restore")
+            switch(url, "retired")
+            assert "waits again: 'acegraph review b1'" in switch(url, "active")
             assert playbook.get_bullet("b1").status == "candidate"
         run_cli(url, "b1", "--reject", *signed)
-        switch(url, "restore")
+        switch(url, "active")
         assert [w.id for w in waiting(playbook)] == ["b1"]
         assert "cannot approve" in run_cli(url, "b1", "--approve", "--who", "ann", "--why", "x")[1]
         run_cli(url, "b1", "--approve", *signed)
-        switch(url, "retire")
-        assert switch(url, "restore") == "b1 is active\n"
+        switch(url, "retired")
+        assert switch(url, "active") == "b1 is active\n"
         assert verify(playbook) == []
 
 

@@ -69,11 +69,11 @@ def test_the_command_shows_and_exports_the_contract(tmp_path) -> None:  # type: 
     url = f"sqlite:///{tmp_path / 'ace.db'}"
     run = CliRunner().invoke
     assert run(app, ["train", str(file), "--label", "is_fraud", "--playbook", url]).exit_code == 0
-    table = run(app, ["schema", "--playbook", url])
+    table = run(app, ["read", "--playbook", url])
     assert "amount" in table.output
     assert "required" in table.output
-    exported = run(app, ["schema", "--json-schema", "--playbook", url])
+    exported = run(app, ["read", "--to", "json-schema", "--playbook", url])
     assert "amount" in json.loads(exported.output)["required"]
-    assert "class Payment" in run(app, ["schema", "--pydantic", "--playbook", url]).output
-    none = run(app, ["schema", "--playbook", f"sqlite:///{tmp_path / 'other.db'}"])
+    assert "class Payment" in run(app, ["read", "--to", "pydantic", "--playbook", url]).output
+    none = run(app, ["read", "--playbook", f"sqlite:///{tmp_path / 'other.db'}"])
     assert none.exit_code != 0

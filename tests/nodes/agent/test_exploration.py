@@ -138,7 +138,7 @@ def test_the_report_counts_labels_that_blocks_have_cost(tmp_path: Path) -> None:
     assert found.blocked == 60 - len(through)
     assert (found.let_through_labelled, found.let_through_honest) == (len(through), len(honest))
     assert found.expected_honest == pytest.approx(4 * len(honest))
-    said = CliRunner().invoke(app, ["labels", "--playbook", url]).output
+    said = CliRunner().invoke(app, ["monitor", "--playbook", url]).output
     assert f"{found.blocked} label(s) missing because the payment was declined" in said
 
 

@@ -171,8 +171,8 @@ def test_the_command_exits_with_one_where_there_is_a_problem(
     assert (done.exit_code, "acegraph 0." in done.stdout) == (0, True)
 
 
-def test_a_demonstration_with_a_model_and_no_key_is_one_line(tmp_path: Path) -> None:
-    done = run(tmp_path, "demo", "--model", FUNCTIONS, code=2)
+def test_a_comparison_with_a_model_and_no_key_is_one_line(tmp_path: Path) -> None:
+    done = run(tmp_path, "compare", "x.csv", "--model", FUNCTIONS, code=2)
     [line] = done.stderr.splitlines()
     assert line.startswith(f"acegraph: model '{FUNCTIONS}' needs OPENAI_API_KEY")
     assert (done.stdout, list(tmp_path.iterdir())) == ("", [])

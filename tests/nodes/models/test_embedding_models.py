@@ -16,10 +16,8 @@ from model_samples import (
     run_once,
 )
 from openai_server import Body, OpenAIServer, Response, embedded, failed, filled
-from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, reembed
-from acegraph.graph.cli.main import app
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.runtime.usage import Budget, metered
@@ -149,15 +147,14 @@ def test_reembedding_with_the_same_model_replaces_what_a_server_gave_wrongly(
         run_once(graph, GIVEN)
         [warning] = run_once(graph, again)["warnings"]
         assert "gave vectors of [8, 64] dimensions" in warning
-        assert "acegraph reembed replaces all" in warning
+        assert "acegraph.graph.reembed(playbook) replaces all" in warning
         assert reembed(playbook, None) == 1  # this process forgets the old ones, too
         assert [b["id"] for b in run_once(graph, again)["bullets"]] == [prose]
         assert run_once(graph, GIVEN)["warnings"] == []
         asked = len(_fetched(server))
-    done = CliRunner().invoke(app, ["reembed", "--playbook", url])
+    with BulletPlaybook(url) as playbook:
+        assert reembed(playbook, None) == 1
     assert _fetched(server)[asked:] == [PROSE]
-    assert done.exit_code == 0
-    assert "1 vector(s) of 64 dimensions were fetched; the 3 stored before are gone" in done.stdout
 
 
 def test_it_is_said_when_most_selections_stay_empty(no_key: None, playbook: BulletPlaybook) -> None:

@@ -1,4 +1,4 @@
-"""`acegraph consume`: every line is answered after the commit, and counts once."""
+"""`acegraph serve --stdin`: every line is answered after the commit, and counts once."""
 
 import json
 import subprocess
@@ -24,7 +24,7 @@ LINES: list[Any] = [
 
 
 def consumed(folder: Path, lines: list[Any], *options: str) -> list[Any]:
-    words = [sys.executable, "-m", "acegraph.graph.cli", "consume", *options]
+    words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--stdin", *options]
     given = "\n".join(map(json.dumps, lines)) + "\nnonsense\n"
     done = subprocess.run(
         words, cwd=folder, input=given, capture_output=True, text=True, check=True
@@ -48,7 +48,7 @@ def test_every_line_is_answered_and_one_that_repeats_counts_once(tmp_path: Path)
 
 def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> None:
     url = postgres.url()
-    words = [sys.executable, "-m", "acegraph.graph.cli", "consume", "--no-learn", "--batch", "5"]
+    words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--stdin", "--no-learn"]
     with subprocess.Popen(
         [*words, "--playbook", url], stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=tmp_path
     ) as process:

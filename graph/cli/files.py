@@ -1,0 +1,158 @@
+"""Options of several commands: which columns of a labelled file hold what; the rows that it has."""
+
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Final
+
+import typer
+
+from acegraph.graph.cli.console import Rates, names_in
+from acegraph.graph.cli.printing import progress_bar, warn
+from acegraph.nodes.text.reader import read_fields
+from acegraph.state import Transaction
+
+if TYPE_CHECKING:
+    from acegraph.graph.data.files import Dataset, FileLayout, Item
+    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
+    from acegraph.state.values.verdict import Verdict
+
+_ROWS_TRIED: Final = 200
+"""Rows of a file that are tried before it is reported that nothing can be read from it."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Options of several commands: which columns of a labelled file hold what."""
+
+    label: Annotated[
+        str | None, typer.Option(help="Column or key of the right answer (else: answer).")
+    ] = None
+    text: Annotated[
+        str | None,
+        typer.Option(
+            help="Column or key of the transaction's text (query if neither is given); with "
+            "--label alone, all other columns are its fields."
+        ),
+    ] = None
+    positive: Annotated[
+        str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
+    ] = None
+    drop: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to leave out; several with commas, or given again."),
+    ] = None
+    keep: Annotated[
+        list[str] | None,
+        typer.Option(help="A column to use although it looks like a leak or has many values."),
+    ] = None
+    id: Annotated[str | None, typer.Option(help="Column of the row's id (else: id).")] = None
+    time: Annotated[
+        str | None, typer.Option(help="Column of the time: a date, or seconds; else found.")
+    ] = None
+    amount: Annotated[
+        str | None, typer.Option(help="Column of the amount, which mistakes cost.")
+    ] = None
+    day_first: Annotated[
+        bool | None,
+        typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
+    ] = None
+    rates: Rates = None
+    derive: Annotated[
+        bool,
+        typer.Option(
+            "--derive",
+            help="Derive fields from earlier rows of the same customer, card, device and merchant.",
+        ),
+    ] = False
+
+    @property
+    def layout(self) -> "FileLayout":
+        """The options as the reader takes them."""
+        from acegraph.graph.data.files import FileLayout
+        from acegraph.state import AceContext
+
+        return FileLayout(
+            query=self.text or (None if self.label else "query"),
+            answer=self.label or "answer",
+            positive=self.positive,
+            ids=self.id or "id",
+            drop=names_in(self.drop),
+            keep=names_in(self.keep),
+            time=self.time,
+            amount=self.amount,
+            day_first=self.day_first,
+            rates=AceContext().with_changes(rates=self.rates or {}).rates or {},
+        )
+
+    @property
+    def words(self) -> list[str]:
+        """The options as they are typed, those that were given."""
+        words: list[str] = []
+        for name, value in vars(self).items():
+            if name == "day_first" and value is not None:
+                words.append("--day-first" if value else "--month-first")
+            elif name == "derive":
+                words += ["--derive"] if value else []
+            elif value is not None:
+                values = value if isinstance(value, list) else [value]
+                words += [word for one in values for word in (f"--{name}", one)]
+        return words
+
+    def read(self, file: Path) -> "Dataset":
+        """The labelled rows of a file, with how they were read; shows its progress."""
+        return self._read_all([file])[0]
+
+    def _read_all(self, files: Sequence[Path]) -> "list[Dataset]":
+        """Several files; derived fields of a file also come from the files before it."""
+        from acegraph.graph.data.earlier_rows import EarlierRows
+        from acegraph.graph.data.files import read_dataset
+
+        earlier = EarlierRows() if self.derive else None
+        with progress_bar() as progress:
+            return [read_dataset(file, self.layout, progress(None), earlier) for file in files]
+
+    def load(self, file: Path) -> "list[Item]":
+        """The labelled rows of a file as it is; what a person should know is reported."""
+        return self._reported(file, self.read(file)).items
+
+    def load_to_learn(self, file: Path, *others: Path) -> "list[Dataset]":
+        """The rows of files to learn from or test on, all without what looks like a leak in the
+        first.
+        """
+        files = [file, *others]
+        return self.without_leaks(list(map(self._reported, files, self._read_all(files))))
+
+    def draw_to_learn(
+        self, file: Path, table: "LabelledTable", known: "Mapping[int, Verdict]"
+    ) -> "DrawnRows":
+        """Rows that are drawn from a whole table to learn from, and those that are known with other
+        labels; shows its progress.
+        """
+        with progress_bar() as progress:
+            drawn = table.draw(progress(None), known)
+        dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
+        (dataset,) = self.without_leaks([self._reported(file, dataset)])
+        return replace(drawn, dataset=dataset)
+
+    def without_leaks(self, datasets: "list[Dataset]") -> "list[Dataset]":
+        """Data sets without the fields that look like a leak in the first."""
+        from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
+
+        leaks = find_leaks(datasets[0])
+        if not has_enough(datasets[0]):
+            warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
+        for name, why in leaks.items():
+            warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
+        return [dataset.without(leaks.keys()) for dataset in datasets]
+
+    def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
+        for note in dataset.notes:
+            warn(note)
+        if dataset.unlabelled:
+            warn(f"{file}: {dataset.unlabelled} rows have no label: left out")
+        first = [Transaction.of(item["query"]) for item in dataset.items[:_ROWS_TRIED]]
+        if not any(map(read_fields, first)):
+            warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
+        return dataset

@@ -1,0 +1,183 @@
+"""What the commands print: lines and tables for people, JSON for machines, progress, warnings."""
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, nullcontext
+from contextvars import ContextVar
+from threading import Event, Thread
+from time import monotonic
+from typing import TYPE_CHECKING, Final
+from unicodedata import category
+
+import typer
+from rich import progress
+from rich.console import Console, RenderableType
+from rich.text import Text
+
+if TYPE_CHECKING:
+    from acegraph.graph.data.file_rows import Progress
+    from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.nodes.curator.curator import Curation
+
+_PAGE: Final = 100
+"""The least width of a table in characters; in a narrower one rich would cut figures off."""
+
+wants_json: ContextVar[bool] = ContextVar("wants_json", default=False)
+_gathered: ContextVar[list[str] | None] = ContextVar("gathered_warnings", default=None)
+out = Console()
+err = Console(stderr=True)
+
+
+def visible(text: str, keep: str = "\n\t") -> str:
+    """A text that cannot steer a terminal: invisible characters are written out, as in JSON."""
+    if text.isprintable():
+        return text
+    is_seen = {c: c.isprintable() or c in keep or category(c) == "Zs" for c in set(text)}
+    return "".join(c if is_seen[c] else json.dumps(c)[1:-1] for c in text)
+
+
+def one_line(text: str) -> str:
+    """A visible text on one line: a value with a line break cannot pass for a line of ours."""
+    return visible(text, keep="\t")
+
+
+def say(text: str) -> None:
+    """Print one line for people, without any markup: transactions may hold brackets."""
+    typer.echo(one_line(text))
+
+
+def warn(text: str) -> None:
+    """Print one line on standard error; whoever gathers warnings gets it too."""
+    typer.echo(one_line(text), err=True)
+    if (gathered := _gathered.get()) is not None:
+        gathered.append(text)
+
+
+@contextmanager
+def gathered_warnings() -> Iterator[list[str]]:
+    """The warnings that are printed meanwhile, so that they can be said again at the end."""
+    warnings: list[str] = []
+    token = _gathered.set(warnings)
+    try:
+        yield warnings
+    finally:
+        _gathered.reset(token)
+
+
+def say_curation(curation: "Curation") -> None:
+    """Print what the curator did with a lesson."""
+    from acegraph.nodes.curator.node import NOTHING_LEARNED
+
+    if curation.reason == NOTHING_LEARNED:  # there was no proposal that could be refused
+        say(f"learned: nothing ({curation.reason})")
+    else:
+        say(f"{curation.action}: {curation.reason}")
+
+
+def print_table(table: RenderableType) -> None:
+    """Print a table on a page that is wide enough."""
+    Console(width=max(out.width if out.is_terminal else 0, _PAGE)).print(table)
+
+
+def print_experiment(experiment: "Experiment", *, expected: bool = False) -> None:
+    """Print the tables of an experiment, and what decided: a model, or the embedded analyst."""
+    from acegraph.graph.cli import tables
+
+    print_table(tables.experiment_table(experiment, expected=expected))
+    is_rare = experiment.counts_money
+    print_table((tables.rare_fraud_tables if is_rare else tables.money_table)(experiment))
+    print_table(tables.group_tables(experiment))
+    if experiment.bullets:
+        print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
+        print_table(tables.record_table(experiment.records))
+    for seed, report in enumerate(experiment.training, start=1):
+        if report.change:
+            say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")
+    by = experiment.model or "the embedded analyst: no language model was used"
+    say(f"Decided by {by}.")
+    print_usage()
+
+
+def print_usage() -> None:
+    """Print what language models have cost so far, if any were asked."""
+    from acegraph.nodes.models.named import prices
+    from acegraph.nodes.runtime.usage import PROCESS, in_words
+
+    for line in in_words(PROCESS.by_model, prices()):
+        say(line)
+
+
+def told_as_json(data: object) -> bool:
+    """Print one object for machines, if --json asks for it; else a command prints for people."""
+    if wants_json.get():
+        print_json(data)
+    return wants_json.get()
+
+
+def print_json(data: object) -> None:
+    """Print one object for machines."""
+    typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str)))
+
+
+class _Rate(progress.ProgressColumn):
+    """Cases per second, and the tokens that this process has spent."""
+
+    def render(self, task: progress.Task) -> Text:
+        """The text beside the bar."""
+        from acegraph.nodes.runtime.usage import PROCESS
+
+        speed = f"{task.speed:.1f}/s" if task.speed else ""
+        tokens = PROCESS.total.tokens
+        return Text(f"{speed} {tokens:,} tokens" if tokens else speed)
+
+
+@contextmanager
+def progress_bar(silent: float = 30.0) -> "Iterator[Callable[[int | None], Progress]]":
+    """Progress on standard error, so that output can be piped; gives the callback of a seed.
+
+    Where that is no terminal, a line after so many `silent` seconds says how far the work is.
+    """
+    columns = (
+        progress.TextColumn("{task.description}"),
+        progress.BarColumn(),
+        progress.MofNCompleteColumn(),
+        progress.TimeElapsedColumn(),
+        progress.TimeRemainingColumn(),
+        _Rate(),
+    )
+    quiet = not err.is_terminal
+    with progress.Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+        tasks: dict[str, progress.TaskID] = {}
+        under_way: list[str] = []
+
+        def of_seed(seed: int | None) -> "Progress":
+            def report(what: str, done: int, total: int) -> None:
+                name = what if seed is None else f"seed {seed + 1}: {what}"
+                if name not in tasks:
+                    tasks[name] = bar.add_task(name, total=total)
+                bar.update(tasks[name], completed=done)
+                under_way[:] = [name if total <= 1 else f"{name}: {done:,} of {total:,}"]
+
+            return report
+
+        with _told_every(silent, under_way) if quiet else nullcontext():
+            yield of_seed
+
+
+@contextmanager
+def _told_every(seconds: float, under_way: Sequence[str]) -> "Iterator[None]":
+    """Say on standard error what is under way, after so many seconds and again."""
+    began, is_done = monotonic(), Event()
+
+    def tell() -> None:
+        while not is_done.wait(seconds):
+            for what in under_way:
+                typer.echo(f"{what}, after {monotonic() - began:.0f} s", err=True)
+
+    teller = Thread(target=tell, daemon=True)
+    teller.start()
+    try:
+        yield
+    finally:
+        is_done.set()
+        teller.join()

@@ -1,0 +1,102 @@
+"""`acegraph serve --stdin`: decisions and labels as JSON lines, from any event bus.
+
+A line goes out for each line that came in, after the commit. Whoever forwards lines remembers the
+last one that was answered: what comes again counts once.
+"""
+
+import json
+import sys
+from collections.abc import Iterator
+from itertools import chain, groupby
+from queue import Queue
+from threading import Thread
+from typing import TYPE_CHECKING, Any, Final, TextIO
+
+import typer
+
+from acegraph.state import AceError, InvalidInput
+from acegraph.state.values.transaction import each_name_once
+
+if TYPE_CHECKING:
+    from acegraph.graph.operations.decide import Decider
+    from acegraph.state import AceContext, BulletPlaybook
+
+_AT_ONCE: Final = 250
+"""Lines in one write at most."""
+_DECISION: Final = ("transaction", "decision_id", "ground_truth")
+
+
+def answer_lines(playbook: "BulletPlaybook", context: "AceContext") -> None:
+    """Answer the lines of standard input until it ends."""
+    from acegraph.graph.operations.decide import Decider
+
+    decider = Decider(playbook, context)
+    for lines in _batches(sys.stdin):
+        for answer in _answers(decider, lines, learn=context.learn is not False):
+            typer.echo(json.dumps(answer, ensure_ascii=False))
+        sys.stdout.flush()
+
+
+def _batches(source: TextIO) -> Iterator[list[str]]:
+    """The lines that have come by the time at which those before are answered."""
+    lines: Queue[str | None] = Queue(maxsize=4 * _AT_ONCE)
+
+    def read() -> None:
+        for line in chain(source, [None]):
+            lines.put(line)
+
+    Thread(target=read, daemon=True).start()
+    while (line := lines.get()) is not None:
+        batch = [line]
+        while len(batch) < _AT_ONCE and not lines.empty():
+            if (line := lines.get()) is None:
+                yield batch
+                return
+            batch.append(line)
+        yield batch
+
+
+def _answers(decider: "Decider", lines: list[str], *, learn: bool) -> Iterator[dict[str, Any]]:
+    from acegraph.graph.operations.feedback import feedback_many
+
+    for kind, some in groupby((_read(line) for line in lines if line.strip()), key=type):
+        given: list[Any] = list(some)
+        if kind is dict:
+            for item, answer in zip(given, decider.decide_many(given), strict=True):
+                if isinstance(answer, AceError):
+                    yield _refused(item["decision_id"], answer)
+                else:
+                    yield dict(answer)
+        elif kind is tuple:
+            unknown = feedback_many(decider.playbook, given, learn=learn).unknown
+            for decision_id, label in given:
+                status = "unknown" if decision_id in unknown else "stored"
+                yield {"decision_id": decision_id, "label": label.value, "status": status}
+        else:
+            yield from (json.loads(answer) for answer in given)
+
+
+def _read(line: str) -> Any:
+    """A decision as its input, a label with the id of its decision, or a refusal as text."""
+    from acegraph.graph.operations.feedback import check_names, read_label
+
+    item: Any = {}
+    try:
+        item = json.loads(line, object_pairs_hook=each_name_once)
+        if not isinstance(item, dict):
+            raise InvalidInput("a line is one JSON object")
+        if "label" in item:
+            return read_label(item)
+        check_names(item, _DECISION, _DECISION[:2])
+    except ValueError as error:  # InvalidInput is one
+        why = error if isinstance(error, InvalidInput) else InvalidInput("a line is no JSON")
+        decision_id = item.get("decision_id") if isinstance(item, dict) else None
+        return json.dumps(_refused(decision_id, why))
+    return item
+
+
+def _refused(decision_id: object, error: AceError) -> dict[str, Any]:
+    return {
+        "decision_id": decision_id,
+        "error": {"type": type(error).__name__, "message": str(error)},
+    }
