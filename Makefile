@@ -102,6 +102,7 @@ notebooks: $(STAMP)  ## run the notebooks and store what they show
 	$(BIN)/python tests/support/run_notebooks.py
 
 docs: $(STAMP)  ## build the documentation site into site/: strictly, without a network
+	$(BIN)/python docs/cli.py
 	$(BIN)/python docs/stage.py
 	$(BIN)/zensical build --strict --clean
 	$(BIN)/python tests/support/site_check.py

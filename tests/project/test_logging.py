@@ -65,7 +65,7 @@ def test_a_line_tells_the_kind_and_the_place_of_an_error_and_not_its_text(
 
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
-    done = run_command(tmp_path, "labels", code=2, ACE_LOG_FORMAT="xml")
+    done = run_command(tmp_path, "monitor", code=2, ACE_LOG_FORMAT="xml")
     assert done.stderr == "acegraph: ACE_LOG_FORMAT is json or text, not 'xml'\n"
 
 

@@ -30,7 +30,13 @@ def commands(group: object, *words: str) -> Iterator[tuple[str, list[str]]]:
 
 def found() -> dict[str, list[str]]:
     by_command = dict(commands(typer.main.get_command(app)))
-    of_the_whole = {"--version", "--install-completion", "--show-completion"}
+    of_the_whole = {
+        "--playbook",
+        "--json",
+        "--version",
+        "--install-completion",
+        "--show-completion",
+    }
     source = "".join(
         file.read_text(encoding="utf-8")
         for room in ROOMS

@@ -32,7 +32,7 @@ from acegraph.state import (
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 from acegraph.state.ledger.evidence import evidence_of
-from acegraph.state.maintenance.backup import restore
+from acegraph.state.maintenance.backup import copy
 from acegraph.state.values.decision import Shown
 
 FLIPS = 50 * int(os.environ.get("ACE_SOAK", "1"))
@@ -221,14 +221,14 @@ FULL_DISK = """
 import resource, sys
 from pathlib import Path
 from acegraph.state import BulletPlaybook, PlaybookError, back_up
-from acegraph.state.maintenance.backup import restore
+from acegraph.state.maintenance.backup import copy
 
 folder = Path(sys.argv[1])
 with BulletPlaybook(f"sqlite:///{folder}/ace.db") as book:
     resource.setrlimit(resource.RLIMIT_FSIZE, (40_000, 40_000))
     for act in (
         lambda: back_up(book, folder / "copy.db"),
-        lambda: restore(folder / "whole.db", f"sqlite:///{folder}/restored.db"),
+        lambda: copy(f"sqlite:///{folder}/whole.db", f"sqlite:///{folder}/restored.db"),
         lambda: BulletPlaybook(f"sqlite:///{folder}/new.db"),
     ):
         try:
@@ -259,10 +259,10 @@ def test_a_restore_is_whole(file: Path) -> None:
         back_up(book, whole)
         with pytest.raises(InvalidInput, match="exists"):
             back_up(book, whole)
-    restore(whole, f"sqlite:///{new}")
+    copy(f"sqlite:///{whole}", f"sqlite:///{new}")
     assert findings(new) == []
     with pytest.raises(PlaybookError, match="not empty"):
-        restore(whole, f"sqlite:///{new}")
+        copy(f"sqlite:///{whole}", f"sqlite:///{new}")
     assert {path.name for path in file.parent.iterdir()} == {"ace.db", "whole.db", "new.db"}
 
 

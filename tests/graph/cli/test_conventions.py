@@ -41,13 +41,13 @@ def test_the_settings_of_a_file_count_unless_the_environment_has_them(
     assert (tmp_path / "there.db").exists()
     assert os.environ["PATH"] != "/nowhere"
     (tmp_path / ".env").write_text("nonsense\n")
-    assert "line 1: NAME=VALUE wanted" in run(tmp_path, "labels", code=2).stderr
+    assert "line 1: NAME=VALUE wanted" in run(tmp_path, "monitor", code=2).stderr
 
 
 @pytest.mark.parametrize(
     "words",
     [
-        "prune --decisions-before 0d",
+        "erase --before 0d",
         "erase --decision d1",
         "playbook rollback 0",
         "playbook purge --source feedback",

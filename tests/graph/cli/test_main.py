@@ -324,7 +324,7 @@ def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -
 
 
 def test_the_figures_of_compare_are_named_in_its_documentation(compared: Any) -> None:
-    page = (ROOT / "docs" / "cli.md").read_text()
+    page = (ROOT / "docs" / "json.md").read_text()
     assert [name for name in compared if f"`{name}`" not in page] == []
 
 

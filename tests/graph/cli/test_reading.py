@@ -32,7 +32,7 @@ def test_a_sample_file_can_be_read_learned_from_and_split_by_time() -> None:
 
 
 def test_a_natural_sample_is_mostly_honest_and_nothing_is_overwritten() -> None:
-    run("demo", "--write", "s.csv", "--rows", "100", "--natural")
+    run("demo", "--write", "s.csv", "--rows", "100", "--fraud-rate", "0.02")
     before = Path("s.csv").read_text()
     assert before.count(",1\n") == 2
     assert "exists; choose another name" in str(

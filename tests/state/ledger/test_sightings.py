@@ -22,7 +22,7 @@ from acegraph.state import (
 )
 from acegraph.state.database.copy import copy_ledger
 from acegraph.state.database.tables import sightings
-from acegraph.state.maintenance.backup import restore
+from acegraph.state.maintenance.backup import copy
 from acegraph.state.values.decision import HOUR, Past, Sighting
 from acegraph.state.values.transaction import is_derived
 
@@ -165,12 +165,12 @@ def test_copies_look_back_too(playbook: BulletPlaybook, tmp_path: Path) -> None:
     playbook.set_sighting_columns(NODE, COLUMNS)
     put(playbook, "d1", seen(1))
     back_up(playbook, tmp_path / "backup.db")
-    restore(tmp_path / "backup.db", f"sqlite:///{tmp_path / 'new.db'}")
+    copy(f"sqlite:///{tmp_path / 'backup.db'}", f"sqlite:///{tmp_path / 'new.db'}")
     with BulletPlaybook(f"sqlite:///{tmp_path / 'new.db'}") as restored, playbook.fork() as fork:
-        for copy in (restored, fork):
-            assert past(copy, 2) == past(playbook, 2)
-            assert copy.sighting_columns(NODE) == COLUMNS
-            assert verify(copy) == []
+        for one in (restored, fork):
+            assert past(one, 2) == past(playbook, 2)
+            assert one.sighting_columns(NODE) == COLUMNS
+            assert verify(one) == []
         put(restored, "d2", seen(1.5))
         assert past(restored, 2).payments == (1, 2, 2)
 
