@@ -18,7 +18,6 @@ from acegraph.graph.experiments.pictures import (
     draw_learning_curves,
     draw_precision_recall,
     draw_reliability,
-    has_backtest,
 )
 from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
@@ -136,7 +135,10 @@ def _bullets(experiment: Experiment, figures: Figures) -> Iterator[dict[str, obj
     order = {"active": 0, "candidate": 1, "retired": 2}
     pairs = zip(experiment.bullets, written, strict=True)
     for bullet, facts in sorted(pairs, key=lambda pair: order.get(pair[0].status, 3)):
-        backtest = bullet.evidence if has_backtest(bullet) else None
+        # Evidence may hold anything.
+        names = ("precision", "precision_low", "precision_high", "fires")
+        is_backtest = all(isinstance(bullet.evidence.get(name), int | float) for name in names)
+        backtest = bullet.evidence if is_backtest else None
         yield {**facts, "verdict": bullet.verdict, "backtest": backtest}
 
 
@@ -157,9 +159,7 @@ def _inline(figure: "Figure", name: str) -> "Markup":
     from markupsafe import Markup
     from matplotlib import rc_context
 
-    figure.supxlabel("")  # the page says what the data is
-    for axes in figure.axes:
-        axes.set_title("")
+    figure.axes[0].set_title("")  # the page says it
     text = StringIO()
     nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
     with rc_context({"svg.fonttype": "none", "svg.hashsalt": name, "path.simplify_threshold": 0.5}):
