@@ -6,7 +6,7 @@ A chart stretches with its place, so its labels are not in it but beside it, in 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
@@ -78,13 +78,17 @@ def tenths_scale(shares: Sequence[float], whole: int) -> Scale:
 def sparkline(label: str, counts: Sequence[float]) -> Markup:
     """Counts over time as small bars."""
     top, width = max([*counts, 1]), 100 / max(len(counts), 1)
-    bars = Markup().join(
-        Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>').format(
-            n * width, 20 - 20 * count / top, width * 0.8, 20 * count / top
-        )
-        for n, count in enumerate(counts)
-    )
-    return _SVG.format("spark", 100, 20, label, bars)
+    heights = [20 * count / top for count in counts]
+    bars = [(n * width, 20 - height, width * 0.8, height) for n, height in enumerate(heights)]
+    return _SVG.format("spark", 100, 20, label, _rectangles(bars))
+
+
+def funnel(label: str, counts: Sequence[int]) -> Markup:
+    """How many are left after each stage, as bars from top to bottom."""
+    top, height = max([*counts, 1]), 100 / max(len(counts), 1)
+    widths = [100 * count / top for count in counts]
+    bars = [(50 - w / 2, n * height, w or 0.5, height * 0.86) for n, w in enumerate(widths)]
+    return _SVG.format("funnel", 100, 100, label, _rectangles(bars))
 
 
 def interval(label: str, value: float, low: float, high: float) -> Markup:
@@ -95,18 +99,6 @@ def interval(label: str, value: float, low: float, high: float) -> Markup:
         '<rect class="value" x="{:.1f}" y="2" width="1.6" height="12"/>'
     ).format(100 * low, max(100 * (high - low), 0.8), min(max(100 * value - 0.8, 0), 98.4))
     return _SVG.format("interval", 100, 16, label, shapes)
-
-
-def funnel(label: str, counts: Sequence[int]) -> Markup:
-    """How many are left after each stage, as bars from top to bottom."""
-    top, height = max([*counts, 1]), 100 / max(len(counts), 1)
-    bars = Markup().join(
-        Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>').format(
-            50 - 50 * count / top, n * height, 100 * count / top or 0.5, height * 0.86
-        )
-        for n, count in enumerate(counts)
-    )
-    return _SVG.format("funnel", 100, 100, label, bars)
 
 
 def cut_curve(label: str, scale: Scale, here: int, hints: Sequence[str], kind: str) -> Markup:
@@ -126,12 +118,16 @@ def cut_curve(label: str, scale: Scale, here: int, hints: Sequence[str], kind: s
     )
 
 
+def _rectangles(bars: Iterable[tuple[float, float, float, float]]) -> Markup:
+    """Bars by their x, y, width and height."""
+    one = Markup('<rect x="{:.2f}" y="{:.2f}" width="{:.2f}" height="{:.2f}"/>')
+    return Markup().join(one.format(*bar) for bar in bars)
+
+
 def _grid(lines: int) -> Markup:
     places = (0.5 + (HEIGHT - 1) * n / (lines - 1) for n in range(lines))
-    return Markup().join(
-        Markup('<line class="grid" x1="0" x2="{:g}" y1="{y:g}" y2="{y:g}"/>').format(WIDTH, y=y)
-        for y in places
-    )
+    line = Markup('<line class="grid" x1="0" x2="{:g}" y1="{y:g}" y2="{y:g}"/>')
+    return Markup().join(line.format(WIDTH, y=y) for y in places)
 
 
 def _x(n: int, of: int) -> float:

@@ -4,17 +4,17 @@ import json
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
 from acegraph.graph.cli.main import app
-from acegraph.graph.experiments.duel import Duel, duel, duel_costs, live_duel
+from acegraph.graph.experiments.duel import Duel, duel, live_duel
 from acegraph.graph.metrics.run import Run
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
+    Condition,
     InvalidDataset,
     InvalidInput,
     InvalidSettings,
@@ -34,21 +34,19 @@ CASES = [
 ]
 
 
-def follow(given: Any) -> Any:
-    """An agent that declines when any bullet it is shown holds."""
-    fields = dict(part.split(": ") for part in given["transaction"].split("; "))
-    holds = {GOOD: float(fields["amount"]) >= 100, BAD: float(fields["hour"]) >= 12}
-    declined = any(holds[bullet["content"]] for bullet in given["bullets"])
-    return {"decision": "DECLINE" if declined else "APPROVE", "risk_score": 0.9 * declined}
-
-
 def two_versions(url: str | None = None) -> BulletPlaybook:
     """Version 1 has the good rule; from version 3 on, today, the bad one has replaced it."""
     playbook = BulletPlaybook(url)
-    good = playbook.add_bullet(GOOD, NODE, "online")
-    playbook.add_bullet(BAD, NODE, "online")
+    good = add(playbook, GOOD)
+    add(playbook, BAD)
     playbook.set_status(good, "retired", "a mistake")
     return playbook
+
+
+def add(playbook: BulletPlaybook, rule: str) -> str:
+    bullet = playbook.add_bullet(rule, NODE, "online", condition=Condition.parse(rule))
+    playbook.set_weights({bullet: 4.0})
+    return bullet
 
 
 def right(hour_rule: bool) -> int:
@@ -60,7 +58,7 @@ def right(hour_rule: bool) -> int:
 def test_a_version_is_decided_beside_todays_and_nothing_is_stored() -> None:
     playbook = two_versions()
     before = (playbook.clock, [(b.id, b.times_selected) for b in playbook])
-    result = duel(playbook, 1, CASES, agent=follow)
+    result = duel(playbook, 1, CASES)
     rights = (int(result.champion.right.sum()), int(result.challenger.right.sum()))
     assert rights == (right(True), 40)
     assert (result.paired.gained, result.paired.lost) == (40 - right(True), 0)
@@ -70,48 +68,42 @@ def test_a_version_is_decided_beside_todays_and_nothing_is_stored() -> None:
 
 def test_todays_version_does_not_differ_from_itself() -> None:
     playbook = two_versions()
-    result = duel(playbook, playbook.version, CASES, agent=follow)
+    result = duel(playbook, playbook.version, CASES)
     assert result.challenger.decisions == result.champion.decisions
     assert (result.paired.gained, result.paired.lost, result.paired.p_value) == (0, 0, 1.0)
     assert result.cost_difference().mean == 0
 
 
-def test_the_cost_difference_is_the_sum_over_the_cases() -> None:
+def test_the_cost_difference_is_that_of_a_thousand_cases() -> None:
     truths = ["DECLINE", "DECLINE", "APPROVE", "APPROVE"]
-    champion = Run(truths, ["APPROVE", "DECLINE", "DECLINE", "APPROVE"], [None] * 4)
-    challenger = Run(truths, ["DECLINE", "APPROVE", "APPROVE", "UNDECIDED"], [None] * 4)
-    stakes = np.array([100.0, 10.0, 30.0, 1.0])
-    costs = CostMatrix(missed_fraud=1, false_decline=0.5)
-    # Saved: the missed 100 and half of 30; lost: the missed 10. The undecided case costs neither.
-    estimate = Duel(2, 1, champion, challenger, stakes, costs).cost_difference()
-    assert estimate.mean == pytest.approx(-100 - 15 + 10)
+    amounts = [100.0, 10.0, 30.0, None]
+    champion = Run(truths, ["APPROVE", "DECLINE", "DECLINE", "APPROVE"], [None] * 4, amounts)
+    decisions = ["DECLINE", "APPROVE", "APPROVE", "UNDECIDED"]
+    challenger = Run(truths, decisions, [None] * 4, amounts)
+    costs = CostMatrix(missed_fraud=1, false_decline=0.5, review=2)
+    # Saved: the missed 100 and half of 30; lost: the missed 10, and a review.
+    estimate = Duel(2, 1, champion, challenger, costs).cost_difference()
+    assert estimate.mean == pytest.approx(1000 * (-100 - 15 + 10 + 2) / 4)
     assert estimate.low <= estimate.mean <= estimate.high
 
 
 def test_costs_can_be_the_amounts() -> None:
-    result = duel(two_versions(), 1, CASES, agent=follow, amount="amount")
+    costs = CostMatrix(missed_fraud=1, false_decline=1)
+    result = duel(two_versions(), 1, CASES, costs=costs, amount="amount")
     missed = sum(10 * n for n in range(40) if 10 * n >= 100 and n % 24 < 12)
     false = sum(10 * n for n in range(40) if 10 * n < 100 and n % 24 >= 12)
-    assert result.cost_difference().mean == pytest.approx(-missed - false)
+    assert result.cost_difference().mean == pytest.approx(1000 * (-missed - false) / 40)
     with pytest.raises(InvalidSettings, match="price"):
-        duel(two_versions(), 1, CASES, agent=follow, amount="price")
-
-
-def test_a_duel_has_costs_of_its_own() -> None:
-    assert duel_costs() == CostMatrix(missed_fraud=5, false_decline=1)
-    assert duel_costs("missed_fraud=3") == CostMatrix(missed_fraud=3, false_decline=1)
-    assert duel_costs(amount="amount") == CostMatrix(missed_fraud=1, false_decline=1)
-    with pytest.raises(InvalidSettings, match="costs are of missed_fraud, false_decline, not of"):
-        duel_costs("caught_fraud=1")
+        duel(two_versions(), 1, CASES, amount="price")
 
 
 def test_an_unknown_version_is_refused() -> None:
     with pytest.raises(InvalidInput, match="no version 99"):
-        duel(two_versions(), 99, CASES, agent=follow)
+        duel(two_versions(), 99, CASES)
 
 
 def live(playbook: BulletPlaybook, challenger: int | None, name: str) -> list[str]:
-    graph = create_ace_graph(playbook=playbook, agent=follow).compile()
+    graph = create_ace_graph(playbook=playbook).compile()
     context = AceContext(mode="online", challenger=challenger)
     return [
         graph.invoke(
@@ -130,8 +122,8 @@ def test_in_shadow_a_version_decides_the_stream_and_counts_for_nothing(
 ) -> None:
     plain = two_versions()
     alone = live(plain, None, "")
-    good = playbook.add_bullet(GOOD, NODE, "online")
-    playbook.add_bullet(BAD, NODE, "online")
+    good = add(playbook, GOOD)
+    add(playbook, BAD)
     playbook.set_status(good, "retired", "a mistake")
     assert live(playbook, 1, "") == alone
     with pytest.raises(InvalidDataset, match="no labelled decision"):
@@ -141,7 +133,7 @@ def test_in_shadow_a_version_decides_the_stream_and_counts_for_nothing(
             feedback(book, case["id"], case["answer"], reflector=lambda given: None)
     assert records(playbook) == records(plain)
     assert playbook.version == plain.version
-    offline = duel(two_versions(), 1, CASES, agent=follow)
+    offline = duel(two_versions(), 1, CASES)
     online = live_duel(playbook, 1)
     assert online.challenger.decisions == offline.challenger.decisions
     assert online.champion.decisions == offline.champion.decisions == alone
