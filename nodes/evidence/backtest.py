@@ -156,17 +156,6 @@ def chance_beside(right: int, fires: int, expected: float) -> float:
 
 def _log_choose(n: int, k: NDArray[np.int64]) -> Numbers:
     """The logarithms of the binomial coefficients n over k."""
-    factorial = _log_factorials(n)
-    valid = (k >= 0) & (k <= n)
-    inside = np.where(valid, k, 0)
-    return np.where(valid, factorial[n] - factorial[inside] - factorial[n - inside], -np.inf)
+    from scipy.special import betaln  # takes time, and only learning needs it
 
-
-def _log_factorials(n: int) -> Numbers:
-    global _FACTORIALS
-    if n >= len(_FACTORIALS):
-        _FACTORIALS = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1, 2 * n + 1)))])
-    return _FACTORIALS
-
-
-_FACTORIALS: Numbers = np.zeros(1)
+    return np.asarray(-np.log1p(n) - betaln(n - k + 1, k + 1))
