@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from ledger_cases import record
 from typer.testing import CliRunner
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback
@@ -20,7 +21,9 @@ from acegraph.state import (
     InvalidSettings,
     verify,
 )
+from acegraph.state.maintenance.label_coverage import label_coverage
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.run.modes import settle_settings
 
 NODE = "fraud_detection"
 GOOD, BAD = "DECLINE when amount >= 100", "DECLINE when hour >= 12"
@@ -182,3 +185,22 @@ def test_a_duel_is_fought_in_the_mode_that_is_asked_for(settings: Any) -> None:
     assert duel(playbook, 0, items, context=AceContext(**settings)).champion.decisions == [
         "APPROVE"
     ]
+
+
+def test_decisions_that_older_versions_stored_count_as_they_did() -> None:
+    with two_versions() as playbook:
+        shadow = {"version": 1, "decision": "APPROVE", "risk_score": 0.2, "bullets": ["b1"]}
+        tried = {"bullet": "b1", "with_it": "DECLINE", "without_it": "APPROVE"}
+        old = {"challenger": 1, "trial": "b1", "shadow": shadow, "tried": tried}
+        settings = {**settle_settings(AceContext()), **old}
+        for number, extra in enumerate(({}, {"let_through": True, "explore": 0.5})):
+            playbook.record(record(f"old-{number}", settings={**settings, **extra}))
+            feedback(playbook, f"old-{number}", "APPROVE", reflector=lambda given: None)
+        result = live_duel(playbook, 1)
+        assert (result.champion.decisions, result.challenger.decisions) == (
+            ["DECLINE", "DECLINE"],
+            ["APPROVE", "APPROVE"],
+        )
+        assert label_coverage(playbook).let_through_honest == 1
+        assert playbook.decision("old-1")["settings"]["tried"] == tried
+        assert verify(playbook) == []
