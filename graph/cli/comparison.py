@@ -32,7 +32,7 @@ from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.graph.data.splits import Split
-    from acegraph.graph.experiments.duel import DuelFigures
+    from acegraph.graph.experiments.duel import Duel
     from acegraph.graph.experiments.experiment import Experiment
 
 _SAID_ELSEWHERE: Final = ("file", "test_file", "report", "split")
@@ -116,7 +116,7 @@ class ExperimentOptions:
         str,
         typer.Option(
             help="What mistakes cost, in shares of the amount: missed_fraud=1, false_decline=0.1 "
-            "unless given; with --against in prices per case: missed_fraud=5, false_decline=1."
+            "unless given."
         ),
     ] = ""
     by: Annotated[
@@ -251,11 +251,12 @@ def _compare_versions(version: int, file: Path | None, columns: Columns, costs: 
 
     Without a file: with what it decided in shadow on the live stream.
     """
-    from acegraph.graph.experiments.duel import duel, duel_costs, live_duel
+    from acegraph.graph.experiments.duel import duel, live_duel
     from acegraph.state import AceContext
+    from acegraph.state.run.costs import CostMatrix
 
     amount = columns.amount
-    matrix = duel_costs(costs, amount)
+    matrix = CostMatrix.parse(costs)
     with lasting(must_exist=True) as book, progress_bar() as progress:
         if file is None:
             result = live_duel(book, version, costs=matrix, amount=amount)
@@ -267,24 +268,27 @@ def _compare_versions(version: int, file: Path | None, columns: Columns, costs: 
                 book, version, items, costs=matrix, amount=amount, context=context, progress=report
             )
     if not told_as_json(result.to_json()):
-        _say_duel(result.to_json())
+        _say_duel(result)
 
 
-def _say_duel(figures: "DuelFigures") -> None:
+def _say_duel(result: "Duel") -> None:
     from acegraph.graph.metrics.paired import p_words
+    from acegraph.graph.metrics.rates import accuracy
 
-    for role, side in (("champion", figures["champion"]), ("challenger", figures["challenger"])):
-        name = "in force" if side["version"] is None else f"version {side['version']}"
-        share = "none decided" if side["accuracy"] is None else f"{side['accuracy']:.3f} right"
-        say(f"{role:<11} {name:<12} {share}, {side['undecided_rate']:.3f} undecided")
-    paired, cost, costs = figures["paired"], figures["cost_difference"], figures["costs"]
+    sides = {"champion": result.champion, "challenger": result.challenger}
+    versions = (result.champion_version, result.challenger_version)
+    for (role, run), version in zip(sides.items(), versions, strict=True):
+        name = "in force" if version is None else f"version {version}"
+        figures = f"{accuracy(run):.3f} right, {run.undecided_rate:.3f} undecided"
+        say(f"{role:<11} {name:<12} {figures}")
+    paired, cost, costs = result.paired, result.cost_difference(), result.costs
     say(
-        f"{figures['cases']} cases: the challenger alone was right on {paired['gained']}, the "
-        f"champion alone on {paired['lost']} (McNemar's exact test, {p_words(paired['p_value'])})"
+        f"{len(result.champion.truths)} cases: the challenger alone was right on {paired.gained}, "
+        f"the champion alone on {paired.lost} (McNemar's exact test, {p_words(paired.p_value)})"
     )
-    unit = f"times {costs['amount']}" if costs["amount"] else "each"
+    unit = f"times {result.amount}" if result.amount else "each"
     say(
-        f"cost, challenger minus champion: {cost['mean']:+.2f}, 95 % interval {cost['low']:+.2f} "
-        f"to {cost['high']:+.2f} (a false decline {costs['false_decline']:g}, a missed fraud "
-        f"{costs['missed_fraud']:g}, {unit})"
+        f"cost of 1,000 cases, challenger minus champion: {cost.mean:+.2f}, 95 % interval "
+        f"{cost.low:+.2f} to {cost.high:+.2f}, {p_words(cost.p_value)} (a false decline "
+        f"{costs.false_decline:g}, a missed fraud {costs.missed_fraud:g}, {unit})"
     )

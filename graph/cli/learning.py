@@ -390,7 +390,11 @@ def demo(
 
 def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
-    from acegraph.graph.experiments.pictures import caption_of, check_picture, draw_learning_curves
+    from acegraph.graph.experiments.pictures import (
+        check_picture,
+        draw_learning_curves,
+        save_picture,
+    )
     from acegraph.graph.experiments.report.page import check_report, write_report
     from acegraph.nodes.models.named import EMBEDDED_NAME
     from acegraph.state import AceContext
@@ -420,8 +424,8 @@ def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
     if not told_as_json(experiment.to_json()):
         print_experiment(experiment, expected=True)
     if has_extra:
-        caption = caption_of(experiment)
-        draw_learning_curves(experiment.modes, _PICTURE, best=attainable, caption=caption)
+        figure = draw_learning_curves(experiment.modes, best=attainable)
+        save_picture(figure, _PICTURE, experiment)
         warn(f"Learning curves: {_PICTURE}")
     if report:
         write_report(experiment, report)

@@ -6,7 +6,7 @@ A function that draws returns the figure; `save_picture` writes one to a file.
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-Look = dict[str, object]
+Look = dict[str, Any]
 """How a line is drawn, and its name in the legend."""
 _MODES: Final = {
     "vanilla": ("vanilla (learns nothing)", "#8a8a8a", "-"),
@@ -168,7 +168,7 @@ def draw_cost_curve(experiment: Experiment) -> "Figure":
         thresholds[0] = _BEYOND  # all is approved
         axes.step(thresholds, costs, where="post", **look)
         cheapest = int(np.argmin(costs))
-        axes.plot(thresholds[cheapest], costs[cheapest], "o", color=str(look["color"]))
+        axes.plot(thresholds[cheapest], costs[cheapest], "o", color=look["color"])
         approving, lowest = float(costs[0]), min(lowest, float(costs[cheapest]))
         highest = max(highest, float(costs.max()))
     if axes.lines:

@@ -1,4 +1,4 @@
-"""What refinement did to each bullet is told by `train`, in JSON and as a picture."""
+"""What refinement did to each bullet is told by `train`, also in JSON."""
 
 import json
 from pathlib import Path
@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 from command_line import run
 
-from acegraph.graph.experiments.pictures import draw_refinement
 from acegraph.graph.training.refined_bullets import refined_bullets
 from acegraph.state import Bullet, Case, Condition
 from acegraph.state.values.cases import CaseTable
@@ -53,9 +52,6 @@ def test_each_bullet_is_told_with_its_weights_and_the_one_that_says_the_same(
         *("the cut moved", "replaced"),
     )
     assert str(found[4]) == "- b1 [+1.00] DECLINE when x >= 50; 80% of its cases in common with b5"
-    figure = draw_refinement(found)
-    texts = [label.get_text() for label in figure.axes[0].get_yticklabels()]
-    assert (len(texts), texts[0]) == (5, "DECLINE when x < 12; was: b2 DECLINE when x < 10  [b6]")
 
 
 def test_train_says_what_refinement_did(tmp_path: Path) -> None:
