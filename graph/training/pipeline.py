@@ -372,6 +372,7 @@ class TrainingPipeline:
             if result := results.get(case_id):
                 run.add(item["answer"], result["decision"], result["risk_score"])
                 verdicts.append(result["verdict"])
+        whole = spent.whole()
         report = TrainingReport(
             cases=len(verdicts),
             mistakes=verdicts.count("wrong"),
@@ -381,9 +382,9 @@ class TrainingPipeline:
             bullets_added=len(self.playbook) - bullets_before,
             bullets_active=len(self.playbook.get_bullets_for_node(self.context.node)),
             run=run,
-            calls=spent.total.calls,
-            tokens=spent.total.tokens,
-            cost=spent.cost(self.prices),
+            calls=whole.total.calls,
+            tokens=whole.total.tokens,
+            cost=self.prices.cost(whole.by_model),
             usage=spent.to_json(),
             stopped=failures.stop
             or self._why_stopped(results, len({case_id for _, case_id in cases})),

@@ -1,17 +1,16 @@
 """What language models cost: calls and tokens are counted by node and model, limited and priced.
 
 Clients report each call with `begin_call` and `end_call`; every meter that listens counts it. This
-module knows no model and no server. providers.py reads the prices from the environment.
+module knows no model and no server. models/named.py reads the prices from the environment.
 """
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from pathlib import Path
-from threading import Lock
-from typing import TYPE_CHECKING, Final
+from threading import RLock
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from acegraph.state import BudgetSpent, InvalidSettings
 
@@ -20,10 +19,10 @@ if TYPE_CHECKING:
 
 _TOKENS_PER_PRICE: Final = 1_000_000
 """Prices are per million tokens, as providers state them."""
+_COUNTING: Final = RLock()
 
 
-@dataclass(frozen=True)
-class Usage:
+class Usage(NamedTuple):
     """A number of calls and their tokens."""
 
     calls: int = 0
@@ -35,13 +34,6 @@ class Usage:
         """The tokens sent and received."""
         return self.input_tokens + self.output_tokens
 
-    def __add__(self, other: "Usage") -> "Usage":
-        return Usage(
-            self.calls + other.calls,
-            self.input_tokens + other.input_tokens,
-            self.output_tokens + other.output_tokens,
-        )
-
 
 class Meter:
     """Counts usage by model, and collects notes about it for the user."""
@@ -49,23 +41,17 @@ class Meter:
     def __init__(self) -> None:
         self.by_model: dict[str, Usage] = {}
         self.notes: list[str] = []
-        self._lock = Lock()
-
-    def __getstate__(self) -> dict[str, object]:
-        return {name: value for name, value in vars(self).items() if name != "_lock"}
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        vars(self).update(state, _lock=Lock())
 
     @property
     def total(self) -> Usage:
         """The usage of all models."""
-        return sum(self.by_model.values(), Usage())
+        return Usage(*map(sum, zip(*self.by_model.values(), strict=True)))
 
     def add(self, model: str, usage: Usage) -> None:
         """Count the usage of a model."""
-        with self._lock:
-            self.by_model[model] = self.by_model.get(model, Usage()) + usage
+        with _COUNTING:
+            before = self.by_model.get(model, Usage())
+            self.by_model[model] = Usage(*map(sum, zip(before, usage, strict=True)))
 
     def absorb(self, other: "Meter") -> None:
         """Add the usage and the notes of another meter."""
@@ -75,7 +61,7 @@ class Meter:
 
     def to_json(self) -> dict[str, dict[str, int]]:
         """The usage by model, as it is written in the state of a run."""
-        return {model: dict(vars(usage)) for model, usage in self.by_model.items()}
+        return {model: usage._asdict() for model, usage in self.by_model.items()}
 
 
 class Budget(Meter):
@@ -104,10 +90,10 @@ class Budget(Meter):
 
     def reserve(self, model: str) -> None:
         """Count a call that is about to be made, or refuse it."""
-        with self._lock:
+        with _COUNTING:
             if reason := self.spent:
                 raise BudgetSpent(f"{model} was not asked: {reason}")
-            self.by_model[model] = self.by_model.get(model, Usage()) + Usage(calls=1)
+            self.add(model, Usage(calls=1))
 
 
 PROCESS: Final = Meter()
@@ -132,12 +118,11 @@ def innermost() -> Meter:
 
 def begin_call(model: str) -> None:
     """Count a call that is about to be made; if a budget refuses it, no other meter counts it."""
-    meters = _listening.get()
-    for meter in meters:
+    # Budgets first: what one of them refuses is not counted.
+    for meter in sorted(_listening.get(), key=lambda meter: not isinstance(meter, Budget)):
         if isinstance(meter, Budget):
             meter.reserve(model)
-    for meter in meters:
-        if not isinstance(meter, Budget):
+        else:
             meter.add(model, Usage(calls=1))
 
 
@@ -170,30 +155,19 @@ class Spending:
             for model, used in by_model.items():
                 meter.add(model, Usage(**used))
 
-    @property
-    def by_model(self) -> dict[str, Usage]:
-        """The usage by model, of all nodes."""
+    def whole(self) -> Meter:
+        """The usage of all nodes."""
         whole = Meter()
         for meter in self.by_node.values():
             whole.absorb(meter)
-        return whole.by_model
-
-    @property
-    def total(self) -> Usage:
-        """The usage of all nodes and models."""
-        return sum(self.by_model.values(), Usage())
-
-    def cost(self, prices: "Prices") -> float | None:
-        """The cost in the currency of the prices; None if a used model has no price."""
-        return prices.cost(self.by_model)
+        return whole
 
     def to_json(self) -> "UsageByNode":
         """The usage by node and model."""
         return {node: meter.to_json() for node, meter in self.by_node.items()}
 
 
-@dataclass(frozen=True)
-class Prices:
+class Prices(NamedTuple):
     """What a million tokens cost, by model: sent, received. No price is built in."""
 
     by_model: Mapping[str, tuple[float, float]]
@@ -209,12 +183,11 @@ class Prices:
             return prices
         try:
             read = json.loads(_as_json(prices)) if isinstance(prices, str) else prices or {}
-            pairs = {model: (float(sent), float(got)) for model, (sent, got) in read.items()}
+            return cls({m: (float(sent), float(got)) for m, (sent, got) in read.items()})
         except (OSError, ValueError, TypeError, AttributeError) as error:
             raise InvalidSettings(
                 f'prices are {{"MODEL": [per million sent, per million received]}}: {error}'
             ) from None
-        return cls(pairs)
 
     def cost(self, by_model: Mapping[str, Usage]) -> float | None:
         """The cost of some usage in money; None if a used model has no price."""

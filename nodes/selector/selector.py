@@ -15,7 +15,7 @@ import numpy as np
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.models import named
-from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddings
+from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
 from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import StageSettings
@@ -146,9 +146,8 @@ class HybridSelector:
             queries = [query.without_vectors() for query in queries]
             vectors, matrix = (np.zeros((n, 1), np.float32) for n in (len(queries), pool.view.size))
             warnings = (f"selection without embeddings: {error}",)
-        threshold = self.semantic_threshold
-        if threshold is None:
-            threshold = self.embedding.threshold
+        given = self.semantic_threshold
+        threshold = THRESHOLD if given is None else given
         settings = StageSettings(
             n_bullets, threshold, self.weights, self.diversity_weight, self.seed
         )

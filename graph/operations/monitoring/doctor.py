@@ -14,7 +14,6 @@ from pydantic import Field
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
 from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
-from acegraph.nodes.models.embedding_models import DEFAULT_THRESHOLD, THRESHOLDS
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
@@ -137,11 +136,7 @@ def _check_embedder(name: str, what: str, ask: bool) -> Finding:
     if ask:
         vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # two, because they must differ
     what += f", {len(vector)} dimensions" if ask else ", not asked"
-    if name in THRESHOLDS:
-        return Finding("embedding", "ok", f"{what}, threshold {model.threshold}")
-    assumed = f"no threshold is known for it: {DEFAULT_THRESHOLD} is assumed"
-    advice = "set semantic_threshold if selections stay empty"
-    return Finding("embedding", "warning", f"{what}, {assumed}; {advice}")
+    return Finding("embedding", "ok", what)
 
 
 def _check_vectors(playbook: BulletPlaybook, name: str | None) -> Finding:

@@ -61,6 +61,7 @@ def _shown(server: OpenAIServer) -> dict[int, set[str]]:
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("lag", [1, 3])
 def test_a_case_is_decided_on_what_was_learned_a_lag_before(server: OpenAIServer, lag: int) -> None:
     server.on("DecisionForm", _at_random(filled(**APPROVAL), lag))
@@ -93,12 +94,14 @@ def _ids(playbook: BulletPlaybook) -> list[str]:
     return [case.id for case in playbook.cases(NODE)]
 
 
+@pytest.mark.slow
 def test_the_same_concurrency_gives_the_same_run_whatever_comes_first(
     server: OpenAIServer,
 ) -> None:
     assert _trained(server, 1) == _trained(server, 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "settings",
     [{"mode": "vanilla"}, {"mode": "offline_online", "learn": False, "source": "offline"}],
@@ -127,6 +130,7 @@ def test_without_learning_concurrency_changes_nothing(
     assert prompts[0] == prompts[1]
 
 
+@pytest.mark.slow
 def test_a_lag_of_one_is_the_plain_loop(no_key: None) -> None:
     cases = generate_transactions(30, seed=4)
     context = AceContext(mode="online", learn_every=7)

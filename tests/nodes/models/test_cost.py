@@ -145,6 +145,7 @@ def test_a_budget_of_calls_is_never_exceeded_and_what_was_learned_is_kept(
     assert len(playbook) == (0 if budget == 1 else 1)
 
 
+@pytest.mark.slow
 def test_an_interrupted_training_goes_on_and_pays_for_nothing_twice(server: OpenAIServer) -> None:
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("ReflectionForm", filled(**LESSON))

@@ -39,7 +39,7 @@ def test_it_says_which_models_answer_and_why_they_were_chosen(
     assert found["agent"].text.startswith(f"{by}, answered in")
     assert found["judge"].text.startswith("judge-9 (ACE_JUDGE_MODEL) by json_schema")
     assert found["reflector"].text == "embedded, needs no server (context)"
-    assert "1536 dimensions, threshold 0.5" in found["embedding"].text
+    assert "1536 dimensions" in found["embedding"].text
     assert {f.level for f in found.values()} == {"ok"}
     assert CANARY not in str(found)
 
@@ -98,8 +98,8 @@ def test_it_says_what_is_wrong(server: OpenAIServer, monkeypatch: pytest.MonkeyP
         f"{FUNCTIONS} (ACE_AGENT_MODEL) by function_calling: "
         f"{FUNCTIONS}: the server refused the key (401)",
     )
-    assert found["embedding"].level == "warning"
-    assert "no threshold is known for it: 0.5 is assumed" in found["embedding"].text
+    assert found["embedding"].level == "ok"
+    assert "8 dimensions" in found["embedding"].text
     assert CANARY not in str(found)
 
 

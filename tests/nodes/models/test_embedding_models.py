@@ -45,6 +45,7 @@ def test_a_text_is_fetched_once_for_all_processes(server: OpenAIServer, tmp_path
     assert len(_fetched(server)) == 2
 
 
+@pytest.mark.slow
 def test_the_copies_that_a_comparison_makes_buy_no_text_again(server: OpenAIServer) -> None:
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("ReflectionForm", filled(**LESSON))

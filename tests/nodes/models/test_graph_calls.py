@@ -148,6 +148,7 @@ def test_a_form_is_read_whole_though_the_run_is_streamed(
 _UNTYPED_FORM = pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning")
 
 
+@pytest.mark.slow
 @_UNTYPED_FORM
 @pytest.mark.parametrize("model", [FUNCTIONS, SCHEMAS])
 def test_a_client_of_ones_own_may_stream(

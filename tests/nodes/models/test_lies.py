@@ -163,6 +163,7 @@ SLOW: dict[str, Reply] = {
 _CHUNKED = b"HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", ["decide", "adecide"])
 def test_however_slow_a_server_is_its_deadline_is_kept(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: str
@@ -182,6 +183,7 @@ def test_however_slow_a_server_is_its_deadline_is_kept(
         list(at_once.map(give_up, SLOW))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("way", WAYS)
 def test_one_deadline_covers_the_question_and_its_repetition(
     server: OpenAIServer, monkeypatch: pytest.MonkeyPatch, way: Any

@@ -134,6 +134,7 @@ def test_vectors_are_recorded(server: OpenAIServer, file: Path, offline: Any) ->
     assert [r.body["input"] for r in server.embeddings] == [["two"], [PROSE]]
 
 
+@pytest.mark.slow
 def test_a_training_with_many_calls_at_once_is_repeated(
     server: OpenAIServer, file: Path, offline: Any
 ) -> None:
