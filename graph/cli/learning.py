@@ -82,24 +82,15 @@ class LearningOptions:
     ] = None
     drift: Drift = True
     redact: Redact = None
-    row_by_row: Annotated[
-        bool | None,
-        typer.Option(
-            "--row-by-row/--whole-table",
-            help="Decide every row and learn from mistakes, or learn from all rows at once; else "
-            "at once from 50,000 rows on, and from Parquet.",
-        ),
-    ] = None
 
-    def whole_table(
+    def large_table(
         self, file: Path, columns: Columns, context: "AceContext"
     ) -> "LabelledTable | None":
-        """The table to learn from at once; None to learn row by row."""
-        if self.row_by_row:
-            return None
+        """The table to draw rows from; None where all rows of a file are taken in."""
         from acegraph.graph.training.pipeline import TrainingPipeline
         from acegraph.state import InvalidDataset, InvalidSettings
 
+        is_parquet = file.suffix.lower() in (".parquet", ".pq")
         why = TrainingPipeline(context=context).why_row_by_row(context)
         if self.online or columns.derive or columns.rates or columns.layout.query is not None:
             why = "--online, --derive, --rates and texts want it"
@@ -109,19 +100,19 @@ class LearningOptions:
 
             table = LabelledTable.open(file, columns.layout)
         except (InvalidDataset, InvalidSettings):
-            if self.row_by_row is None and file.suffix.lower() not in (".parquet", ".pq"):
-                return None
-            raise
+            if is_parquet:
+                raise
+            return None
         rows = table.files.about_rows
-        if self.row_by_row is None and rows < LARGE and table.files.form != "parquet":
+        is_parquet = table.files.form == "parquet"
+        if rows < LARGE and not is_parquet:
             return None
-        if why and self.row_by_row is None and table.files.form != "parquet":
-            typer.echo(f"about {rows:,} rows are learned row by row, slowly: {why}", err=True)
-            return None
+        if why and is_parquet:
+            raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
         if why:
-            raise InvalidSettings(f"this must be learned row by row (--row-by-row): {why}")
-        how = "learned as a whole table (--row-by-row decides each)"
-        typer.echo(f"about {rows:,} rows: {how}", err=True)
+            typer.echo(f"about {rows:,} rows are all taken in, slowly: {why}", err=True)
+            return None
+        typer.echo(f"about {rows:,} rows: rules are sought on some, and proved on all", err=True)
         return table
 
     def old_enough(self, items: "list[Item]", time: str | None) -> "list[Item]":
@@ -165,7 +156,7 @@ def train(
     announce_models(risk.agent_model)
     context = AceContext(redact=learning.redact or [], drift=learning.drift, **vars(risk))
     with gathered_warnings() as warnings:
-        table = learning.whole_table(file, columns, context)
+        table = learning.large_table(file, columns, context)
         drawn = table and columns.draw_to_learn(file, table, _known_labels(context.node))
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
         if risk.costs and not dataset.has_amounts:
@@ -277,7 +268,7 @@ def _say_training(
     say(f"{ending.rows} rows" + (f", left out: {', '.join(said)}" if said else ""))
     say(
         f"{report.cases} case(s), {report.frauds} of them fraud{share}, {report.mistakes} "
-        f"mistake(s) on the way, {report.bullets_added} bullet(s) added, "
+        f"mistake(s), {report.bullets_added} bullet(s) added, "
         f"{report.bullets_active} active in {shown()}"
     )
     say(_measured(report, is_stream=is_stream))

@@ -1,4 +1,4 @@
-"""A labelled table that is too large to be learned from row by row: draw some rows, count all.
+"""A labelled table that is too large to keep all of its rows: draw some of them, count all.
 
 Rules are sought on rows that are drawn equally by label. Then one pass counts all rows by what is
 true of them: the rules that fire, the points of the scorecard, the label. For all that is computed
@@ -54,7 +54,7 @@ if TYPE_CHECKING:
 
 Numbers = NDArray[np.float64]
 LARGE: Final = 50_000
-"""From this many rows on, a table is not learned row by row."""
+"""From this many rows on, not all rows of a table are kept."""
 _LABELS: Final[dict[int, Verdict]] = {FRAUD: DECLINE, HONEST: APPROVE}
 _ROOM: Final = 1.25
 """How many times `ALL_COUNT` rows of a label are kept, before a half of them is left out."""

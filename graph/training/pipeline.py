@@ -7,11 +7,10 @@ scored, and only then learned from. With `concurrency` many model calls are unde
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence, Set
 from contextlib import aclosing
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
-from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final, Unpack
 
@@ -26,6 +25,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.decide import BATCH, Decider, asks_no_model
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.lookahead import Lookahead, as_input, turns
+from acegraph.graph.training.mistakes import mistakes_over
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
 from acegraph.graph.training.spellings import in_one_spelling
@@ -39,17 +39,19 @@ from acegraph.nodes.models.embedding_models import EmbeddingModel, named_embeddi
 from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import read_number
-from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook
+from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Case, Condition
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.ledger.redaction.redact import also_renamed
 from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
-from acegraph.state.values.bullet import Source
+from acegraph.state.values.bullet import REFINEMENT, Source
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED
@@ -187,39 +189,60 @@ class TrainingPipeline:
     def train_offline(self, dataset: LabelledCases, form: FileForm | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
-        All labels are history, known from the start. First a set of rules is sought for all cases
-        together, unless a language model reflects; then one pass decides each case and learns.
-        `form` is that of the file: live payments in this form are read alike.
+        All labels are history, known from the start: rules are sought for all cases together, and
+        none is decided. If a language model learns, or parts of your own, one pass decides each
+        case and learns from it. `form` is that of the file: live payments in this form are read
+        alike.
         """
         items, difference = self._prepared(dataset, form)
         past = known_rows(items, self.playbook, self.context, "history")
-        known, bullets = len(self.playbook.cases(self.context.node)), len(self.playbook)
-        at = now()  # all at one time, although a large set is stored in parts
-        for start in range(0, len(past), _STORED_AT_ONCE):
-            part = past[start : start + _STORED_AT_ONCE]
-            self.playbook.remember(part, self.context.node, at=at)
-            self._progress("storing", start + len(part), len(past))
         context = self.context.with_changes(
             mode="offline_online", source="offline", learn_as="offline", rates={}
         )
-        cases, is_refined = self.playbook.cases(self.context.node), self._is_refined(context)
-        first = None
-        if is_refined and len(cases) > known:
-            first = self._refine(context)  # what it explains need not be learned case by case
-        report = self._train(items, [case.id for case in past], "learning offline", context)
-        is_new = report.repeated < report.cases  # else a rollback would be undone
-        if is_new and not report.stopped and is_refined:
-            report = self._refined(report, context, first)
-        report = replace(report, bullets_added=len(self.playbook) - bullets)
-        return self._with_evidence(report, difference)
+        node, bullets = context.node, len(self.playbook)
+        was_learned = self.playbook.refined_from(node) > 0
+        new, corrected = self._remember(past)
+        if not self._is_refined(context):
+            report = self._train(items, [case.id for case in past], "learning offline", context)
+            return self._with_evidence(report, difference)
+        refined = None
+        if new or corrected or not was_learned:  # else a rollback would be undone
+            refined = self._learn_at_once(context)
+        cases = CaseTable(past)
+        report = TrainingReport(
+            cases=len(past),
+            frauds=int(cases.fraud.sum()),
+            mistakes=int(mistakes_over(cases, self.playbook, context).sum()),
+            undecided=0,
+            repeated=len({case.id for case in past}) - new - corrected,
+            corrected=corrected,
+            bullets_added=len(self.playbook) - bullets,
+            bullets_active=len(self.playbook.get_bullets_for_node(node)),
+            run=Run(),
+        )
+        return self._with_evidence(_with_refinement(report, refined), difference)
+
+    def _remember(self, past: Sequence[Case]) -> tuple[int, int]:
+        """Store labelled history; gives how many cases are new, and of how many it had another
+        label.
+        """
+        new, corrected = 0, 0
+        at = now()  # all at one time, although a large set is stored in parts
+        for start in range(0, len(past), _STORED_AT_ONCE):
+            part = past[start : start + _STORED_AT_ONCE]
+            counts = Counter(case.label for case in part)
+            added = self.playbook.remember_table(part, counts, self.context.node, at=at)
+            new, corrected = new + added[0], corrected + added[1]
+            self._progress("storing", start + len(part), len(past))
+        return new, corrected
 
     def train_table(
         self, table: "LabelledTable", drawn: "DrawnRows", mature_days: float | None = None
     ) -> TrainingReport:
         """Turn a whole labelled table into bullets of source `offline`, from rows drawn of it.
 
-        No row is decided: rules are sought on the drawn rows, and proved and fitted on all. Honest
-        rows of the last `mature_days` do not count.
+        Rules are sought on the drawn rows, and proved and fitted on all. Honest rows of the last
+        `mature_days` do not count.
         """
         from acegraph.graph.training.whole_tables import TableLearning  # wants pyarrow
 
@@ -233,13 +256,11 @@ class TrainingPipeline:
         )
         new, corrected = learning.remember()
         is_new = new + corrected > 0
-        refined = self._refine(context, learning.count) if is_new else None
+        refined = self._learn_at_once(context, learning.count) if is_new else None
         active = self.playbook.get_bullets_for_node(context.node)
-        if refined is None:  # else all was counted, and fitted, on the way
+        if not is_new:
             cases = self.playbook.cases(context.node)
-            counted = learning.count(cases, [b.condition for b in active if b.condition])
-            if is_new:
-                self._curator(context).tend(context.node, self.playbook, counted=counted)
+            learning.count(cases, [b.condition for b in active if b.condition])
         figures = learning.figures()
         report = TrainingReport(
             cases=figures["cases"],
@@ -252,9 +273,7 @@ class TrainingPipeline:
             bullets_active=len(active),
             run=Run(),
         )
-        if refined is not None:
-            report = self._refined(report, context, refined)
-        return self._with_evidence(report, difference)
+        return self._with_evidence(_with_refinement(report, refined), difference)
 
     def why_row_by_row(self, context: AceContext) -> str:
         """Why a table must be learned row by row; empty if it may be learned as a whole."""
@@ -267,12 +286,15 @@ class TrainingPipeline:
     def train_online(self, stream: LabelledCases, form: FileForm | None = None) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
-        A case has one decision id however often it comes: it counts once, also if it was history.
+        A case has one decision id however often it comes: it counts once. What was learned from as
+        history is not decided.
         """
         items, difference = self._prepared(stream, form)
         ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream")]
         context = self.context.with_changes(mode="online", rates={})
-        report = self._train(items, ids, "learning online", context)
+        is_learned = self._is_refined(context)
+        learned = {i for i in ids if is_learned and i.startswith("history:")}
+        report = self._train(items, ids, "learning online", context, learned)
         return replace(
             self._with_evidence(report, difference), held_out=_before_learning(report.run)
         )
@@ -356,11 +378,17 @@ class TrainingPipeline:
         return items, difference
 
     def _train(
-        self, items: Sequence[Item], ids: Sequence[str], what: str, context: AceContext
+        self,
+        items: Sequence[Item],
+        ids: Sequence[str],
+        what: str,
+        context: AceContext,
+        learned: Set[str] = frozenset(),
     ) -> TrainingReport:
         started, bullets_before, spent = monotonic(), len(self.playbook), Spending()
         all_cases = list(zip(items, ids, strict=True))
         results, pruned = stored_results(all_cases, self.playbook)
+        pruned |= learned - results.keys()
         repeated = len(results) + len(pruned)
         cases = [(item, case_id) for item, case_id in all_cases if case_id not in pruned]
         still_open = [(item, case_id) for item, case_id in cases if case_id not in results]
@@ -407,43 +435,51 @@ class TrainingPipeline:
         curator = self._collaborators.get("curator") or Curator()
         return curator.with_drift(context.drift)
 
-    def _refine(
+    def _learn_at_once(
         self, context: AceContext, count: Count | None = None
     ) -> tuple[Refinement, list[RefinedBullet]] | None:
-        """Replace what was learned case by case by a better set of rules, if one is proved."""
-        node, version = context.node, self.playbook.version
+        """Put a better set of rules in place of what was learned before, if one is proved."""
+        node, version, curator = context.node, self.playbook.version, self._curator(context)
         acted = self.playbook.get_bullets_for_node(node)
-        self._progress("refining", 0, 1)
-        curator = self._curator(context)
-        costs, learn = context.costs, partial(learn_case_by_case, gate=curator.gate)
-        done = refine(self.playbook, node, curator, costs=costs, count=count, learn=learn)
-        self._progress("refining", 1, 1)
+        self._progress("learning", 0, 1)
+        done = refine(self.playbook, node, curator, costs=context.costs, count=count)
+        if done is None:
+            self._learn_case_by_case(node, curator)
+            counted = None
+            if count is not None:
+                rules = [b.condition for b in self.playbook.get_bullets_for_node(node)]
+                counted = count(self.playbook.cases(node), [rule for rule in rules if rule])
+            curator.tend(node, self.playbook, counted=counted)
+        elif count is None and (
+            again := refine(self.playbook, node, curator, costs=context.costs)
+        ):  # beside rules that stand others are found, and cut otherwise
+            kept = [b for b in done.added if b in again.active]
+            done = replace(again, added=(*kept, *again.added))
+        self._progress("learning", 1, 1)
         if done is None:
             return None
         act, changes = self.playbook.get_bullets_for_node(node), self.playbook.history()
         why = {row["bullet"]: row["reason"] for row in changes if row["version"] > version}
         return done, refined_bullets(acted, act, self.playbook.cases(node), why)
 
-    def _refined(
-        self,
-        report: TrainingReport,
-        context: AceContext,
-        first: tuple[Refinement, list[RefinedBullet]] | None,
-    ) -> TrainingReport:
-        """The report after a refinement; `first` is one that was done before."""
-        active = {b.id for b in self.playbook.get_bullets_for_node(context.node)}
-        is_as_it_was = first is not None and active == set(first[0].active)
-        refined = first if is_as_it_was else self._refine(context) or first
-        if refined is None:
-            return report
-        done, changes = refined
-        return replace(
-            report,
-            refined=len(done.added),
-            held_out=done.rule_set.held_out,
-            refinement=changes,
-            bullets_active=len(self.playbook.get_bullets_for_node(context.node)),
-        )
+    def _learn_case_by_case(self, node: str, curator: Curator) -> None:
+        """Learn single rules where no set is proved and none stands: from few frauds."""
+        bullets = self.playbook.get_bullets_for_node(node, status=None)
+        if any(b.status == "active" and REFINEMENT in b.origin for b in bullets):
+            return
+        table = since_change(self.playbook.cases(node), bullets, drift=curator.drift)
+        for case, reflection in learn_case_by_case(table, bullets, curator.gate):
+            condition = reflection.get("condition")
+            curator.curate(
+                reflection["new_bullet"],
+                node,
+                self.playbook,
+                "offline",
+                condition=Condition.from_json(condition) if condition else None,
+                problem_types=reflection["problem_types"],
+                confidence=reflection["confidence"],
+                origin={"decision": case.id, "label": case.label, "author": NO_LANGUAGE_MODEL},
+            )
 
     def _with_evidence(self, report: TrainingReport, difference: str) -> TrainingReport:
         """The report with how many labelled cases count, how many still do after a change, and how
@@ -537,6 +573,16 @@ class TrainingPipeline:
             embeddings=embeddings,
             prompts=given.get("prompts"),
         )
+
+
+def _with_refinement(
+    report: TrainingReport, refined: tuple[Refinement, list[RefinedBullet]] | None
+) -> TrainingReport:
+    if refined is None:
+        return report
+    done, changes = refined
+    held_out = done.rule_set.held_out
+    return replace(report, refined=len(done.added), held_out=held_out, refinement=changes)
 
 
 def _converted(

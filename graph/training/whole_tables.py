@@ -1,8 +1,8 @@
-"""Learn from a whole table at once: seek rules on drawn rows, prove and fit them on all rows.
+"""Learn from a large table: seek rules on drawn rows, prove and fit them on all rows.
 
-What is learned, and by which demands, is as in the training row by row (pipeline.py): drawn rows
-become evidence, a change and somebody with many rows count as there, and `refine` seeks and proves
-a set of rules. Only no row is decided on the way.
+What is learned, and by which demands, is as from a list of cases (pipeline.py): drawn rows become
+evidence, a change and somebody with many rows count as there, and `refine` seeks and proves a set
+of rules.
 """
 
 from __future__ import annotations
@@ -17,11 +17,8 @@ from acegraph.graph.data.files import Item
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
 from acegraph.graph.training.known_rows import as_case
-from acegraph.nodes.evidence.stakes import amounts_over
-from acegraph.nodes.rules.points import UNIT, log_odds_over
-from acegraph.nodes.rules.scale import RiskScale
+from acegraph.graph.training.mistakes import mistakes_over
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidDataset
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import TABLE, CaseTable
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
@@ -92,15 +89,9 @@ class TableLearning:
         count the playbook gets wrong.
         """
         assert self.counted is not None
-        context, cases, rows = self.context, self.counted.cases, self.counted.rows
-        bullets = self.playbook.get_bullets_for_node(context.node)
-        costs = CostMatrix.parse(context.costs) if context.costs else None
-        known = self.playbook.cases(context.node)
-        scale = RiskScale.of(known, bullets, costs, context.base_rate)
-        points = np.rint(log_odds_over(cases, bullets) * UNIT)
-        declined = points > scale.limits(amounts_over(cases))
+        wrong = mistakes_over(self.counted.cases, self.playbook, self.context)
         return {
             "cases": sum(self.drawn.counts.values()) - self.counted.young,
             "frauds": self.drawn.counts[DECLINE],
-            "mistakes": int(rows[declined != cases.fraud].sum()),
+            "mistakes": int(self.counted.rows[wrong].sum()),
         }

@@ -15,7 +15,7 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.models.named import AnyModel, resolve_model
-from acegraph.nodes.reflector.induction import fields_of, induce
+from acegraph.nodes.reflector.induction import Induced, fields_of, induce
 from acegraph.nodes.reflector.prompt import (
     REFLECTOR,
     ShownDecision,
@@ -183,8 +183,11 @@ def induce_bullet(
     """The proven condition that best explains a case; earlier rules use the `known_fields`."""
     fields = fields_to_test(transaction)
     induced = induce(fields, label, table, log_odds, known_fields=known_fields, gate=gate)
-    if induced is None:
-        return None
+    return as_reflection(induced) if induced else None
+
+
+def as_reflection(induced: Induced) -> Reflection:
+    """A rule with its evidence as what a reflector proposes."""
     return Reflection(
         new_bullet=induced.condition.render(),
         problem_types=problem_types(induced.condition.fields),

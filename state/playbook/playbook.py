@@ -443,14 +443,16 @@ class BulletPlaybook(PlaybookCache):
 
     @retried
     def remember_table(
-        self, drawn: Sequence[Case], counts: Mapping[Verdict, int], node: str
+        self, drawn: Sequence[Case], counts: Mapping[Verdict, int], node: str, at: str = ""
     ) -> tuple[int, int]:
-        """Store cases that were drawn from a whole table with these counts, and correct the labels
-        of those that are stored; gives how many are new and how many are corrected.
+        """Store cases that were drawn from a whole table with these counts, known since `at` or
+        now, and correct the labels of those that are stored; gives how many are new and how many
+        are corrected.
 
         Of a label, as large a share of the cases that are not drawn is new as of those that are.
         """
-        label, by_label = Label("APPROVE", "history", now()), Counter(case.label for case in drawn)
+        label = Label("APPROVE", "history", at or now())
+        by_label = Counter(case.label for case in drawn)
         with self.writing() as writer:
             added = ledger.remember_cases(writer, drawn, node, label)
             corrected = ledger.correct_cases(writer, drawn, label)

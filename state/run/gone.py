@@ -43,6 +43,8 @@ COMMANDS: Final[Mapping[str, str]] = {
 """Commands, without `acegraph` before them."""
 _IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
+    "--row-by-row": "all labelled rows are learned from at once, whatever their number",
+    "--whole-table": "all labelled rows are learned from at once, whatever their number",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",

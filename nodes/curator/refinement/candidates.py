@@ -33,7 +33,7 @@ from acegraph.state.values.cases import CaseTable
 STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""
 _SAME: Final = 0.99
-OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
+_OPPOSITES: Final = {"<": ">=", ">=": "<", "is": "is not", "is not": "is"}
 
 
 @dataclass(frozen=True)
@@ -43,22 +43,7 @@ class Shape:
     depth: int
     """How many comparisons a rule may have."""
     length: int
-    """How many rules it has, or curves."""
-
-    @property
-    def is_curves(self) -> bool:
-        """Whether it is a set of curves."""
-        return self.depth == _CURVES
-
-
-_CURVES: Final = -1
-BY_CASE: Final = Shape(0, 0)
-"""Whatever rules are learned case by case."""
-
-
-def curves_of_fields(fields: int) -> Shape:
-    """The curves of so many fields."""
-    return Shape(_CURVES, fields)
+    """How many rules it has."""
 
 
 @dataclass(frozen=True)
@@ -136,7 +121,7 @@ class SearchedRows:
             first = self.tests.comparisons[rule[0]]
             is_broad = not is_ranked and self.tests.masks[rule[0]].mean() > 0.5
             if len(rule) == 1 and (is_broad or first.op == "is not"):
-                opposite = replace(first, op=OPPOSITES.get(first.op, first.op))
+                opposite = replace(first, op=_OPPOSITES.get(first.op, first.op))
                 rule = (number.get(opposite, rule[0]),)
             new.add(rule)
         rules = sorted(new)

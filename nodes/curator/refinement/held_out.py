@@ -12,29 +12,19 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.curator.refinement.by_case import ByCase
-from acegraph.nodes.curator.refinement.candidates import (
-    BY_CASE,
-    SearchedRows,
-    Shape,
-    curves_of_fields,
-)
-from acegraph.nodes.curator.refinement.curves import curves_of
+from acegraph.nodes.curator.refinement.candidates import SearchedRows, Shape
 from acegraph.nodes.evidence.residuals import Mask, Numbers, best_line, best_shift
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.state import Condition
 from acegraph.state.values.verdict import sign_of
 
-FEW: Final = 400
-"""From fewer cases a standard error is much of what there is to learn: the best set is taken, with
-the rules of those within it. A set of one rule stays one, and one learned case by case as it is."""
 _FOLDS: Final = 5
 _FOLDS_OF_MANY: Final = 3
 _FOR_FEWER_FOLDS: Final = 3_000
 """From this many cases of either label on, three folds are enough: each has a thousand."""
 _DEPTHS: Final = (1, 3)
-PAYS: Final = 0.5
-"""How much log-likelihood of held-out cases each rule, or curve, must gain."""
+_PAYS: Final = 0.5
+"""How much log-likelihood of held-out cases each rule must gain."""
 _HARDLY: Final = 1.0
 """Within so many standard errors of the best the shorter set is taken (Breiman et al. 1984), but
 not where payments are ranked."""
@@ -55,39 +45,20 @@ class HeldOut:
     stood: Numbers
     """The same with the rules that stand."""
 
-    def best_shapes(self, sure: float, *, is_ranked: bool) -> list[Shape]:
-        """The shape to choose, and after it those that few cases cannot tell from it, and curves if
-        they are better; `sure` are the standard errors that are wanted.
-        """
+    def best_shape(self, sure: float, *, is_ranked: bool) -> Shape:
+        """The shape to choose; `sure` are the standard errors that are wanted."""
         gains = {shape: found - self.plain for shape, found in self.likelihood.items()}
         proved = {s: f for s, f in gains.items() if in_standard_errors(f) >= sure}
-        curves = {shape: found for shape, found in proved.items() if shape.is_curves}
-        if curves and len(curves) == len(proved):
-            return [self._best(curves)]
-        tried, lengths, cases = proved or gains, self.lengths, len(self.plain)
-        tried = {shape: found for shape, found in tried.items() if not shape.is_curves}
-        chosen = self._best(tried)
-        worse = {shape: tried[chosen] - found for shape, found in tried.items()}
+        tried, lengths = proved or gains, self.lengths
+        best = max(tried, key=lambda shape: float(tried[shape].sum()) - _PAYS * lengths[shape])
+        if is_ranked:
+            return best
+        worse = {shape: tried[best] - found for shape, found in tried.items()}
         alike = [shape for shape, by in worse.items() if in_standard_errors(by) <= _HARDLY]
-        if not is_ranked and cases >= FEW:
-            chosen = min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
-        if is_ranked or cases >= FEW or chosen == BY_CASE:
-            alike = []
-        best = chosen if chosen == BY_CASE else self._best({chosen: tried[chosen], **curves})
-        return list(dict.fromkeys([chosen, *alike, best]))
-
-    def _best(self, gains: Mapping[Shape, Numbers]) -> Shape:
-        return max(gains, key=lambda shape: float(gains[shape].sum()) - PAYS * self.lengths[shape])
+        return min(alike, key=lambda shape: (lengths[shape], float(worse[shape].sum())))
 
 
-def hold_out(
-    rows: SearchedRows,
-    standing: Sequence[Condition],
-    by_case: ByCase | None,
-    *,
-    is_ranked: bool,
-    has_curves: bool,
-) -> HeldOut:
+def hold_out(rows: SearchedRows, standing: Sequence[Condition], *, is_ranked: bool) -> HeldOut:
     """Hold each part of the cases out, and find sets of every shape on the others."""
     fold = _blocks_of_time(rows.fraud)
     folds = int(fold.max()) + 1
@@ -98,14 +69,6 @@ def hold_out(
         out = fold == number
         known, unseen = rows.part(~out), rows.part(out)
         plain[out], stood[out] = _without_new_rules(known, unseen, standing)
-        if by_case:
-            found = log_odds.setdefault(BY_CASE, np.zeros(len(fold)))
-            found[out], length = by_case.log_odds(out)
-            lengths[BY_CASE] += length
-        for fields, curves in enumerate(curves_of(known) if has_curves else (), start=1):
-            shape = curves_of_fields(fields)
-            log_odds.setdefault(shape, np.zeros(len(fold)))[out] = curves.log_odds(unseen)
-            lengths[shape] += fields
         for depth in _DEPTHS:
             rules = known.new_rules(depth, seed=number, is_ranked=is_ranked)
             fired = unseen.fired(rules)

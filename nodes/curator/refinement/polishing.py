@@ -45,16 +45,13 @@ def polished(
         others = start + weights[:-1] @ fired + weights[-1] - weights[i] * fired[i]
         done[i] = _Polish(table, others, shares, done[i].verdict == DECLINE).rule(done[i])
         fired[i] = done[i].holds_over(table)
-    return needed(done, table, _CHOSEN, staying)
+    return _needed(done, table, staying)
 
 
-def needed(
-    rules: Sequence[Condition],
-    table: CaseTable,
-    least: float,
-    staying: frozenset[Condition] = frozenset(),
+def _needed(
+    rules: Sequence[Condition], table: CaseTable, staying: frozenset[Condition]
 ) -> list[Condition]:
-    """The rules that each gain at `least` so much log-likelihood; one stays in any case."""
+    """The rules that each gain more than a choice among many does; one stays in any case."""
     done, start, shares = list(rules), start_over(table), case_shares(table)
     fired = fired_over(done, table)
     while len(done) > 1:
@@ -65,7 +62,7 @@ def needed(
         worth[declines != (weights[:-1] > 0)] = 0.0  # the others say more than all it has to say
         worth[[rule in staying for rule in done]] = np.inf
         idlest = int(np.argmin(worth))
-        if worth[idlest] >= least:
+        if worth[idlest] >= _CHOSEN:
             break
         del done[idlest]
         fired = np.delete(fired, idlest, axis=0)

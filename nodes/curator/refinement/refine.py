@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.curator.refinement.by_case import Learn
-from acegraph.nodes.curator.refinement.whole_playbook import (
-    MOST_SEARCHED,
-    SEARCHED_OF_TABLE,
-    RuleSet,
-    best_rules,
-)
+from acegraph.nodes.curator.refinement.whole_playbook import RuleSet, best_rules, ranks_payments
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.columns.signal_check import has_signal
 from acegraph.nodes.evidence.drift import since_change
-from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.evidence.residuals import marginal_gain
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_over
@@ -107,15 +100,14 @@ def refine(
     costs: str | None = None,
     count: Count | None = None,
     lesson: Lesson | None = None,
-    learn: Learn | None = None,
 ) -> Refinement | None:
     """Replace the bullets of a node by a set of rules that explains held-out cases better.
 
     With `costs`, as `AceContext` takes them, it is most exact where most is at stake. With `count`
-    each rule must also prove itself beside the others on all rows of a table, and its weight is
-    fitted there. In a stream a `lesson` led to it: then only bullets of this `source` are replaced,
-    so that what was trained can be frozen. What `learn` makes of few cases is on trial too. None if
-    no such set is proved, or if bullets of this playbook wait for a person or for no proof.
+    the weights are fitted on all rows of a table, and each rule must also prove itself there beside
+    the others, unless payments are ranked. In a stream a `lesson` led to it: then only bullets of
+    this `source` are replaced, so that what was trained can be frozen. None if no such set is
+    proved, or if bullets of this playbook wait for a person or for no proof.
     """
     if curator.gate is None or curator.entry != "active":
         return None
@@ -139,17 +131,17 @@ def refine(
         most=most,
         costs=CostMatrix.parse(costs) if costs else None,
         staying=len(staying),
-        searched=MOST_SEARCHED if count is None else SEARCHED_OF_TABLE,
         is_stream=lesson is not None,
         has_signal=has_signal(table, start_over(table), curator.gate.signal),
-        learn=learn,
     )
     if rule_set is None or not _is_better(rule_set, standing, costs):
         return None
     counted, weights = None, dict[Condition, float]()
     if count is not None:
         counted = count(table, [*staying, *rule_set.conditions])
-        weights = _borne_out(rule_set.conditions, staying, counted, curator.gate)
+        is_ranked = ranks_payments(table, CostMatrix.parse(costs) if costs else None)
+        least = -np.inf if is_ranked else curator.gate.min_gain  # small corrections rank, too
+        weights = _borne_out(rule_set.conditions, staying, counted, least)
         rule_set = replace(rule_set, conditions=tuple(weights))
     with playbook.writing():
         is_learned = lesson is not None and playbook.lesson(lesson.decision_id) is not None
@@ -263,10 +255,10 @@ class _Adoption:
 
 
 def _borne_out(
-    rules: Sequence[Condition], staying: Sequence[Condition], counted: CaseTable, gate: Gate
+    rules: Sequence[Condition], staying: Sequence[Condition], counted: CaseTable, least: float
 ) -> dict[Condition, float]:
-    """The rules that better what all others say of all rows, by as much as the gate demands, and
-    their weights.
+    """The rules that better what all others say of all rows by so many standard errors at least,
+    and their weights.
     """
     all_rules = dict.fromkeys([*staying, *rules])
     bullets = [Bullet("", rule.render(), "", condition=rule) for rule in all_rules]
@@ -282,7 +274,7 @@ def _borne_out(
             * sign_of(bullet.verdict)
             for bullet, w, its_fires in zip(bullets, weights, fired, strict=True)
         ]
-        if min(gains, default=np.inf) >= gate.min_gain:
+        if min(gains, default=np.inf) >= least:
             known = {b.condition: b.weight or 0.0 for b in bullets}
             return {rule: known[rule] for rule in rules if rule in known}
         # Of rules that say the same each may be missed little: one is left out at a time.

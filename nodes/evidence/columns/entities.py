@@ -44,7 +44,7 @@ _BELONGINGS: Final = _PARTIES | frozenset("device browser session terminal cust 
 NOBODY: Final = frozenset("unknown guest anonymous anon none null na n/a other - 0".split())
 """Values that many individuals share."""
 _FEW: Final = 4
-_MANY: Final = 50
+_MANY: Final = 4
 """At most so few values, each in so many cases, are kinds of customers, not single ones."""
 _MOST: Final = 2.0
 """k is twice the cases of the average entity. With many customers that is two or three cases, less

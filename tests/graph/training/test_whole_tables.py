@@ -1,5 +1,6 @@
 """A whole table teaches what its rows would: rules sought on drawn rows, proved on all of them."""
 
+import io
 from dataclasses import replace
 from pathlib import Path
 
@@ -103,28 +104,39 @@ def test_shuffled_labels_teach_nothing(file: Path, tmp_path: Path) -> None:
     pq.write_table(table.set_column(place, "is_fraud", [labels]), shuffled)
     done = run(tmp_path, "train", shuffled.name, "--label", "is_fraud", "--json")
     assert from_json(done)["bullets_active"] == 0
-    assert "learned as a whole table" in done.stderr
+    assert "sought on some, and proved on all" in done.stderr
 
 
-def test_what_must_be_learned_row_by_row_is_refused_as_a_whole_table(file: Path) -> None:
-    words = ("train", file.name, "--label", "is_fraud", "--whole-table", "--derive")
-    done = run(file.parent, *words, code=2)
-    assert "--row-by-row" in done.stderr
+def test_parquet_is_refused_where_all_rows_must_be_taken_in(file: Path, tmp_path: Path) -> None:
+    table = tmp_path / "sample.parquet"
+    pq.write_table(pyarrow.csv.read_csv(file), table)
+    done = run(tmp_path, "train", table.name, "--label", "is_fraud", "--derive", code=2)
+    assert "--derive" in done.stderr
+
+
+@pytest.mark.parametrize("option", ["--row-by-row", "--whole-table"])
+def test_the_way_to_learn_is_no_choice_any_more(file: Path, option: str) -> None:
+    done = run(file.parent, "train", file.name, "--label", "is_fraud", option, code=2)
+    assert "from at once" in done.stderr
+
+
+def _as_parquet(file: Path, lines: list[str]) -> None:
+    pq.write_table(pyarrow.csv.read_csv(io.BytesIO("\n".join(lines).encode())), file)
 
 
 def test_corrected_labels_of_a_table_count(file: Path, tmp_path: Path) -> None:
     """Frauds that were not known yet, and one that was none."""
     header, *lines = file.read_text().splitlines()[:401]
-    late = tmp_path / "late.csv"
-    late.write_text("\n".join([header, *lines]) + "\n")
+    late = tmp_path / "late.parquet"
+    _as_parquet(late, [header, *lines])
     assert header.endswith(",is_fraud")
     fraud = np.array([int(line[-1]) for line in lines])
     early = np.where(np.arange(len(fraud)) % 2, fraud, 0)
     early[np.flatnonzero(fraud == 0)[0]] = 1
-    first, book = tmp_path / "early.csv", tmp_path / "ace.db"
+    first, book = tmp_path / "early.parquet", tmp_path / "ace.db"
     before = [line[:-1] + str(label) for line, label in zip(lines, early, strict=True)]
-    first.write_text("\n".join([header, *before]) + "\n")
-    words = ("--label", "is_fraud", "--whole-table", "--playbook", f"sqlite:///{book}", "--json")
+    _as_parquet(first, [header, *before])
+    words = ("--label", "is_fraud", "--playbook", f"sqlite:///{book}", "--json")
     run(tmp_path, "train", str(first), *words)
     again = from_json(run(tmp_path, "train", str(late), *words))
     differ, frauds = int((early != fraud).sum()), int(fraud.sum())

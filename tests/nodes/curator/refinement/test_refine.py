@@ -75,13 +75,6 @@ def test_where_the_fields_have_a_signal_few_cases_are_enough_for_a_set() -> None
     assert refine(strict, NODE, Curator(gate="strict")) is None
 
 
-def test_sets_that_few_cases_cannot_tell_apart_are_put_together() -> None:
-    found = best_rules(CaseTable(three_weak_causes(150, 7)), has_signal=True)
-    assert found is not None
-    # The best set alone has two of the causes.
-    assert {name for rule in found.conditions for name in rule.fields} == {"size", "age", "hour"}
-
-
 def test_what_a_person_wrote_stays_and_a_rollback_undoes_the_rest() -> None:
     playbook = BulletPlaybook()
     playbook.remember(world(1200, 3), NODE)
