@@ -114,12 +114,6 @@ def test_parquet_is_refused_where_all_rows_must_be_taken_in(file: Path, tmp_path
     assert "--derive" in done.stderr
 
 
-@pytest.mark.parametrize("option", ["--row-by-row", "--whole-table"])
-def test_the_way_to_learn_is_no_choice_any_more(file: Path, option: str) -> None:
-    done = run(file.parent, "train", file.name, "--label", "is_fraud", option, code=2)
-    assert "from at once" in done.stderr
-
-
 def _as_parquet(file: Path, lines: list[str]) -> None:
     pq.write_table(pyarrow.csv.read_csv(io.BytesIO("\n".join(lines).encode())), file)
 
