@@ -4,7 +4,6 @@
 "10 PM" and "22:00" the same time of day. difference.py compares parsed sentences.
 """
 
-import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -12,7 +11,6 @@ from typing import Final
 
 from rapidfuzz.distance import OSA
 
-from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import written_number
 
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
@@ -35,7 +33,7 @@ _DIRECTION = re.compile(
     rf"|(?P<up2>(?<!\w)(?:{_UP})(?!\w))|(?P<down2>(?<!\w)(?:{_DOWN})(?!\w))",
     re.IGNORECASE,
 )
-VERDICT: Final = re.compile(
+_VERDICT: Final = re.compile(
     rf"(?P<negated>\b{_NOT}\b[\s-]+(?:a\s+|be\s+|as\s+|to\s+)?)?"
     r"\b(?:(?P<decline>declin\w*|den(?:y|ies|ied|ying)\b|reject\w*|block\w*|refus\w*"
     r"|turn(?:ed|ing|s)?\s+(?:\w+\s+)?down|fraud\w*|suspicious|illegitimate|unsafe)"
@@ -181,7 +179,7 @@ def parse_sentence(text: str) -> Sentence:
         return " "
 
     text = _NUMBER.sub(take_bound, _DIRECTION.sub(take_direction, text))
-    text = VERDICT.sub(take_verdict, _TOPIC.sub(" ", text))
+    text = _VERDICT.sub(take_verdict, _TOPIC.sub(" ", text))
     verdicts = tuple(t for i, t in enumerate(turns) if not i or t != turns[i - 1])
     words = tuple(word for word in map(stem, _WORD.findall(text)) if word)
     return Sentence(verdicts, tuple(directions), tuple(bounds), currencies, words)
@@ -267,32 +265,3 @@ def _bound(match: re.Match[str]) -> tuple[str, float]:
     kind, size = _UNITS.get(match["unit"], ("", 1.0))
     value *= _SCALES.get(match["scale"], 1) * size * (-1 if match["sign"] else 1)
     return kind, round(value, 9)  # so that 24 hours are exactly a day
-
-
-def fits(bound: tuple[str, float], test: Comparison) -> bool:
-    """Whether a bound of a sentence can be the number that a comparison tests.
-
-    >>> fits(("percent", 50.0), Comparison("share", ">", 0.5))
-    True
-    >>> [fits(("", 3.0), Comparison("attempts", op, 4)) for op in (">=", ">")]
-    [True, False]
-    """
-    value, rounding = float(test.value or 0), 0.01 if bound[0] else 1e-9
-    # For whole numbers, "more than 3" is "at least 4".
-    neighbour = [value + (1 if test.op in (">", "<=") else -1)] if value.is_integer() else []
-    return any(
-        math.isclose(abs(stated), abs(tested), rel_tol=rounding)
-        for stated in _in_units_of(test.field, *bound)
-        for tested in (value, *neighbour)
-    )
-
-
-def _in_units_of(field: str, kind: str, value: float) -> list[float]:
-    """The bound in the unit that the name of the field states, or else in every unit."""
-    if kind == "percent":
-        return [value, value / 100]
-    if kind == "clock":
-        return [value, value // 1]
-    sizes = {unit: size for unit, (counted, size) in _UNITS.items() if counted == kind}
-    named = [size for unit, size in sizes.items() if unit in re.split(r"s?_|s$", field)]
-    return [value / size for size in named or sizes.values() or [1.0]]
