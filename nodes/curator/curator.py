@@ -118,8 +118,13 @@ class Curator:
         confidence: float = 0.5,
         origin: Mapping[str, object] | None = None,
     ) -> Curation:
-        """Decide on a proposed heuristic, in one database transaction."""
+        """Decide on a proposed heuristic, in one database transaction.
+
+        A text that is no sentence of its condition is left out: it could say anything beside it.
+        """
         content = clean_text(content)
+        if condition and parse_condition(content) is None:
+            content = condition.render()
         if len(content) > MAX_CONTENT:
             return Curation("refused", f"a heuristic has at most {MAX_LENGTH} characters")
         condition = condition or parse_condition(content)

@@ -5,17 +5,11 @@ The name of a field decides, and its values where the name does not tell.
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.evidence.columns.entities import (
-    distinct_numbers,
-    is_kind,
-    is_of_kinds,
-    is_party,
-)
+from acegraph.nodes.evidence.columns.entities import distinct_numbers, is_entity
 from acegraph.nodes.evidence.columns.learnable_fields import (
     CAN_TELL,
     PROPERTIES,
@@ -26,7 +20,6 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
 )
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
-from acegraph.nodes.text.trade_words import is_plain
 from acegraph.state import Transaction
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.condition import Comparison
@@ -41,15 +34,10 @@ _LARGEST_COUNT: Final = 100
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
-_QUOTATION = re.compile(r"[\"“'‘](?=\w)(?P<words>(?:[^\"”'’]|'(?=\w))++)(?P<end>[\"”'’](?!\w))?")
-"""A quotation. A match without an `end` is none: it only keeps its text from a second search."""
 _RUN: Final = 5
 """So many words in a row that stand in the transaction too are a copy."""
-_GENERIC: Final = frozenset(
-    "company limited service services trading international global group general center centre world online shop store "
-    "market mart super house star best first national american united city king trade products solutions digital media "
-    "customer payment order thanks thank please hello dear from with this that approve decline transaction".split()
-)
+_SHORTEST: Final = 5
+"""So many letters in a row are a copy of a value, wherever the text puts its spaces."""
 
 
 def is_identifying(name: str, table: CaseTable) -> bool:
@@ -59,7 +47,7 @@ def is_identifying(name: str, table: CaseTable) -> bool:
         return False
     if is_memo(name):
         return True
-    if is_party(name) and (column is None or not is_of_kinds(column)):
+    if is_entity(name, table):
         return True
     if _PERSONAL & last and not describes(name):
         return column is None or not _is_count(column)
@@ -94,24 +82,16 @@ def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[t
             continue
         text = skeleton(written(value))
         is_sentence = isinstance(value, str) and len(words_of(text)) >= _RUN
-        if is_sentence or (is_identifying(name, table) and not is_kind(text)):
+        if is_sentence or is_identifying(name, table):
             yield name, text
     if not transaction.fields:
-        text = transaction.text
-        described = {w for v in fields.values() for w in words_of(skeleton(str(v)))}
-        yield "its text", skeleton(text)
-        for quote in _QUOTATION.finditer(text):
-            if quote["end"]:
-                yield "quotation marks", skeleton(quote["words"])
-        for name in re.findall(r"(?<=[a-z,:] )[A-Z][\w'&-]{2,}(?: [A-Z][\w'&-]+)*", text):
-            if not all(w in described or is_plain(w) for w in words_of(skeleton(name))):
-                yield "a name", skeleton(name)
+        yield "its text", skeleton(transaction.text)
 
 
 def copied(value: str, text: str) -> bool:
-    """Whether a text repeats a value, or a part of it that identifies; both are skeletons.
+    """Whether a text repeats a value, or of a sentence five words in a row; both are skeletons.
 
-    >>> copied("lucky star trading ltd", "approve payments to lucky star")
+    >>> copied("lucky star trading ltd", "approve payments to lucky star trading ltd")
     True
     >>> copied("pays 40 at a supermarket at noon", "decline at a supermarket")
     False
@@ -119,17 +99,12 @@ def copied(value: str, text: str) -> bool:
     words, in_text = words_of(value), words_of(text)
     if not words:
         return False
-    if len(words) > _RUN + 1:  # of a sentence only the wording can be copied
-        runs = {tuple(words[i : i + _RUN]) for i in range(len(words) - _RUN + 1)}
-        return any(tuple(in_text[i : i + _RUN]) in runs for i in range(len(in_text) - _RUN + 1))
-    if len("".join(words)) >= 5 and "".join(words) in "".join(in_text) and not is_kind(value):
+    size = min(len(words), _RUN)
+    runs = {tuple(words[i : i + size]) for i in range(len(words) - size + 1)}
+    if any(tuple(in_text[i : i + size]) in runs for i in range(len(in_text) - size + 1)):
         return True
-    pairs = set(pairwise(words))
-    if any(pair in pairs and not is_kind(" ".join(pair)) for pair in pairwise(in_text)):
-        return True
-    identifying = {w for w in words if len(w) >= 3 and not is_plain(w) and w not in _GENERIC}
-    identifying |= {w for w in words if w.isdigit() and len(w) >= 5}
-    return bool(identifying & set(in_text))
+    joined = "".join(words)
+    return len(joined) >= _SHORTEST and len(words) <= _RUN and joined in "".join(in_text)
 
 
 def _is_count(column: Column) -> bool:

@@ -1,14 +1,13 @@
 """Screening: the safety checks that a proposed heuristic must pass before it may act.
 
-Form, identifiers, support by several customers and merchants, and more for what lowers risk. What
-a heuristic is and which cases support it counts, not a list of forbidden words: suspicious wording
-only makes it wait for a person. A reason never repeats a value. The backtest is in proof.py.
+Form, identifiers, and support by several customers and merchants. What a condition tests and which
+cases support it counts. No check reads prose for what it means: prose waits for a trial or a
+person. A reason never repeats a value. The backtest is in proof.py.
 """
 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -21,13 +20,11 @@ from acegraph.nodes.curator import identity
 from acegraph.nodes.evidence.columns.entities import is_entity, spread
 from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL
 from acegraph.nodes.evidence.columns.phrases import is_name
-from acegraph.nodes.text import trade_words
-from acegraph.nodes.text.category_words import is_category, is_field_name, is_terse
-from acegraph.nodes.text.lookalikes import personal_data, skeleton, words_of
+from acegraph.nodes.text.category_words import is_category, is_field_name
+from acegraph.nodes.text.lookalikes import personal_data, skeleton
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import (
     APPROVE,
-    DECLINE,
     Bullet,
     Condition,
     Transaction,
@@ -43,28 +40,10 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 MAX_LENGTH: Final = 400
-_MAX_SENTENCES: Final = 3
-_TRADE_SHARE: Final = 0.4
-_READER_FIELDS: Final = frozenset(
-    "amount usual_amount amount_ratio hour weekday account_age_days merchant_rating channel "
-    "merchant_category tx_last_hour tx_last_day failed_attempts past_disputes past_purchases "
-    "limit_share balance_share distance_km vpn ip_country card_country shipping_country "
-    "new_device country_changed address_mismatch new_account verified travel_notice "
-    "failed_check rush_shipping disposable_email recent_change "
-    "recurring".split()
-)
 _LINK = re.compile(
     r"://|\bwww\.|\b[\w-]+\.(?:com|net|org|io|ru|cn|info|biz|xyz|top|de|uk|app|dev|me)\b"
 )
-_MARKUP = re.compile(
-    r"</?[a-z!][^<>]*>|`|\*\*|__\w|\]\(|^\s*(?:[#>*|-]|\d+[.)])\s|\{[^}]*\}|\{\{|<\||\|>"
-    r"|\[/?inst|###|&\w+;|\\[nux]"
-)
 _LETTER_BY_DIGIT = re.compile(r"(?<=[^\W\d_])(?=\d)|(?<=\d)(?=[^\W\d_])")
-_CODE = re.compile(
-    r"\b(?:import|eval|exec|select .+ from|drop table|insert into|def|function|lambda|sudo|curl)\b"
-    r".*[(;*/-]|\w\([^)]*\);?|[A-Za-z0-9+/]{28,}={0,2}|\$\w*\{|=>|;\s*--"
-)
 
 
 @dataclass(frozen=True)
@@ -105,14 +84,6 @@ class Proposal:
         """The fields of the transaction that it was drawn from."""
         return read_fields(self.transaction) if self.transaction else {}
 
-    @property
-    def lowers(self) -> bool:
-        """Whether it argues for APPROVE; where the text is unclear, its label decides."""
-        if self.condition:
-            return self.condition.verdict == APPROVE
-        direction = trade_words.direction(self.text)
-        return direction == "lowers" or (direction == "unclear" and self.label == APPROVE)
-
 
 @dataclass(frozen=True)
 class Screening:
@@ -132,7 +103,6 @@ class Screening:
             self._seen,
             self._support,
             _direction,
-            _wording,
         )
         return next(filter(None, (check(proposal) for check in checks)), None)
 
@@ -162,17 +132,15 @@ class Screening:
 
     def _support(self, proposal: Proposal) -> Objection | None:
         """Several customers and merchants must support it, if the cases say who they are."""
+        condition = proposal.condition
+        if condition is None:
+            return None
         names = {*proposal.table.field_names, *proposal.transaction_fields}
         entities = {name for name in names if is_entity(name, proposal.table)}
-        if not entities or not (proposal.transaction or proposal.condition):
-            return None
-        if proposal.condition is None and proposal.lowers:
-            return _held("prose that lowers risk, learned from one customer's transaction")
-        needed, cap = self.min_entities[proposal.lowers], self.max_share[proposal.lowers]
-        verdict = proposal.condition.verdict if proposal.condition else DECLINE
-        supports = proposal.table.labelled(verdict)
-        if proposal.condition:
-            supports = supports & proposal.condition.holds_over(proposal.table)
+        lowers = condition.verdict == APPROVE
+        needed, cap = self.min_entities[lowers], self.max_share[lowers]
+        supports = proposal.table.labelled(condition.verdict)
+        supports = supports & condition.holds_over(proposal.table)
         for name in sorted(entities):
             distinct, share = spread(name, proposal.table, supports)
             if distinct == 1 and _is_constant(name, entities, proposal.table):
@@ -197,43 +165,13 @@ def proposal_of(draft: Bullet, playbook: BulletPlaybook) -> Proposal:
 
 
 def _form(proposal: Proposal) -> Objection | None:
-    """The text is one short rule about kinds of transactions, and its condition agrees with it."""
-    content, text = proposal.content, proposal.text
-    in_text = parse_condition(content)
-    if not 3 <= len(clean_text(content)) <= MAX_LENGTH:
+    """The text is short, and its condition tests kinds of transactions and agrees with it."""
+    in_text = parse_condition(proposal.content)
+    if not 3 <= len(clean_text(proposal.content)) <= MAX_LENGTH:
         return Objection(f"a heuristic has 3 to {MAX_LENGTH} characters")
-    if proposal.condition and (objection := _fields(proposal, proposal.condition)):
-        return objection
     if in_text and proposal.condition and not in_text.same_as(proposal.condition):
         return Objection("its text and its condition say different things")
-    if in_text:  # a condition written as a sentence
-        return None
-    if proposal.condition and (objection := _agreement(proposal, proposal.condition)):
-        return objection
-    if "\n" in clean_text(content) or len(re.findall(r"[.!?](?:\s|$)", content)) > _MAX_SENTENCES:
-        return Objection("one rule in at most three sentences on one line is wanted")
-    for pattern, what in ((_LINK, "a link"), (_MARKUP, "markup"), (_CODE, "code")):
-        if pattern.search(text) or pattern.search(clean_text(content)):
-            return Objection(f"it contains {what}")
-    if any(_mixes_alphabets(word) for word in re.findall(r"[^\W\d_]+", clean_text(content))):
-        return Objection("a word mixes letters of several alphabets")
-    if trade_words.ORDERS.search(text):
-        return Objection("it speaks to whoever reads it instead of about transactions")
-    if trade_words.trade_share(text) < _TRADE_SHARE or not trade_words.features_of(text):
-        return _held("too little of it is about kinds of transactions, as far as can be read")
-    return None
-
-
-def _agreement(proposal: Proposal, condition: Condition) -> Objection | None:
-    """A text beside a condition argues for its verdict, and for nothing else."""
-    from acegraph.nodes.text.difference import contradicts
-
-    if contradicts(proposal.content, condition):
-        return _held("its text and its condition say different things")
-    wanted: trade_words.Direction = "raises" if condition.verdict == DECLINE else "lowers"
-    if not trade_words.argues_only_for(wanted, proposal.text):
-        return _held("its text does not plainly say what its condition says")
-    return None
+    return _fields(proposal, proposal.condition) if proposal.condition else None
 
 
 def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
@@ -243,8 +181,6 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
     if objection := _values(proposal, condition):
         return objection
     names = _known_fields(proposal)
-    if not all(name in names or is_terse(name) for name in condition.fields):
-        return _held("its condition names a field that no case has, and not in a few short words")
     can_tell = len(proposal.table) > 0 or proposal.transaction is not None
     for test in condition.comparisons:
         name = test.field
@@ -262,7 +198,7 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
 
 
 def _known_fields(proposal: Proposal) -> set[str]:
-    return {*proposal.table.field_names, *_READER_FIELDS, *proposal.transaction_fields}
+    return {*proposal.table.field_names, *proposal.transaction_fields}
 
 
 def _values(proposal: Proposal, condition: Condition) -> Objection | None:
@@ -327,37 +263,11 @@ def _observations(proposal: Proposal) -> Objection | None:
 
 
 def _direction(proposal: Proposal) -> Objection | None:
-    """What lowers risk must be proven or narrow, and nothing argues against its own label."""
-    if proposal.condition:
-        if proposal.label and proposal.condition.verdict != proposal.label:
-            return Objection("it argues against the label of the decision it came from")
-        return None
-    direction = trade_words.direction(proposal.text)
-    if proposal.label and direction == ("raises" if proposal.label == APPROVE else "lowers"):
-        return _held("it argues against the label of the decision it came from")
-    if direction == "unclear" and trade_words.IMPERATIVE.match(proposal.text):
-        return _held("it tells what to do and not which transactions are fraud")
-    if not proposal.lowers:
-        return None
-    if len(trade_words.features_of(proposal.text)) < 2:
-        return _held("prose that lowers risk names at least two things that limit it")
-    if trade_words.calls_risk_safe(proposal.text):
-        return _held("prose that calls safe what is usually risky, and does not say why")
-    if _has_name(proposal.content):
-        return _held("prose that lowers risk may name nobody")
+    """A rule does not argue against the label that it was learned from."""
+    condition, label = proposal.condition, proposal.label
+    if condition and label and condition.verdict != label:
+        return Objection("it argues against the label of the decision it came from")
     return None
-
-
-def _wording(proposal: Proposal) -> Objection | None:
-    if parse_condition(proposal.content) is None and trade_words.SUSPICIOUS.search(proposal.text):
-        return _held("its wording wants a person's eye")
-    return None
-
-
-def _has_name(content: str) -> bool:
-    """Whether words look like a name: with capitals or in quotes, and not of the trade."""
-    names = re.findall(r"(?<=[\w,;] )[A-Z][\w'&.-]+|[\"“'‘](?=\w)[^\"”'’]+[\"”'’]", content)
-    return not all(trade_words.is_plain(w) for name in names for w in words_of(skeleton(name)))
 
 
 def _is_constant(name: str, entities: set[str], table: CaseTable) -> bool:
@@ -365,10 +275,3 @@ def _is_constant(name: str, entities: set[str], table: CaseTable) -> bool:
     rows = np.ones(len(table), dtype=bool)
     others = (spread(other, table, rows)[0] for other in entities if other != name)
     return spread(name, table, rows)[0] == 1 and any(n > 1 for n in others)
-
-
-def _mixes_alphabets(word: str) -> bool:
-    """Whether a word has Latin letters beside look-alikes; accents are no other alphabet."""
-    latin = sum(c.isascii() for c in word.casefold())
-    is_accented = all("LATIN" in unicodedata.name(c, "LATIN") for c in word)
-    return 0 < latin < len(word) and skeleton(word).isascii() and not is_accented

@@ -197,9 +197,9 @@ def test_settings_are_finite(given: Any) -> None:
 
 def test_training_goes_on_after_some_of_it_was_pruned() -> None:
     playbook, cases = BulletPlaybook(), [e.item() for e in generate_transactions(60, seed=3)]
-    TrainingPipeline(playbook).train_offline(cases[:40])
+    TrainingPipeline(playbook).train_online(cases[:40])
     prune(playbook, "2099-01-01")
-    report = TrainingPipeline(playbook).train_offline(cases)
+    report = TrainingPipeline(playbook).train_online(cases)
     assert (report.cases, report.repeated) == (20, 40)
     assert verify(playbook) == []
 

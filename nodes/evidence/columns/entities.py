@@ -18,11 +18,9 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
     is_identifier,
     words_of_name,
 )
-from acegraph.nodes.text.lookalikes import skeleton, words_of
-from acegraph.nodes.text.trade_words import is_plain
+from acegraph.nodes.text.lookalikes import skeleton
 from acegraph.state.ledger.redaction.redact import REDACTED
 from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.transaction import Scalar
 
 _PARTIES: Final = frozenset(
     "customer client user cardholder holder account card cc payer payee sender recipient receiver "
@@ -141,7 +139,7 @@ def is_entity(name: str, table: CaseTable) -> bool:
     column, is_role = table.column(name), words_of_name(name)[-1] in _ROLES
     if column is None:
         return True
-    return not (is_flag(column) or is_of_kinds(column) or (is_role and _has_few_values(column)))
+    return not (is_flag(column) or (is_role and _has_few_values(column)))
 
 
 def is_party(name: str) -> bool:
@@ -150,12 +148,6 @@ def is_party(name: str) -> bool:
     if describes(name) or not _PARTIES & set(words):
         return False
     return words[-1] in ID_WORDS or words[-1] in _BARE
-
-
-def is_of_kinds(column: Column) -> bool:
-    """Whether all values are kinds of merchants or customers, such as "supermarket"."""
-    words = column.counts()
-    return bool(words) and not len(distinct_numbers(column)) and all(map(is_kind, words))
 
 
 def spread(name: str, table: CaseTable, rows: NDArray[np.bool_]) -> tuple[int, float]:
@@ -179,10 +171,3 @@ def _has_few_values(column: Column) -> bool:
 def distinct_numbers(column: Column) -> NDArray[np.float64]:
     """The numbers of a field, each once."""
     return np.unique(column.known_numbers())
-
-
-def is_kind(value: Scalar) -> bool:
-    """Whether a value consists of common words of the trade only."""
-    if isinstance(value, bool):
-        return True
-    return isinstance(value, str) and all(is_plain(w) for w in words_of(skeleton(value)))

@@ -1,8 +1,8 @@
 """Phrases: which words of a free text a condition may ask for, and which could name somebody.
 
 Labels have no part in it, so what is offered can be counted by whoever proves a rule. A word is
-offered if several cases of several customers and merchants have it and it cannot be a name: it is a
-word of the trade, or people write it in small letters. Numbers, ids and addresses never are.
+offered if several cases of several customers and merchants have it and it cannot be a name: people
+write it in small letters. Numbers, ids and addresses never are.
 """
 
 import re
@@ -20,7 +20,6 @@ from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP, CAN_TELL
 from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
-from acegraph.nodes.text.trade_words import STOP, is_plain
 from acegraph.state.values.cases import CaseTable, Column, stepped
 from acegraph.state.values.memos import (
     MAX_PHRASE,
@@ -46,26 +45,19 @@ _KEPT_LENGTH: Final = 300
 _ADDRESS = re.compile(r"[@/\\#\d]|\w\.\w")
 """What e-mails, links, ids and numbers have."""
 _BREAK = re.compile(r"[^\w\s'’-]+")
-_GIVEN_NAMES: Final = frozenset(
+_STOP: Final = frozenset(
     """
-    adam agnes ahmed alex alexander ali alice amir amy ana andrea andrew anna anne
-    anthony antonio barbara ben benjamin brian carl carlos caroline charles chris
-    christian christine claire daniel david deborah diana diego dmitri donald
-    dorothy edward elena elizabeth emily emma eric erik eva fatima fatma felix
-    fernando francesca francesco frank fred gary george giovanni giulia hans hassan
-    heinz helen henry hugo ibrahim igor ines ingrid irene isabel ivan jack jacob
-    james jan jane jason javier jean jennifer jessica jim joan joe johann john
-    jonathan jorge jose joseph juan juergen julia julie jurgen karen karl kate
-    katherine kevin klaus kumar lars laura lena leo leon linda lisa luca lucas lucia
-    luis luke magda manuel marco margaret maria marie mario marta martin mary mateo
-    matthew max mehmet melissa michael michelle miguel mike mohamed mohammed monica
-    nancy natalia nicole nina olga oliver omar pablo patricia patrick paul pedro
-    peter philip pierre rachel rebecca richard robert roberto rosa ruth ryan sam
-    samuel sandra sara sarah sergei sofia sophie stefan stephen steve steven susan
-    svetlana sven tanja thomas tim tom tomas ursula victor vladimir walter wang wei
-    werner william wolfgang yusuf""".split()
+    a about above after again all also although an and any are as at be because been before being
+    below between both but by can combine combined come could did do does done during each either
+    else even every exactly follow for from had has have he her here his how i if in including
+    instead into is it its itself just kind least less make many may mean might more most much must
+    need neither no nor not of off on once one only onto or other others otherwise our out over own
+    per rather right shall she should since so some such than that the their them then there these
+    they this those though through to together too toward towards under unless until up upon use
+    used using very via was we were what when where whether which while who whom whose why will with
+    within without would yet you your redacted""".split()
 )
-"""Names that people write in small letters, too."""
+"""Words that carry no meaning of their own: no phrase begins or ends with one."""
 Rows = NDArray[np.bool_]
 
 
@@ -91,17 +83,17 @@ def phrases_of(name: str, table: CaseTable) -> list[str]:
 
 
 def is_name(phrase: str, field: str, table: CaseTable) -> bool:
-    """Whether a word of a phrase may name a person or a merchant: a word that is none of the trade,
-    and is a given name, part of the name of a customer or merchant, or not written small.
+    """Whether a word of a phrase may name a person or a merchant: it is part of the name of a
+    customer or merchant, or not written small.
     """
-    words, column = [w for w in phrase.split() if not is_plain(w)], table.column(field)
+    words, column = phrase.split(), table.column(field)
     can_tell = column is not None and len(table) >= CAN_TELL
-    small = _written_small(column, field) if words and column is not None and can_tell else {}
+    small = _written_small(column, field) if column is not None and can_tell else {}
     return any(_names(w, table) or (can_tell and small.get(w, 0) <= 0) for w in words)
 
 
 def _names(word: str, table: CaseTable) -> bool:
-    return word in _GIVEN_NAMES or skeleton(word) in _names_of_entities(table)
+    return skeleton(word) in _names_of_entities(table)
 
 
 def _found(name: str, table: CaseTable) -> list[str]:
@@ -116,7 +108,7 @@ def _found(name: str, table: CaseTable) -> list[str]:
 
     def may_be_asked(phrase: str) -> bool:
         return is_category(phrase) and all(
-            is_plain(w) or (small.get(w, 0) > 0 and not _names(w, table)) for w in phrase.split()
+            small.get(w, 0) > 0 and not _names(w, table) for w in phrase.split()
         )
 
     counts = np.bincount(column.codes[column.codes >= 0], minlength=len(column.values))
@@ -220,12 +212,12 @@ def _runs(parts: Iterable[str]) -> Iterator[list[str]]:
 def _phrases(words: list[str]) -> Iterator[str]:
     """All phrases of one to three words that neither begin nor end with an empty word."""
     for start, first in enumerate(words):
-        if first in STOP:
+        if first in _STOP:
             continue
         for length in range(1, MAX_PHRASE + 1):
             phrase = words[start : start + length]
             is_long = length > 1 or len(first) >= _SHORTEST
-            if is_long and len(phrase) == length and phrase[-1] not in STOP:
+            if is_long and len(phrase) == length and phrase[-1] not in _STOP:
                 yield " ".join(phrase)
 
 

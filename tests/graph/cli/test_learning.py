@@ -77,7 +77,7 @@ def test_a_change_is_said_with_its_row_and_can_be_switched_off() -> None:
     assert (said["change"], sentence in done.stderr) == (sentence, True)
     assert said["held_out"]["frauds"] == said["frauds"]
     write(20, flip_at=20)
-    run(*TRAIN, "--no-drift", "--playbook", "b.db")
+    run(*TRAIN, "--online", "--no-drift", "--playbook", "b.db")
     with BulletPlaybook("sqlite:///b.db") as book:
         some = next(iter(book.cases("fraud_detection"))).id
         assert book.decision(some)["settings"]["drift"] is False

@@ -108,7 +108,7 @@ def test_a_flag_needs_no_cases_to_tell_nobody() -> None:
     [
         ("new_email", ["anna", "bert"], 'is "anna"'),
         ("first", ["Anna", "Bert"], 'is "Anna"'),
-        ("merchant", ["Lucky Star", "Corner Books"], 'is "Lucky Star"'),
+        ("merchant", [f"Shop {i}" for i in range(25)], 'is "Shop 7"'),
         ("payee_is_new", ["anna@bank.example", "no"], 'is "anna@bank.example"'),
         ("card", [4_111_111_111_111_111 + i for i in range(60)], "< 4111111111111130"),
         ("phone_no", [491_701_234_567 + i for i in range(9)], "< 491701234570"),
@@ -140,7 +140,7 @@ def test_a_condition_behind_a_sentence_holds_no_number_of_anybody() -> None:
 
 
 def test_few_cases_do_not_make_a_customer_a_flag() -> None:
-    cases = [Case(str(i), {"customer": "1", "payee": 1}, "DECLINE") for i in range(5)]
+    cases = [Case(str(i), {"customer": "1", "payee": 1}, "DECLINE") for i in range(3)]
     assert is_entity("customer", CaseTable(cases))
     assert is_identifying("payee", CaseTable(cases))
 
