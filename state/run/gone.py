@@ -43,8 +43,6 @@ COMMANDS: Final[Mapping[str, str]] = {
 """Commands, without `acegraph` before them."""
 _IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
-    "--row-by-row": "all labelled rows are learned from at once, whatever their number",
-    "--whole-table": "all labelled rows are learned from at once, whatever their number",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",
@@ -63,11 +61,13 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--pictures": "--report FILE has all pictures",
     "--pydantic": "acegraph read --to pydantic",
     "--reason": "--why says it",
+    "--row-by-row": "all labelled rows are learned from at once, whatever their number",
     "--shuffle-labels": f"Plan(shuffle_labels=True) {_IN_PYTHON}",
     "--test-file": "acegraph compare FILE TEST_FILE",
     "--train-file": "acegraph compare FILE TEST_FILE",
     "--wait": "lines are answered as they come",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
+    "--whole-table": "all labelled rows are learned from at once, whatever their number",
     "compare --drift": "AceContext(drift=...) in Python",
     "compare --no-drift": "AceContext(drift=False) in Python",
     "demo --concurrency": f"run_demonstration {_IN_PYTHON}",
