@@ -1,9 +1,7 @@
 """What an agent decides on one transaction: a model, the embedded analyst or a custom one."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict
 
 
@@ -22,5 +20,3 @@ class Decision:
     """The version of its prompt."""
     departure: float = 0.0
     """By how much it departed from the playbook's opinion, in log-odds."""
-    observed: Mapping[str, Scalar] = field(default_factory=dict)
-    """What the model read in the text, as fields (observations.py)."""

@@ -6,7 +6,6 @@ When a model fails, the decision is UNDECIDED with the reason: a failure approve
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -15,13 +14,12 @@ from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
 from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
-from acegraph.nodes.agent.observations import rules_over_observations, with_observed_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.nodes.rules.scale import RiskScale, scale_of
 from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
-from acegraph.state.run.schema import HeldBackRule, RunSettings, Update
+from acegraph.state.run.schema import RunSettings, Update
 from acegraph.state.values.bullet import of_source
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -53,7 +51,6 @@ class AgentNode:
         except ModelError as error:
             logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
-        decision, fired = await wait.work(self._with_observations, state, decision, scale)
         reasons = list(decision.reasons)
         if decision.decision == APPROVE and case["ground_truth"] is None:
             refusal = await wait.work(self._reason_not_to_approve, state, decision, scale)
@@ -79,28 +76,11 @@ class AgentNode:
             "risk_score": decision.risk_score,
             "reasons": reasons,
             "bullets_used": [
-                *(b.id for b in (*bullets, *scale.unshown) if _had_a_part(b, state, decision)),
-                *(b.id for b in fired if b not in bullets),
+                b.id for b in (*bullets, *scale.unshown) if _had_a_part(b, state, decision)
             ],
             "settings": settings,
-            **_with_observed_fields(state, decision, fired),
             **held_for_review(decision.decision, decision.risk_score, settings),
         }
-
-    def _with_observations(
-        self, state: AceState, decision: Decision, scale: RiskScale
-    ) -> tuple[Decision, list[Bullet]]:
-        """The decision after the rules over what the model observed, and those of them that hold.
-
-        What a redacted text says may not come back as a field.
-        """
-        settings = state["settings"]
-        if not decision.observed:
-            return decision, []
-        if settings["redact"]:
-            return replace(decision, observed={}), []
-        rules = rules_over_observations(self._active(settings))
-        return with_observed_rules(decision, rules, state["case"]["fields"], scale)
 
     def _active(self, settings: RunSettings) -> list[Bullet]:
         """The bullets that may act in this run."""
@@ -124,20 +104,6 @@ class AgentNode:
             scale,
             is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
         )
-
-
-def _with_observed_fields(state: AceState, decision: Decision, fired: Sequence[Bullet]) -> Update:
-    """The case with what the model observed, and the rules over it that hold, for their record."""
-    if not decision.observed:
-        return {}
-    case = state["case"]
-    fields = {**case["fields"], **decision.observed}
-    shown = {bullet["id"] for bullet in state["bullets"]}
-    rules = [HeldBackRule(id=b.id, verdict=b.verdict, acts=True) for b in fired]
-    return {
-        "case": {**case, "fields": fields, "given_fields": fields},
-        "held_back": [*state["held_back"], *(rule for rule in rules if rule["id"] not in shown)],
-    }
 
 
 def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:

@@ -9,19 +9,15 @@ from typing import Final
 
 from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.agent.decision import Decision
-from acegraph.nodes.agent.observations import observed_fields
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import DECLINE, Bullet, Transaction
-from acegraph.state.run.model_forms import DecisionForm, DecisionOnFieldsForm
-from acegraph.state.values.memos import is_free_text
+from acegraph.state.run.model_forms import DecisionForm
 from acegraph.state.values.transaction import Fields, clean_text
 
-_SPACES_OF_A_SENTENCE: Final = 4
-"""A value with so many spaces is a sentence."""
 _LIKELY: Final = 0.5
 """Above this risk a payment is rather fraud than not."""
 
@@ -52,25 +48,13 @@ async def decide_by_reading(
     known = Known(fields, opinion if has_rules else None, scale.unshown)
     fence = model.fence("agent", case.decision_id or transaction.digest())
     messages = agent_messages(transaction.text, case.shown, fence, known, instructions)
-    asked = DecisionForm if _has_text(transaction) else DecisionOnFieldsForm
-    form = await model.fill(asked, messages, wait, partial(_contradiction, opinion.limit))
+    form = await model.fill(DecisionForm, messages, wait, partial(_contradiction, opinion.limit))
     ids = {b.id for b in case.shown}
     used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
     reasons = tuple(map(clean_text, form.reasons))
     version = prompt_version(instructions)
     departure = opinion.departure(form.decision, form.risk_score)
-    observed = observed_fields(form.observations, transaction.text, fields)
-    return Decision(
-        form.decision, form.risk_score, reasons, used, model.name, version, departure, observed
-    )
-
-
-def _has_text(transaction: Transaction) -> bool:
-    """Whether somebody wrote sentences, so that more may be read in them than the fields state."""
-    return not transaction.fields or any(
-        isinstance(value, str) and (is_free_text(name) or value.count(" ") >= _SPACES_OF_A_SENTENCE)
-        for name, value in transaction.fields.items()
-    )
+    return Decision(form.decision, form.risk_score, reasons, used, model.name, version, departure)
 
 
 def _contradiction(limit: float, form: DecisionForm) -> str:

@@ -17,7 +17,7 @@ from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import DECLINE, Bullet, Condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import is_meant_as_condition
-from acegraph.state.values.transaction import Fields, Scalar, is_observed
+from acegraph.state.values.transaction import Fields, Scalar
 
 _MIN_FIRES: Final = 3
 _LARGE_SHARE: Final = 0.1
@@ -67,8 +67,6 @@ def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None
             "unproven: prose acts once a person has let it in, or a trial has borne it out"
             + hint * is_meant_as_condition(proposal.content)
         )
-    if any(map(is_observed, proposal.condition.fields)):
-        return "unproven: what rests on a model's observations acts once a backtest stands"
     if proposal.condition.verdict == DECLINE:
         return ""
     return (

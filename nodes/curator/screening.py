@@ -34,7 +34,7 @@ from acegraph.state import (
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.transaction import Fields, clean_text, is_observed
+from acegraph.state.values.transaction import Fields, clean_text
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -99,7 +99,6 @@ class Screening:
         checks = (
             _form,
             _identifiers,
-            _observations,
             self._seen,
             self._support,
             _direction,
@@ -248,17 +247,6 @@ def _identifiers(proposal: Proposal) -> Objection | None:
     for name, value in identity.identifying_values(proposal.transaction, table):
         if identity.copied(value, text):
             return Objection(f"it contains what the transaction says in {name}")
-    return None
-
-
-def _observations(proposal: Proposal) -> Objection | None:
-    """What a model observed is a stranger's word: a rule over it raises risk, and tests a value."""
-    tests = proposal.condition.comparisons if proposal.condition else ()
-    observed = [test for test in tests if is_observed(test.field)]
-    if any(test.op in ("is missing", "is not") for test in observed):
-        return Objection("it tests that a model did not observe something, which proves nothing")
-    if observed and proposal.condition and proposal.condition.verdict == APPROVE:
-        return _held("it lowers risk for what a model observed in the text")
     return None
 
 

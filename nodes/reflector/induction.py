@@ -31,7 +31,7 @@ from acegraph.state import DECLINE, Condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison
 from acegraph.state.values.memos import is_free_text, mentions
-from acegraph.state.values.transaction import Scalar, is_observed
+from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict
 
 _STANDARD: Final = gate_of("standard")
@@ -81,7 +81,7 @@ def induce(
     """
     if not can_prove(table):
         return None
-    grid = grid_of(table, observed=True)
+    grid = grid_of(table)
     tests, masks = _comparisons(fields, label, grid, table)
     if not tests:
         return None
@@ -258,8 +258,7 @@ def _comparisons(
             said = (p for p in phrases if label == DECLINE and mentions(str(value), p))
             tests.extend(Comparison(name, MENTIONS, phrase) for phrase in said)
         elif value is None:
-            if not is_observed(name):  # what nobody observed may be there all the same
-                tests.append(Comparison(name, "is missing"))
+            tests.append(Comparison(name, "is missing"))
         elif isinstance(value, bool | str):
             equal = [v for v in marks if isinstance(v, bool | str) and v == value]  # 1 is not true
             tests.extend(Comparison(name, "is", mark) for mark in equal)

@@ -5,7 +5,7 @@ prompt.py beside each node.
 """
 
 import re
-from typing import Annotated, ClassVar, Final, Literal
+from typing import Annotated, Final, Literal
 
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
 from pydantic.config import JsonDict
@@ -50,25 +50,12 @@ class Form(BaseModel):
         return False
 
 
-class ObservationForm(Form):
-    """One fact that the text states."""
-
-    name: Text = Field(description="short, in snake_case, the same for the same kind of fact")
-    value: bool | float | Text
-    quote: Text = Field(description="the words of the transaction that state it")
-
-
 class DecisionForm(Form):
     """Decide on one transaction."""
 
     reasons: list[Text] = Field(description="short reasons, most important first", max_length=10)
     bullets_used: list[str] = Field(
         default_factory=list, description="ids of the heuristics that had a part in the decision"
-    )
-    observations: Annotated[list[ObservationForm], AfterValidator(lambda few: few[:5])] = Field(
-        default_factory=list,
-        description="facts of the text that matter for fraud and that no field states; else empty",
-        json_schema_extra={"maxItems": 5},
     )
     risk_score: Share = Field(description="probability of fraud, 0 to 1")
     decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")
@@ -82,16 +69,6 @@ class DecisionForm(Form):
         """
         named = {word.upper() for word in re.findall(r"approve|decline", said, re.IGNORECASE)}
         return bool(named) and self.decision not in named
-
-
-class DecisionOnFieldsForm(DecisionForm):
-    """Decide on one transaction."""
-
-    observations: ClassVar[list[ObservationForm]] = []  # type: ignore[misc]
-    """Nothing else can be read where there is no text; the schema is half as long."""
-
-
-DecisionOnFieldsForm.__name__ = DecisionForm.__name__  # a model knows both by one name
 
 
 class VerdictForm(Form):

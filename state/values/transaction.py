@@ -265,7 +265,7 @@ def plain_value(name: str, value: object) -> Scalar:
 
 
 def is_observed(name: str) -> bool:
-    """Whether a language model read this field from the text."""
+    """Whether a model read it in a text, for an older release: rules over it are silent now."""
     return name.startswith(OBSERVED)
 
 

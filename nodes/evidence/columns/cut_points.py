@@ -29,22 +29,19 @@ Grid = dict[str, list[Scalar]]
 a free text."""
 
 
-def grid_of(table: CaseTable, *, observed: bool = False) -> Grid:
-    """The values to compare with, for every field that a rule may use.
-
-    What a model `observed` is for the rules that are induced one by one.
-    """
-    key = f"grid, observed={observed}"
+def grid_of(table: CaseTable) -> Grid:
+    """The values to compare with, for every field that a rule may use."""
+    key = "grid"
     kept = table.shared.get(key)
     if not isinstance(kept, tuple) or kept[0] != len(table):
-        kept = table.shared[key] = (len(table), _grid_of(table, observed))
+        kept = table.shared[key] = (len(table), _grid_of(table))
     return {name: [*marks] for name, marks in kept[1].items()}
 
 
-def _grid_of(table: CaseTable, observed: bool) -> Grid:
+def _grid_of(table: CaseTable) -> Grid:
     grid: Grid = {}
     for name in learnable_fields(table):
-        if is_free_text(name) or (is_observed(name) and not observed):
+        if is_free_text(name) or is_observed(name):
             continue
         column = table.column(name)
         assert column is not None

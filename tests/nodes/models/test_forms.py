@@ -58,26 +58,6 @@ def test_the_agent_fills_in_a_decision(
     assert f"[b1] {RULE}" in request.prompt
 
 
-@pytest.mark.parametrize(
-    ("given", "may_observe"),
-    [
-        ("A payment of $90, the buyer is in a hurry", True),
-        ({"amount": 90, "memo": "quick"}, True),
-        ({"amount": 90, "shop": "the one at the old corner"}, True),
-        ({"amount": 90, "shop": "corner store", "memo": None}, False),
-    ],
-)
-def test_the_agent_is_asked_for_observations_only_where_somebody_wrote_sentences(
-    server: OpenAIServer, given: Any, may_observe: bool
-) -> None:
-    server.on("DecisionForm", filled(**APPROVAL))
-    assert SimpleFraudAgent(model=SCHEMAS).decide(given).decision == "APPROVE"
-    [request] = server.chats
-    schema = request.body["response_format"]["json_schema"]["schema"]
-    assert ("observations" in schema["properties"]) is may_observe
-    assert ("observations" in schema["required"]) is may_observe
-
-
 @pytest.mark.parametrize(("model", "asked_for"), METHODS)
 def test_the_judge_fills_in_a_verdict(
     server: OpenAIServer, model: str, asked_for: Callable[..., bool]
