@@ -175,22 +175,22 @@ def announce_models(agent: str | None = None) -> None:
 
 def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
     """Say which names to redact are no field of any row: most likely they are misspelt."""
-    from acegraph.state.ledger.redaction.redact import unmatched
+    from acegraph.state.ledger.hidden_fields import unmatched
 
     left = list(redact)
     for item in items:
         if not left:
             return
         transaction = Transaction.of(item["query"])
-        left = unmatched(left, read_fields(transaction), transaction.text)
+        left = unmatched(left, read_fields(transaction))
     _warn_of_unmatched(left)
 
 
 def warn_of_misspelt_columns(redact: Sequence[str], columns: Iterable[str]) -> None:
     """Say which names to redact are no column of a table, whose rows are not read yet."""
-    from acegraph.state.ledger.redaction.redact import unmatched
+    from acegraph.state.ledger.hidden_fields import unmatched
 
-    _warn_of_unmatched(unmatched(redact, dict.fromkeys(columns), ""))
+    _warn_of_unmatched(unmatched(redact, dict.fromkeys(columns)))
 
 
 def _warn_of_unmatched(names: Sequence[str]) -> None:

@@ -19,9 +19,7 @@ from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError
-from acegraph.state.ledger.redaction.redact import Redaction
-from acegraph.state.values.memos import is_memo
-from acegraph.state.values.transaction import Fields
+from acegraph.state.values.folded import is_named
 from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
@@ -83,11 +81,12 @@ def replay(
         repeated = selection_for(past, stored, embeddings)
         replayed = tuple(b.id for b in repeated.bullets)
         tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
-    shown, hidden = tuple(stored["bullets"]), _hidden_fields(transaction.fields, settings)
-    if hidden & tested or (hidden and replayed != shown):
+    shown, redact = tuple(stored["bullets"]), settings.get("redact") or ()
+    hidden = {name for name in tested if any(is_named(name, one) for one in redact)}
+    if hidden or (redact and replayed != shown):
         raise PlaybookError(
-            f"what decision {decision_id!r} saw in {', '.join(sorted(hidden))} was redacted: "
-            "whether the same bullets come out cannot be told"
+            f"what decision {decision_id!r} saw in {', '.join(sorted(hidden or redact))} was not "
+            "stored: whether the same bullets come out cannot be told"
         )
     today = selection_for(playbook, stored, embeddings)
     return Replay(
@@ -113,12 +112,6 @@ def selection_for(
         transaction, stored["settings"], playbook, stored["id"], BLOCKING
     )
     return finish(chosen)
-
-
-def _hidden_fields(fields: Fields, settings: RunSettings) -> set[str]:
-    """The fields whose values were not stored, except memos, which select nothing."""
-    redaction = Redaction.of(fields, settings.get("redact") or ())
-    return {name for name in redaction.hidden if not is_memo(name)}
 
 
 def _tested_fields(playbook: BulletPlaybook, settings: RunSettings) -> set[str]:

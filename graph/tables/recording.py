@@ -11,7 +11,7 @@ from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
-from acegraph.state.ledger.redaction.redact import also_renamed
+from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown

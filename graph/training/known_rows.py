@@ -14,9 +14,9 @@ from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.text.reader import as_read, fields_to_test
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
+from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.lookups import count_evidence, known_ids
-from acegraph.state.ledger.redaction.redact import Redaction
 
 Origin = Literal["history", "stream"]
 """How a row came: as labelled history, or as a decision of a stream."""
@@ -134,4 +134,4 @@ def as_case(item: Item, redact: Sequence[str]) -> Case:
         sighting=seen,
         came=transaction.came(text),
     )
-    return Redaction.of(case.fields, redact, case.came).content(case) if redact else case
+    return HiddenFields.of(case.fields, redact, case.came).content(case) if redact else case

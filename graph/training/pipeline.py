@@ -46,7 +46,7 @@ from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import read_number
 from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Case, Condition
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.ledger.redaction.redact import also_renamed
+from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode

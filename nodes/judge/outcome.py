@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Case, Label
-from acegraph.state.ledger.redaction.redact import Redaction
+from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.schema import CaseData, RunSettings
 from acegraph.state.values.decision import Recorded, Sighting
 from acegraph.state.values.label_sources import GIVEN_LABEL
@@ -73,7 +73,7 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     kept = Case(case["id"], case["fields"], APPROVE, case["text"], case["digest"], sighting=seen)
     kept = replace(kept, came=case.get("came", ""))
     if settings["redact"]:
-        kept = Redaction.of(kept.fields, settings["redact"], kept.came).content(kept)
+        kept = HiddenFields.of(kept.fields, settings["redact"], kept.came).content(kept)
     with playbook.writing():
         open_case(playbook, kept, settings["node"], evidence=settings["learn"])
         if truth := case["ground_truth"]:

@@ -16,7 +16,7 @@ from acegraph.nodes.rules.scale import RiskScale, costs_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import DECLINE, AceState, Bullet, ModelError
-from acegraph.state.ledger.redaction.redact import Redaction
+from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.run.schema import Reflection, Update
 from acegraph.state.values.bullet import of_source
@@ -56,18 +56,18 @@ async def reflect_on(
     if row is not None and case_shares(table)[row] < TEACHES:
         return None
     bullets = await wait.work(lambda: playbook.get_bullets_for_node(node, status=None))
-    hidden = lesson.settings.get("redact") or ()
-    redaction = Redaction.of(read_fields(lesson.transaction), hidden, lesson.came)
+    names = lesson.settings.get("redact") or ()
+    hidden = HiddenFields.of(read_fields(lesson.transaction), names, lesson.came)
     active = [b for b in of_source(bullets, source) if b.status == "active"]
     if row is not None and lesson.settings.get("decided_by"):
         scale = RiskScale.of(table, active, *costs_of(lesson.settings))
         if await wait.work(_is_settled, lesson, table, row, active, scale):
             return None
     judged = Judged(
-        redaction.transaction(lesson.transaction),
+        hidden.transaction(lesson.transaction),
         lesson.decision,
         lesson.correct,
-        redaction.text("\n".join(lesson.reasons)),
+        "\n".join(map(hidden.text, lesson.reasons)),
         since_change(table, bullets, drift=lesson.settings.get("drift", True)),
         active,
         lesson.decision_id,

@@ -25,7 +25,7 @@ from acegraph.nodes.text.currencies import (
 from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
 from acegraph.nodes.text.reader import only_pairs
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.ledger.redaction.redact import also_renamed, unmatched
+from acegraph.state.ledger.hidden_fields import also_renamed, unmatched
 from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
@@ -138,7 +138,7 @@ def selected(
         "playbook_position": clock.position,
         "warnings": [
             *selection.warnings,
-            *_not_redacted(redact, {**given, **case["fields"]}, case["text"]),
+            *_not_redacted(redact, {**given, **case["fields"]}),
             *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
         ],
         **_NOT_YET_WRITTEN,
@@ -225,9 +225,9 @@ def new_case(state: AceInput | AceState, given: Transaction, understood: Underst
     return case
 
 
-def _not_redacted(redact: Sequence[str], fields: Mapping[str, Scalar], text: str) -> list[str]:
+def _not_redacted(redact: Sequence[str], fields: Mapping[str, Scalar]) -> list[str]:
     """A warning about names in `redact` that hide nothing: most likely they are misspelt."""
-    names = unmatched(redact, fields, text)
+    names = unmatched(redact, fields)
     some = ", ".join(names)
     return [f"redact: no field of this transaction is called {some}"] if names else []
 

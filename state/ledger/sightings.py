@@ -18,9 +18,9 @@ from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta, sightings
 from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, Statement
-from acegraph.state.ledger.redaction.spellings import is_named
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
+from acegraph.state.values.folded import is_named
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""

@@ -1,14 +1,14 @@
 """Erasure: the content of transactions leaves the ledger, and what they counted stays.
 
 Text, fields, reasons and digest of the erased cases go; decision, label and counters remain, so
-that every sum stays right. Texts that identify the cases also go from bullets, lessons and history.
-On SQLite the file is rewritten, so that no byte of them is left there or in its log.
+that every sum stays right. Texts that only they held also go from bullets, lessons and history. On
+SQLite the file is rewritten, so that no byte of them is left there or in its log.
 """
 
 import json
 import logging
 import re
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -18,47 +18,23 @@ from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
+from acegraph.state.ledger.hidden_fields import REDACTED, stand_in
 from acegraph.state.ledger.ledger import ERASED
-from acegraph.state.ledger.redaction.spellings import (
-    LONG,
-    Spelling,
-    is_named,
-    parts_of_name,
-    replaced,
-)
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
-from acegraph.state.values.condition import Condition, parse_condition
-from acegraph.state.values.memos import is_memo
+from acegraph.state.values.condition import Condition
+from acegraph.state.values.folded import folded, is_named
 from acegraph.state.values.notation import written
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
 GONE: Final = "[erased]"
-_MIN_IDENTIFYING: Final = 4
+_SHORTEST: Final = 4
+"""A shorter text is not looked for elsewhere: it is too common."""
 _LONG_NUMBER: Final = 7
-_LONGEST_NAME: Final = 200
-"""A longer text is a whole transaction: it is found as it is, and not in other spellings."""
-_QUOTATION = re.compile(r"[\"“'‘](?=\w)(?:[^\"”'’\n]|'(?=\w))++(?P<end>[\"”'’](?!\w))?")
-"""A quotation. A match without an `end` is none: it only keeps its text from a second search."""
-# 64 characters before the @ are the most that RFC 5321 allows.
-_NAMES = re.compile(r"[\w.+-]{1,64}+@[\w.-]+|\d[\d -]{5,}\d|(?<=[\w,:] )[A-Z][a-z]\w+")
-"""What else identifies somebody in a text without fields: addresses, numbers, names."""
-_PAIRS = re.compile(r"(?=\b(\w{4,} \w{4,})\b)")
-_OURS: Final = frozenset(
-    """
-    accept action active added all allow and approve approved as author back bullet by candidate
-    case cases chance chargeback condition content curator decided decision decline declined deny
-    duplicate erased evidence false feedback field fires fraud fraudulent gain genuine hand harmful
-    held helpful high history if imported is judge known label learned legit legitimate lesson low
-    missing node not of offline online origin positive precision problem prompt proof proven pruned
-    purged rate reason recall refused reject removed retired revived right rolled rule safe
-    selected source status suspicious to true types unproven user value verdict version when
-    """.split()
-)
-"""Keys, verdicts, sources, statuses and operators of this package: they identify nobody."""
+"""A number of so many digits names somebody; a shorter one may be an amount."""
 _TEXTS: Final = {
     tables.bullets: ("content", "condition", "evidence", "origin", "problem_types"),
     tables.history: ("content", "condition", "reason"),
@@ -76,6 +52,7 @@ _LINKS: Final = frozenset(
     "decision label label_source author prompt imported_from action bullet_id retired".split()
 )
 """JSON keys whose values are ids, signatures and choices: other rows are found by them."""
+_Clean = Callable[[str], str]
 logger = logging.getLogger(__name__)
 
 
@@ -98,35 +75,32 @@ def erase(
 ) -> Erased:
     """Erase decisions by their ids, or every decision whose field `entity[0]` is `entity[1]`.
 
-    Field and value are found in other spellings too, and the value goes from everything that
-    mentions it. Counters, labels and `verify` stay right; an erased decision cannot be replayed or
-    learned from.
+    The value of the entity, and texts that no other transaction holds, go from everything that
+    repeats them as they are written. Counters, labels and `verify` stay right; an erased decision
+    cannot be replayed or learned from.
     """
     ids = list(dict.fromkeys(decision_ids))
     if not ids and entity is None:
         raise InvalidInput("erase wants decision ids, or a field and its value")
-    about = None if entity is None else Spelling(clean_text(written(entity[1])))
+    name, value = entity if entity else ("", "")
+    value = clean_text(written(value))
     with playbook.writing() as writer:
         rows = {row["id"]: row for row in (_by_id(writer, ids) if ids else [])}
-        if entity is not None and about is not None:
-            rows |= {row["id"]: row for row in _of_entity(writer, entity[0], about)}
-        named = (entity[0], about.forms) if entity and about else ()
-        common = _common_words(writer, rows)
-        texts = _not_said_elsewhere(writer, rows, _identifying_texts(rows.values()))
-        texts = {text for text in texts if not common.issuperset(_words(text))}
-        if about and (about.size < _MIN_IDENTIFYING or common.issuperset(_words(about.value))):
-            about = None  # too short, or too common, to be looked for elsewhere
+        if entity is not None:
+            rows |= {row["id"]: row for row in _of_entity(writer, name, value)}
+        texts = _said_only_by(writer, rows)
         for row in rows.values():
             blank = {"text": "", "fields": "{}", "digest": ERASED, "evidence": 0}
             writer.replace(tables.cases, dict(row), blank)
         _blank_decisions(writer, list(rows))
-        unseen = remove_sightings(writer, rows, *named)
+        unseen = remove_sightings(writer, rows, name, [folded(value)] if entity else ())
+        about = {value} if len(value) >= _SHORTEST else set()
         scrubbed = _scrub(writer, texts, about)
         if entity is not None and not rows and not scrubbed and not unseen:
-            raise UnknownDecision(f"no stored transaction has {entity[0]} = the given value")
+            raise UnknownDecision(f"no stored transaction has {name} = the given value")
         forget_vectors(writer)
         playbook.adjust(writer, {0: (0, 0, 0)}, f"erased by {by}")  # so that other processes notice
-        left = _rows_with(writer, about) if about else 0
+        left = _rows_with(writer, value) if about else 0
     playbook.invalidate()
     playbook.invalidate_cases()
     playbook.database.scrub()
@@ -145,77 +119,36 @@ def _by_id(writer: LedgerWriter, ids: list[str]) -> list[sa.RowMapping]:
     return rows
 
 
-def _of_entity(writer: LedgerWriter, name: str, about: Spelling) -> list[sa.RowMapping]:
-    """The cases that have this value in a field of this name, however both are spelt."""
+def _of_entity(writer: LedgerWriter, name: str, value: str) -> list[sa.RowMapping]:
+    """The cases that have this value in a field of this name; also as its keyed hash."""
+    wanted = {value, stand_in(value)} - {REDACTED}
     rows = writer.connection.execute(sa.select(tables.cases)).mappings()
-    return [row for row in rows if _has(json.loads(row["fields"]), name, about)]
+    return [row for row in rows if _has(json.loads(row["fields"]), name, wanted)]
 
 
-def _has(fields: Mapping[str, object], name: str, about: Spelling) -> bool:
-    values = (str(v) for k, v in fields.items() if v is not None and is_named(k, name))
-    # A list of values is one text with commas.
-    return any(
-        about.equals(part) for v in values for part in (v, v.removesuffix(".0"), *v.split(","))
-    )
+def _has(fields: Mapping[str, object], name: str, wanted: set[str]) -> bool:
+    return any(is_named(k, name) and written(v) in wanted for k, v in fields.items())
 
 
-def _identifying_texts(rows: Iterable[sa.RowMapping]) -> set[str]:
-    """Texts of the erased transactions that tell whose they are."""
-    texts: set[str] = set()
-    for row in rows:
-        for name, value in json.loads(row["fields"]).items():
-            text = written(value)
-            if value is None or isinstance(value, bool):
-                continue
-            if not isinstance(value, str):  # an amount identifies nobody, a card number does
-                is_identifying = text.isdigit() and len(text) >= _LONG_NUMBER
-            else:
-                is_identifying = is_memo(name) or bool(re.search(r"[A-Z\d@\s]", text))
-            if is_identifying:
-                texts.add(text)
-            if is_memo(name):  # it may have been quoted in part
-                texts |= set(_PAIRS.findall(text))
-        texts |= {part.strip("\"“”'‘’ ") for part in _names(row["text"])}
-        texts.add(row["text"])
-    return {text for text in texts if len(text) >= _MIN_IDENTIFYING}
-
-
-def _names(text: str) -> list[str]:
-    """What identifies somebody in a text without fields; a quotation is taken as a whole."""
-    quotations = [match[0] for match in _QUOTATION.finditer(text) if match["end"]]
-    rest = _QUOTATION.sub(lambda match: '"' if match["end"] else match[0], text)
-    return quotations + _NAMES.findall(rest)
-
-
-def _not_said_elsewhere(writer: LedgerWriter, erased: Collection[str], texts: set[str]) -> set[str]:
-    """Those texts that no other transaction holds."""
-    left, case = set(texts), tables.cases.c
+def _said_only_by(writer: LedgerWriter, erased: Mapping[str, sa.RowMapping]) -> set[str]:
+    """The texts and long numbers of erased transactions that no other transaction holds."""
+    texts = {text for row in erased.values() for text in (row["text"], *_texts_in(row["fields"]))}
+    texts = {text for text in texts if len(text) >= _SHORTEST}
+    case = tables.cases.c
     for row in writer.connection.execute(sa.select(case.id, case.text, case.fields)):
-        if row.id not in erased:
-            content = f"{row.text} {row.fields}".casefold()
-            left -= {text for text in left if _is_in(text.casefold(), content)}
-    return left
+        if texts and row.id not in erased:
+            texts -= {row.text, *_texts_in(row.fields)}
+    return texts
 
 
-def _common_words(writer: LedgerWriter, erased: Collection[str]) -> set[str]:
-    """Words of this package and of the names of fields: they identify nobody."""
-    common, case = set(_OURS), tables.cases.c
-    for row in writer.connection.execute(sa.select(case.id, case.fields)):
-        if row.id not in erased:
-            common.update(_words(" ".join(json.loads(row.fields))))
-    for text in writer.connection.scalars(sa.select(tables.bullets.c.condition)):
-        if rule := read_condition(text):
-            common.update(_words(" ".join(rule.fields)))
-    return common
-
-
-def _words(text: str) -> list[str]:
-    """The words of a text; `merchant_rating` has two."""
-    return re.findall(r"[^\W_]+", text.casefold())
-
-
-def _is_in(text: str, content: str) -> bool:
-    return text in content and bool(re.search(_whole(text), content))
+def _texts_in(fields: str) -> set[str]:
+    """The values of stored fields that may name somebody: an amount names nobody."""
+    values = [value for value in json.loads(fields).values() if not isinstance(value, bool | None)]
+    return {
+        written(value)
+        for value in values
+        if isinstance(value, str) or len(written(value)) >= _LONG_NUMBER
+    }
 
 
 def _blank_decisions(writer: LedgerWriter, ids: list[str]) -> None:
@@ -235,12 +168,12 @@ def _blank_decisions(writer: LedgerWriter, ids: list[str]) -> None:
         writer.add(tables.lessons, rows)
 
 
-def _form(text: str) -> str:
-    """A pattern for an identifying text: whole words and numbers; short names match by case."""
-    if text.isdigit():
-        return rf"(?<!\d){text}(?!\d)"
-    is_long = len(text) >= 2 * _MIN_IDENTIFYING or not text.isalpha()
-    return f"(?i:{_whole(text)})" if is_long else _whole(text)
+def _without(texts: Iterable[str]) -> _Clean:
+    """A function that takes texts out of a text, where they are no part of longer words."""
+    forms = {form for text in texts for form in (text, json.dumps(text, ensure_ascii=False)[1:-1])}
+    whole = "|".join(map(_whole, sorted(forms, key=len, reverse=True)))
+    pattern = re.compile(whole or r"(?!)")
+    return lambda text: pattern.sub(GONE, text)
 
 
 def _whole(text: str) -> str:
@@ -250,31 +183,14 @@ def _whole(text: str) -> str:
     return (r"(?<!\w)" if first else "") + re.escape(text) + (r"(?!\w)" if last else "")
 
 
-class _Eraser:
-    """Takes identifying texts out of a text, however they are spelt there."""
-
-    def __init__(self, texts: Collection[str], about: Spelling | None = None) -> None:
-        forms = {*texts, *(json.dumps(text, ensure_ascii=False)[1:-1] for text in texts)}
-        ordered = sorted(forms, key=len, reverse=True)
-        self._pattern = re.compile("|".join(map(_form, ordered)) or r"(?!)")
-        spellings = [Spelling(text) for text in texts if len(text) <= _LONGEST_NAME]
-        spellings = [spelling for spelling in spellings if spelling.size >= LONG]
-        if about is not None:
-            spellings += [about, *parts_of_name(about.value)]
-        self._spellings = [(spelling, GONE) for spelling in spellings]
-
-    def __call__(self, text: str) -> str:
-        return replaced(self._pattern.sub(GONE, text), self._spellings)
-
-
-def _scrub(writer: LedgerWriter, texts: set[str], about: Spelling | None) -> int:
-    """Replace identifying texts wherever they are repeated; gives how many rows were changed."""
-    eraser, of_entity = _Eraser(texts, about), _Eraser((), about)
+def _scrub(writer: LedgerWriter, texts: set[str], about: set[str]) -> int:
+    """Replace texts wherever they are repeated; gives how many rows were changed."""
+    ours, of_others = _without(texts | about), _without(about)
     scrubbed = 0
     for table, columns in _TEXTS.items():
-        if about is None and (not texts or table in _OF_OTHERS):
+        if not about and (not texts or table in _OF_OTHERS):
             continue
-        without = of_entity if table in _OF_OTHERS else eraser
+        without = of_others if table in _OF_OTHERS else ours
         for row in writer.connection.execute(sa.select(table)).mappings().all():
             changes = _changes(row, columns, without)
             if not changes:
@@ -286,14 +202,14 @@ def _scrub(writer: LedgerWriter, texts: set[str], about: Spelling | None) -> int
     return scrubbed
 
 
-def _rows_with(writer: LedgerWriter, about: Spelling) -> int:
+def _rows_with(writer: LedgerWriter, value: str) -> int:
     """How many rows hold a value in columns by which other rows are found."""
     columns = (tables.cases.c.id, tables.outcomes.c.source, tables.history.c.source)
     texts = (text for column in columns for text in writer.connection.scalars(sa.select(column)))
-    return sum(replaced(text, [(about, "")]) != text for text in texts)
+    return sum(value in text for text in texts)
 
 
-def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Eraser) -> dict[str, object]:
+def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Clean) -> dict[str, object]:
     """Those columns of a row that hold an identifying text, without that text."""
     rule = read_condition(row.get("condition"))
     is_kept = rule is None or not _compares_with(rule, without)
@@ -305,20 +221,20 @@ def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Eraser) -> di
             new[column] = to_text(
                 _scrubbed(json.loads(row[column]), without, keys=column == "fields")
             )
-        elif column == "content" and rule and is_kept and parse_condition(row[column]) == rule:
-            continue  # field names and operators identify nobody
+        elif column == "content" and rule and is_kept:
+            continue  # it says its rule
         else:
             new[column] = without(row[column])
     return {column: value for column, value in new.items() if value != row[column]}
 
 
-def _compares_with(rule: Condition, without: _Eraser) -> bool:
+def _compares_with(rule: Condition, without: _Clean) -> bool:
     """Whether a rule compares a field with an identifying value."""
     values = (c.value for c in rule.comparisons if not isinstance(c.value, bool | None))
     return any(without(written(value)) != written(value) for value in values)
 
 
-def _scrubbed(data: object, without: _Eraser, *, keys: bool = False) -> object:
+def _scrubbed(data: object, without: _Clean, *, keys: bool = False) -> object:
     """JSON without identifying texts in its values; its keys stay unless they name fields."""
     if isinstance(data, str):
         return without(data)

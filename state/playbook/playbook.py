@@ -23,9 +23,9 @@ from acegraph.state.ledger.evidence import (
     labels_of_tables,
     note_correction,
 )
+from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
-from acegraph.state.ledger.redaction.redact import redacted
 from acegraph.state.ledger.row_mapping import to_row
 from acegraph.state.ledger.sightings import (
     read_past,
@@ -296,7 +296,7 @@ class BulletPlaybook(PlaybookCache):
 
         An error takes the place of a decision that is refused; it does not stop the others.
         """
-        given = [(redacted(record), label) for record, label in given]
+        given = [(as_stored(record), label) for record, label in given]
         shown = {shown.bullet_number for record, _ in given for shown in record.shown}
         if not all(number in self._bullets for number in shown):
             self.get_bullets(f"b{number}" for number in shown)  # raises UnknownBullet

@@ -69,7 +69,7 @@ from acegraph.state import (
     erase,
     parse_condition,
 )
-from acegraph.state.ledger.redaction.redact import Redaction
+from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 from acegraph.state.values.cases import CaseTable
@@ -300,8 +300,8 @@ def _erased(text: str) -> Call:
 def _redacted(text: str) -> object:
     text = clean_text(text)
     fields = {"customer": text[:200], "card": text[:40], "memo": text}
-    redaction = Redaction.of(fields, ["customer", "card", "memo"])
-    return redaction.transaction(Transaction(text, dict(fields)))
+    hidden = HiddenFields.of(fields, ["customer", "card", "memo"])
+    return hidden.transaction(Transaction(text, dict(fields)))
 
 
 def _compared(text: str) -> Condition:
@@ -376,10 +376,10 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "redaction": _now(_redacted),
     "redaction, long value": _prepared(
         clean_text,
-        lambda t: Redaction({"a": t[: len(t) * 12 // 25]}, hides_memos=True).text(f"{t} a: {t}"),
+        lambda t: HiddenFields.of({"a": t[: len(t) * 12 // 25]}, ["a"]).text(f"{t} a: {t}"),
     ),
     "redaction, many fields": _now(
-        lambda t: Redaction.of(_fields(t), list(_fields(t))).transaction(
+        lambda t: HiddenFields.of(_fields(t), list(_fields(t))).transaction(
             Transaction(t, {**_fields(t)})
         )
     ),

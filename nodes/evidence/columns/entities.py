@@ -19,7 +19,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import (
     words_of_name,
 )
 from acegraph.nodes.text.lookalikes import skeleton
-from acegraph.state.ledger.redaction.redact import REDACTED
+from acegraph.state.ledger.hidden_fields import REDACTED
 from acegraph.state.values.cases import CaseTable, Column
 
 _PARTIES: Final = frozenset(

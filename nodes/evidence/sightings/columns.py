@@ -13,9 +13,9 @@ from acegraph.nodes.evidence.columns.learnable_fields import describes, words_of
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.money import read_number
-from acegraph.state.ledger.redaction.redact import REDACTED
-from acegraph.state.ledger.redaction.spellings import folded
+from acegraph.state.ledger.hidden_fields import REDACTED
 from acegraph.state.values.decision import KINDS, Sighting
+from acegraph.state.values.folded import folded
 from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Scalar
 

@@ -203,7 +203,7 @@ def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> Non
     with TestClient(create_service(settings, playbook)) as client:
         given = {"transaction": {"amount": 20, "who": "Ann"}, "decision_id": "of Ann"}
         assert client.post("/decisions", json=given).status_code == 200
-    assert playbook.decision("of Ann")["text"] == "amount: 20; who: [redacted]"
+    assert playbook.decision("of Ann")["text"] == "amount: 20"
 
 
 @pytest.mark.parametrize("way", ["service", "graph", "reviewed"])
@@ -224,7 +224,7 @@ def test_the_server_of_langgraph_redacts_what_the_environment_names(
         else:
             server[way].invoke(given)
         stored = book.decision("d1")["text"]
-    assert stored == "amount: 20; who: [redacted]; card: [redacted]"
+    assert stored == "amount: 20"
 
 
 def test_who_sends_too_much_is_told_when_to_come_again(playbook: BulletPlaybook) -> None:

@@ -1,0 +1,197 @@
+"""Fields that are not stored: they are dropped before anything is written or learned.
+
+With a key in ACE_REDACT_KEY a keyed hash stays in the place of a value, so that distinct customers
+stay distinct. The agent decides with the value itself. A sentence may say a value in any words, so
+no sentence is stored where a field is hidden: the fields that were read from it are.
+"""
+
+import hashlib
+import hmac
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Final, TypeVar
+
+from acegraph.state.values.cases import Case
+from acegraph.state.values.decision import DecisionRecord
+from acegraph.state.values.folded import folded, is_named, names_of
+from acegraph.state.values.memos import SENTENCE, is_memo
+from acegraph.state.values.notation import written
+from acegraph.state.values.transaction import (
+    Fields,
+    Scalar,
+    Transaction,
+    is_derived,
+    render_fields,
+)
+
+_Content = TypeVar("_Content", Case, DecisionRecord)
+REDACTED: Final = "[redacted]"
+"""What stands where a text repeated a hidden value."""
+_PSEUDONYM = re.compile("redacted-[0-9a-f]{16}")
+_MEASURED = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?|true|false")
+"""A number or a flag: a sentence may say it in other words, as in "pays 2k via VPN"."""
+_SHORT: Final = 3
+"""A value of so few letters and digits is looked for as a word only, not within others."""
+_LONG_NUMBER: Final = 7
+"""A number of so many digits names somebody; a shorter one may be an amount."""
+
+
+@dataclass(frozen=True)
+class HiddenFields:
+    """What of one transaction is not stored."""
+
+    names: Sequence[str]
+    """The names of fields that are hidden, be they in this transaction or not."""
+    read: Mapping[str, Scalar]
+    """The fields of the transaction, or those that were read from its sentence."""
+    values: Mapping[str, str]
+    """The hidden values as they are written, by field."""
+    came: Mapping[str, str] = field(default_factory=dict)
+    """The same of the fields as they came, where the transaction is written anew."""
+    sentence: str = ""
+    """The sentence from which the fields were read."""
+
+    @classmethod
+    def of(
+        cls,
+        fields: Mapping[str, Scalar],
+        names: Sequence[str],
+        came: str | Mapping[str, Scalar] = "",
+    ) -> "HiddenFields":
+        """Hide the fields that a name means: `card` also `card.number`, `Card` and `payer.card`."""
+        wanted = set(map(folded, names))
+        if any(is_named(name, one) for name in names for one in ("amount", "usual_amount")):
+            wanted.add(folded("amount_ratio"))  # one tells the other
+        values, of_came = (
+            {
+                name: written(value)
+                for name, value in given.items()
+                if value is not None and not wanted.isdisjoint(names_of(name))
+            }
+            for given in (fields, came if isinstance(came, Mapping) else {})
+        )
+        sentence = came if isinstance(came, str) else ""
+        return cls(names, fields, values, of_came, sentence or str(fields.get(SENTENCE) or ""))
+
+    def fields(self, fields: Mapping[str, Scalar]) -> Fields:
+        """The fields as they are stored; others may repeat a hidden value."""
+        kept: Fields = {}
+        for name, value in fields.items():
+            if name not in self.values:
+                kept[name] = self._other(value)
+            elif (shown := stand_in(self.values[name])) != REDACTED:
+                kept[name] = shown
+        return kept
+
+    def _other(self, value: Scalar) -> Scalar:
+        if isinstance(value, str):
+            return self.text(value)
+        is_long = isinstance(value, int | float) and len(written(value)) >= _LONG_NUMBER
+        return REDACTED if is_long and written(value) in self.values.values() else value
+
+    def text(self, text: str) -> str:
+        """A text as it may be stored: without the hidden values, and nothing of it if one is still
+        there in other signs.
+        """
+        hidden = {*self.values.values(), *self.came.values()} - {"true", "false"}
+        for value in sorted(hidden, key=len, reverse=True):
+            if value != (shown := stand_in(value)):
+                text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", shown, text)
+                if len(plain := folded(value)) > _SHORT and plain in folded(text):
+                    return REDACTED
+        return REDACTED if self._numbers and self._numbers & _numbers_in(text) else text
+
+    @cached_property
+    def _numbers(self) -> set[str]:
+        """The numbers of the sentence, one of which may be hidden, as `2.5k` for 2500."""
+        is_hidden = any(map(_MEASURED.fullmatch, self.values.values()))
+        return _numbers_in(self.sentence) if is_hidden else set()
+
+    def content(self, of: _Content) -> _Content:
+        """A case or a decision as it is stored."""
+        fields = self.fields({n: v for n, v in of.fields.items() if n != SENTENCE})
+        given = {n: v for n, v in fields.items() if self.sentence or f"{n}: " in of.text}
+        text = _rendered(given)
+        return replace(of, text=text, fields=fields, digest=self._digest(of, text), came="")
+
+    def _digest(self, of: Case | DecisionRecord, stored: str) -> str:
+        """A digest of what is stored: a digest of the whole would let hidden values be guessed. Of
+        a sentence that says one in other words it is that of its keyed hash, or of its fields.
+        """
+        hidden = replace(self, values=self.came or self.values, came={})
+        if self.sentence:
+            text = hidden.text(self.sentence)
+            said = [value for value in self.values.values() if value not in self.sentence]
+            if said or text == REDACTED or any(map(_MEASURED.fullmatch, self.values.values())):
+                text = stand_in(self.sentence)
+            return _digest(stored if text == REDACTED else text)
+        text = render_fields(of.came) if isinstance(of.came, Mapping) else of.text
+        for name, value in hidden.values.items():
+            shown = REDACTED if is_memo(name) else f"{name}: {stand_in(value)}"
+            pair = rf"(?<!\w){re.escape(name)}: {re.escape(value)}(?:\.0)?(?!\w)"
+            text = re.sub(pair, shown, text)  # as schema 4 wrote it
+        return _digest("; ".join(map(hidden.text, text.split("; "))))
+
+    def transaction(self, transaction: Transaction) -> Transaction:
+        """The transaction as it may be stored or learned from."""
+        is_stored = all(value == stand_in(value) for value in self.values.values())
+        if not self.names or (is_stored and transaction.fields):
+            return transaction
+        fields = self.fields(transaction.fields)
+        return Transaction(_rendered(fields or self.fields(self.read)), fields)
+
+
+def unmatched(names: Sequence[str], fields: Mapping[str, Scalar]) -> list[str]:
+    """The names to hide that mean no field of a transaction."""
+    return [name for name in names if not any(is_named(path, name) for path in fields)]
+
+
+def as_stored(record: DecisionRecord) -> DecisionRecord:
+    """A decision without the values that its setting `redact` hides."""
+    names = record.settings.get("redact")
+    if not names:
+        return record
+    hidden = HiddenFields.of(record.fields, names, record.came)
+    return replace(hidden.content(record), reasons=tuple(map(hidden.text, record.reasons)))
+
+
+def also_renamed(names: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
+    """The names to hide, with the known names of fields that came under others, and these.
+
+    >>> also_renamed(["tx_amount", "city"], {"tx_amount": "amount", "Town": "city", "H": "hour"})
+    ['tx_amount', 'city', 'amount', 'Town']
+    """
+    found = list(names)
+    for came, known in renamed.items():
+        is_meant = [any(is_named(path, name) for name in names) for path in (came, known)]
+        if any(is_meant) and not all(is_meant):
+            found.append(known if is_meant[0] else came)
+    return found
+
+
+def _rendered(fields: Fields) -> str:
+    """The text that stands for stored fields."""
+    shown = {name: value for name, value in fields.items() if not is_derived(name)}
+    return render_fields(shown) or REDACTED
+
+
+def _digest(text: str) -> str:
+    parts = [part for part in text.split("; ") if not is_derived(part.partition(": ")[0])]
+    return hashlib.sha256("; ".join(sorted(parts)).encode()).hexdigest()
+
+
+def _numbers_in(text: str) -> set[str]:
+    return {word for word in re.findall(r"\w+(?:[.,]\w+)*", text) if any(map(str.isdigit, word))}
+
+
+def stand_in(value: str) -> str:
+    """What stands in the place of a value: its keyed hash, if there is a key."""
+    if value == REDACTED or _PSEUDONYM.fullmatch(value):  # of a decision that comes from the ledger
+        return value
+    key = os.environ.get("ACE_REDACT_KEY", "")
+    if not key:
+        return REDACTED
+    return "redacted-" + hmac.new(key.encode(), value.encode(), "sha256").hexdigest()[:16]

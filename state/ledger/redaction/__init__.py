@@ -1,1 +1,0 @@
-"""Values that must not be stored: hide them in a transaction, in any spelling."""
