@@ -23,9 +23,11 @@ from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     gathered_warnings,
     print_experiment,
+    print_json,
     progress_bar,
     say,
     told_as_json,
+    wants_json,
     warn,
 )
 from acegraph.state import InvalidSettings
@@ -174,7 +176,9 @@ def compare(
     for name in map(_option, _SAID_ELSEWHERE):
         asked.pop(name, None)
     experiment.asked = asked
-    if not told_as_json(experiment.to_json()):
+    if wants_json.get():
+        print_json(experiment.to_json())
+    else:
         print_experiment(experiment)
     if options.report:
         from acegraph.graph.experiments.report.page import write_report

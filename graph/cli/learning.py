@@ -29,11 +29,13 @@ from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     gathered_warnings,
     print_experiment,
+    print_json,
     print_table,
     print_usage,
     progress_bar,
     say,
     told_as_json,
+    wants_json,
     warn,
 )
 from acegraph.graph.cli.scoring import need_tables
@@ -412,7 +414,9 @@ def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
             baselines=has_extra,
             jobs=jobs,
         )
-    if not told_as_json(experiment.to_json()):
+    if wants_json.get():
+        print_json(experiment.to_json())
+    else:
         print_experiment(experiment, expected=True)
     if has_extra:
         figure = draw_learning_curves(experiment.modes, best=attainable)

@@ -27,7 +27,7 @@ from acegraph.graph.desk.pages import (
     review,
     versions,
 )
-from acegraph.graph.desk.visit import Visit, check_form, check_origin, with_session
+from acegraph.graph.desk.visit import Visit, check_form, with_session
 from acegraph.graph.server import app
 from acegraph.graph.server.access import NotAllowed, check_role
 from acegraph.graph.server.endpoints import MOST_BYTES, status_of
@@ -112,7 +112,7 @@ def _guarded(desk: Desk, step: Step) -> Callable[[Request], Awaitable[Response]]
 
     async def handle(request: Request) -> Response:
         try:
-            desk.entrance.check_host(request)
+            desk.entrance.check_site(request)
             response = await step(desk, request)
         except AceError as error:
             found = {"message": str(error), "status": status_of(error)}
@@ -146,7 +146,6 @@ def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]
 async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
     check_role(visit.user, page.role)
     if page.method == "POST":
-        check_origin(visit.request)
         _check_size(visit.request, page.most_bytes)
         async with visit.request.form() as visit.form:
             check_form(visit)
@@ -174,7 +173,6 @@ async def _show_login(desk: Desk, request: Request) -> Response:
 
 
 async def _log_in(desk: Desk, request: Request) -> Response:
-    check_origin(request)
     _check_size(request, MOST_BYTES // 1000)
     async with request.form() as form:
         token = str(form.get("token", "")).strip()
@@ -189,7 +187,6 @@ async def _log_out(desk: Desk, request: Request) -> Response:
     session = await asyncio.to_thread(desk.entrance.session, request)
     base = request.scope.get("root_path", "")
     if session is not None:
-        check_origin(request)
         async with request.form() as form:
             check_form(Visit(request, session, form))
             await asyncio.to_thread(desk.entrance.end, request)

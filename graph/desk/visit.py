@@ -11,13 +11,12 @@ import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import TYPE_CHECKING, Final
-from urllib.parse import urlsplit
 
 from starlette.datastructures import FormData
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
-from acegraph.graph.server.access import NotAllowed, is_local
+from acegraph.graph.server.access import NotAllowed, check_site
 from acegraph.state.errors import InvalidInput
 from acegraph.state.maintenance.people.sessions import (
     LONGEST_SECONDS,
@@ -98,16 +97,10 @@ class Entrance:
         self._once = sha256(token.encode()).hexdigest()
         return token
 
-    def check_host(self, request: Request) -> None:
-        """Where nobody is asked for a token, only this machine's own names lead to the desk.
-
-        Else another site could make its name mean this machine, and read the pages.
-        """
+    def check_site(self, request: Request) -> None:
+        """Refuse what a page of another site sends."""
         is_open = self._owner is not None or self._service.settings.without_users
-        if is_open and not is_local(
-            urlsplit(f"//{request.headers.get('host', '')}").hostname or ""
-        ):
-            raise NotAllowed("This desk answers under 127.0.0.1 and localhost only.", 403)
+        check_site(request, is_open=is_open)
 
     def session(self, request: Request) -> Session | None:
         """The session of a request."""
@@ -154,14 +147,6 @@ class Entrance:
         """End the session of a request."""
         if token := request.cookies.get(COOKIE):
             end_session(self._service.playbook.database, token)
-
-
-def check_origin(request: Request) -> None:
-    """Refuse an action that does not come from a page of this server."""
-    origin, host = request.headers.get("origin"), request.headers.get("host", "")
-    is_ours = origin is None or urlsplit(origin).netloc == host
-    if not is_ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
-        raise NotAllowed("This action came from another site and was refused.", 403)
 
 
 def check_form(visit: Visit) -> None:

@@ -5,8 +5,10 @@ allowed.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from ipaddress import ip_address
 from typing import TYPE_CHECKING, Final, Protocol
+from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
@@ -46,6 +48,25 @@ def is_local(host: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return host == "localhost"
+
+
+def check_site(request: Request, *, is_open: bool, kinds: Sequence[str] = ()) -> None:
+    """Refuse what a page of another site sends, and a body that is of none of these kinds.
+
+    Where nobody is asked for a token (`is_open`), only this machine's own names lead here: else
+    another site could make its name mean this machine.
+    """
+    host = request.headers.get("host", "")
+    if is_open and not is_local(urlsplit(f"//{host}").hostname or ""):
+        raise NotAllowed("without users this answers under 127.0.0.1 and localhost only", 403)
+    if request.method in ("GET", "HEAD"):
+        return
+    origin = request.headers.get("origin")
+    is_ours = origin is None or urlsplit(origin).netloc == host
+    if not is_ours or request.headers.get("sec-fetch-site", "same-origin") != "same-origin":
+        raise NotAllowed("this came from another site and was refused", 403)
+    if kinds and request.headers.get("content-type", "").partition(";")[0] not in kinds:
+        raise NotAllowed(f"a body is {' or '.join(kinds)}", 415)
 
 
 def bearer_token(header: str) -> str:

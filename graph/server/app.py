@@ -21,6 +21,7 @@ from starlette.routing import BaseRoute, Route
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.graph.operations.monitoring.telemetry import start_telemetry
 from acegraph.graph.server import health, routes
+from acegraph.graph.server.access import check_site
 from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
 from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
 from acegraph.state import BulletPlaybook
@@ -29,6 +30,8 @@ from acegraph.state.maintenance.people.users import User
 
 ENDPOINTS: Final[tuple[Endpoint, ...]] = (*routes.ENDPOINTS, *health.ENDPOINTS)
 Mounts = Callable[[Service], Sequence[BaseRoute]]
+_KINDS: Final = ("application/json", "application/x-ndjson")
+"""What a page of another site cannot send without being asked first."""
 NOBODY: Final = User("nobody", "viewer")
 """The user of the paths that need none."""
 
@@ -81,6 +84,8 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
         began, own = time.monotonic(), service
         try:
             user = NOBODY
+            if endpoint.role is not None and service.settings.without_users:
+                check_site(request, is_open=True, kinds=_KINDS)
             if endpoint.role is not None:
                 user = await service.access.user(request, service, endpoint.role)
             own = service.of_tenant(user.tenant)

@@ -1,27 +1,23 @@
 """Who may talk to the LangGraph server, and what they see; langgraph.secure.json enables it.
 
-Users and their tokens come from ACE_USERS ("ann:token,bob:token"). A request with a token sees what
-belongs to its user: threads and runs, assistants, store items. No user runs a graph in the name of
-another, and only runs write a state. Everything that is not allowed here is denied. The playbook is
-shared by all users and not protected here. Which paths exist at all is decided in guard.py.
+Its users are those of the service (acegraph users), of the playbook that ACE_PLAYBOOK_URL names. A
+request with a token sees what belongs to its user: threads and runs, assistants, store items. No
+user runs a graph in the name of another, and only runs write a state. Everything that is not
+allowed here is denied. The playbook is shared by all users and not protected here. Which paths
+exist at all is decided in guard.py.
 """
 
-import hmac
 import os
 from collections.abc import Mapping
-from hashlib import sha256
 from typing import Any, Final, cast
 
 from langgraph_sdk import Auth
 from langgraph_sdk.auth import types
 
 from acegraph.graph.server.access import bearer_token
+from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, InvalidSettings
-from acegraph.state.maintenance.people.users import NAME
 
-VARIABLE: Final = "ACE_USERS"
-SHORTEST: Final = 16
-"""How many characters a token has at least: others can be guessed."""
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
 )
@@ -30,51 +26,19 @@ _SIGNATURE: Final = "langgraph_auth"
 """The prefix of the settings in which the server says who runs a graph."""
 
 
-def read_users(text: str) -> dict[str, bytes]:
-    """Names and the digests of their tokens. A mistake in the text stops the server.
-
-    >>> sorted(read_users("ann:0123456789abcdef, bob:fedcba9876543210"))
-    ['ann', 'bob']
-    """
-    users: dict[str, bytes] = {}
-    entries = text.split(",") if text.strip() else []  # without users all requests are refused
-    for number, entry in enumerate(entries, start=1):
-        name, _, token = entry.strip().partition(":")
-        if problem := _problem(name, token, users):  # without the entry itself: it may hold a token
-            raise InvalidSettings(f"{VARIABLE}: entry {number}: {problem}; wanted NAME:TOKEN,...")
-        users[name] = _digest(token)
-    return users
-
-
-def _problem(name: str, token: str, users: Mapping[str, bytes]) -> str:
-    if not NAME.fullmatch(name):
-        return "a name has 1 to 64 letters, digits, - or _"
-    if name in users:
-        return "this name was given before"
-    if len(token) < SHORTEST or not token.isascii() or " " in token:
-        return f"a token has at least {SHORTEST} characters and no space"
-    if _digest(token) in users.values():
-        return "another user has the same token"
-    return ""
-
-
-def _digest(token: str) -> bytes:
-    return sha256(token.encode("utf-8", "replace")).digest()
-
-
-_USERS: Final = read_users(os.environ.get(VARIABLE, ""))
 auth = Auth()
+_service: Final = Service(ServiceSettings(os.environ.get("ACE_PLAYBOOK_URL", "")))
+"""The service whose users these are; its playbook is opened with the first token."""
 
 
 @auth.authenticate
 async def authenticate(authorization: str | None) -> types.MinimalUserDict:
-    """The user of a token. It is compared with the token of every user, each in constant time."""
+    """The user of a token, who may decide: an analyst or above."""
     token = bearer_token(authorization or "")
-    digest = _digest(token)
-    names = [name for name, known in _USERS.items() if hmac.compare_digest(digest, known)]
-    if not token or not names:
-        raise Auth.exceptions.HTTPException(status_code=401, detail="a valid token is wanted")
-    return {"identity": names[0]}
+    known = await _service.access.user_of(token, _service) if _service.settings.url else None
+    if known is None or known.tenant or not known.may("analyst"):
+        raise Auth.exceptions.HTTPException(401, "a valid token of an analyst is wanted")
+    return {"identity": known.name}
 
 
 @auth.on

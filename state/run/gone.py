@@ -16,6 +16,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "ACE_RECORD": "ACE_RECORDING=FILE answers from the file, and adds what it does not hold",
     "ACE_REPLAY": "ACE_RECORDING=FILE answers from the file; without a key it asks nobody",
     "ACE_WEBHOOK": "acegraph monitor exits with 1 and prints JSON, which cron can send anywhere",
+    "ACE_USERS": "acegraph users NAME --role analyst: users are kept in the playbook",
 }
 """Variables of the environment."""
 COMMANDS: Final[Mapping[str, str]] = {

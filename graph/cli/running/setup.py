@@ -55,8 +55,6 @@ SETTINGS: Final = """\
 # ACE_REDACT_KEY=
 # Logs on standard error, as lines of JSON or of text; without it there are none:
 # ACE_LOG_FORMAT=json
-# Who may use the LangGraph server, with langgraph.secure.json:
-# ACE_USERS=ann:TOKEN,bob:TOKEN
 """
 """What `.env.example` holds: every setting, commented out."""
 SETTING_NAMES: Final = frozenset(re.findall(r"\bACE_\w+", SETTINGS))

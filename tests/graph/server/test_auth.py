@@ -15,15 +15,14 @@ from langgraph_sdk import Auth
 from langgraph_sdk.errors import APIStatusError
 
 from acegraph.graph import create_ace_graph
-from acegraph.graph.server.auth import own_runs, read_users
+from acegraph.graph.server.auth import own_runs
 from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.approval import give_approval
-from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
-from acegraph.state.maintenance.people.users import add_user
+from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.maintenance.people.users import Role, add_user
 from acegraph.state.run.review_answers import ApprovalAnswer
 
-ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
 ASKED = {"review_from": 0, "review_to": 1}
 SPOOF = {"who": "bob", "verdict": "APPROVE", "why": "in another's name"}
@@ -34,6 +33,7 @@ class Place:
     address: str
     folder: Path
     playbook: str
+    tokens: dict[str, str]
     ann: Any
     bob: Any
     anybody: httpx.Client
@@ -42,14 +42,17 @@ class Place:
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     folder = tmp_path_factory.mktemp("secure")
-    env = {"ACE_USERS": f"ann:{ANN},bob:{BOB}"}
+    url = f"sqlite:///{folder / 'ace.db'}"
+    roles: dict[str, Role] = {"ann": "analyst", "bob": "analyst", "eve": "viewer"}
+    with BulletPlaybook(url) as book:
+        tokens = {n: f"{n}.{add_user(book.database, n, role)}" for n, role in roles.items()}
     with (
-        running_dev_server(folder, "langgraph.secure.json", env) as address,
-        client(address, ANN) as ann,
-        client(address, BOB) as bob,
+        running_dev_server(folder, "langgraph.secure.json") as address,
+        client(address, tokens["ann"]) as ann,
+        client(address, tokens["bob"]) as bob,
         httpx.Client() as anybody,
     ):
-        yield Place(address, folder, f"sqlite:///{folder / 'ace.db'}", ann, bob, anybody)
+        yield Place(address, folder, url, tokens, ann, bob, anybody)
 
 
 def refused(call: Any, *args: Any, **kwargs: Any) -> int:
@@ -83,15 +86,18 @@ def question(client: Any, thread: str) -> Any:
         {},
         {"authorization": "Bearer"},
         {"authorization": "Bearer ann"},
-        {"authorization": ANN},
-        {"authorization": f"Basic {ANN}"},
-        {"authorization": f"Bearer {ANN}x"},
-        {"authorization": "Bearer ﬀ".encode()},
-        {"x-api-key": ANN},
+        {"authorization": "ANN"},
+        {"authorization": "Basic ANN"},
+        {"authorization": "Bearer ANNx"},
+        {"authorization": "Bearer EVE"},  # a viewer, who may not decide
+        {"authorization": "Bearer ﬀ"},
+        {"x-api-key": "ANN"},
         {"x-auth-scheme": "langsmith", "x-api-key": "anything"},  # how Studio would come in
     ],
 )
-def test_without_a_valid_token_there_is_no_answer(server: Place, headers: Any) -> None:
+def test_without_a_valid_token_there_is_no_answer(server: Place, headers: dict[str, str]) -> None:
+    ann, eve = server.tokens["ann"], server.tokens["eve"]
+    sent = {n: v.replace("ANN", ann).replace("EVE", eve).encode() for n, v in headers.items()}
     for method, path in [
         ("POST", "/assistants/search"),
         ("POST", "/threads"),
@@ -102,21 +108,24 @@ def test_without_a_valid_token_there_is_no_answer(server: Place, headers: Any) -
         ("POST", "/store/namespaces"),
         ("POST", "/runs/crons/search"),
     ]:
-        answer = server.anybody.request(method, server.address + path, headers=headers, json={})
+        answer = server.anybody.request(method, server.address + path, headers=sent, json={})
         assert answer.status_code == 401, (path, answer.text)
 
 
-def test_the_service_is_there_too_with_users_of_its_own(server: Place) -> None:
-    with BulletPlaybook(server.playbook) as book:
-        token = f"eve.{add_user(book.database, 'eve', 'analyst')}"
+def test_the_service_is_there_too_with_the_same_users(server: Place) -> None:
+    token = server.tokens["ann"]
     body = {"transaction": {"amount": 20, "hour": 14}, "decision_id": "beside-1"}
     path = f"{server.address}/decisions"
     assert server.anybody.get(f"{server.address}/ready").status_code == 200
-    for wrong in ("x", ANN, "eve.0123456789abcdef"):
+    for wrong in ("x", token[4:], "eve.0123456789abcdef"):
         headers = {"Authorization": f"Bearer {wrong}"}
         assert server.anybody.post(path, json=body, headers=headers).status_code == 401
     done = server.anybody.post(path, json=body, headers={"Authorization": f"Bearer {token}"})
     assert done.json()["decision"] == "APPROVE"
+    page = f"{server.address}/metrics"  # ours, and not that of the LangGraph server
+    assert server.anybody.get(page).status_code == 401
+    metrics = server.anybody.get(page, headers={"Authorization": f"Bearer {token}"}).text
+    assert all(line.startswith(("#", "acegraph_")) for line in metrics.splitlines())
     with BulletPlaybook(server.playbook) as book:
         assert book.decision("beside-1")["decision"] == "APPROVE"
 
@@ -124,7 +133,7 @@ def test_the_service_is_there_too_with_users_of_its_own(server: Place) -> None:
 def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> None:
     thread = server.ann.threads.create()["thread_id"]
     for method, path in [
-        *(("GET", f"/{page}") for page in ("", "info", "docs", "openapi.json", "metrics", "mcp")),
+        *(("GET", f"/{page}") for page in ("", "info", "docs", "openapi.json", "mcp")),
         ("GET", "/a2a/ace"),
         ("GET", "/ui/ace"),
         ("GET", f"/internal/debug/thread/{thread}"),
@@ -136,7 +145,7 @@ def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> N
         ("GET", "/deploy/1/stream"),
         ("POST", "/internal/truncate"),
     ]:
-        for headers in ({}, {"authorization": f"Bearer {ANN}"}):
+        for headers in ({}, {"authorization": f"Bearer {server.tokens['ann']}"}):
             answer = server.anybody.request(method, server.address + path, headers=headers)
             assert answer.status_code in (401, 404), path
     assert server.ann.threads.get(thread)["thread_id"] == thread  # nothing was wiped
@@ -146,7 +155,7 @@ def test_pages_that_need_no_token_elsewhere_are_switched_off(server: Place) -> N
 def test_the_door_is_open_for_what_has_users_and_for_nothing_else(server: Place) -> None:
     assert server.anybody.get(f"{server.address}/ok").json() == {"ok": True}
     for path in ("/okay", "/threadsearch", "/internal/threads", "/"):
-        token = {"authorization": f"Bearer {ANN}"}
+        token = {"authorization": f"Bearer {server.tokens['ann']}"}
         assert server.anybody.get(server.address + path, headers=token).text == "not found"
 
 
@@ -443,25 +452,3 @@ def know_cards(playbook: BulletPlaybook) -> None:
 
 def test_what_nobody_thought_of_is_denied(server: Place) -> None:
     assert refused(server.ann.crons.create, "ace", schedule="0 0 * * *", input={}) == 403
-
-
-def test_nobody_is_let_in_where_nobody_is_named() -> None:
-    assert read_users("") == {}
-
-
-@pytest.mark.parametrize(
-    "text",
-    [
-        "ann",
-        "ann:short",
-        f":{ANN}",
-        f"ann:{ANN},ann:{BOB}",
-        f"ann:{ANN},bob:{ANN}",
-        f"a.nn:{ANN}",
-        f"ann:{ANN},",
-    ],
-)
-def test_a_list_of_users_with_a_mistake_is_refused_without_showing_it(text: str) -> None:
-    with pytest.raises(InvalidSettings, match=r"ACE_USERS: entry \d") as found:
-        read_users(text)
-    assert ANN not in str(found.value)

@@ -200,10 +200,33 @@ def test_the_examples_of_the_description_work(client: TestClient) -> None:
 
 def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> None:
     settings = ServiceSettings(without_users=True, redact=["who"])
-    with TestClient(create_service(settings, playbook)) as client:
+    with TestClient(create_service(settings, playbook), base_url="http://127.0.0.1") as client:
         given = {"transaction": {"amount": 20, "who": "Ann"}, "decision_id": "of Ann"}
         assert client.post("/decisions", json=given).status_code == 200
     assert playbook.decision("of Ann")["text"] == "amount: 20"
+
+
+@pytest.mark.parametrize(
+    ("headers", "status"),
+    [
+        ({}, 200),
+        ({"Origin": "http://127.0.0.1"}, 200),
+        ({"Host": "evil.example"}, 403),
+        ({"Origin": "http://evil.example"}, 403),
+        ({"Sec-Fetch-Site": "cross-site"}, 403),
+        ({"Content-Type": "text/plain"}, 415),
+    ],
+)
+def test_without_users_a_page_of_another_site_does_nothing(
+    playbook: BulletPlaybook, headers: dict[str, str], status: int
+) -> None:
+    app = create_service(ServiceSettings(without_users=True), playbook)
+    body = b'{"transaction": {"amount": 5, "hour": 14}}'
+    with TestClient(app, base_url="http://127.0.0.1") as client:
+        sent = {"Content-Type": "application/json", **headers}
+        assert client.post("/decisions", content=body, headers=sent).status_code == status
+        read = client.get("/playbook", headers=headers)
+        assert read.status_code == (403 if "Host" in headers else 200)
 
 
 @pytest.mark.parametrize("way", ["service", "graph", "reviewed"])
