@@ -28,8 +28,8 @@ def screened(proposal: Proposal) -> Objection:
 
 
 def test_a_name_from_the_transaction_is_the_reason_to_refuse_a_bullet() -> None:
-    said = "Decline purchases above 500 at night on a new device at Lucky Star"
-    assert Screening()(Proposal(said.removesuffix(" at Lucky Star"))) is None
+    said = "Decline purchases above 500 at night on a new device at Lucky Star Trading Ltd"
+    assert Screening()(Proposal(said.removesuffix(" at Lucky Star Trading Ltd"))) is None
     refused = screened(Proposal(said, transaction=PAID_BY_ANNA, label="DECLINE"))
     assert (refused.held, "merchant_name" in refused.reason) == (False, True)
     assert "Lucky" not in refused.reason
