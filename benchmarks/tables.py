@@ -25,13 +25,14 @@ import pyarrow.parquet as pq
 from odd_tables import NODE, codes, derived, few_words, payments, table_of
 from process_memory import peak_mb
 
-from acegraph.graph import Ruleset, create_ace_graph, generate_transactions, score, score_files
+from acegraph.graph import create_ace_graph, generate_transactions, score, score_files
 from acegraph.graph.build import build_graph, gather_parts
 from acegraph.graph.data.files import FileLayout, read_dataset
 from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import TrainingPipeline
-from acegraph.nodes.rules.points import SCORECARD, START, UNIT, points_of
+from acegraph.nodes.rules.points import UNIT, points_of
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidTransaction
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -75,15 +76,16 @@ def write_rows(file: Path, rows: int) -> None:
     writer.close()
 
 
-def by_hand(rules: Ruleset, file: Path, out: Path, *, with_reasons: bool = True) -> str:
+def by_hand(rules: TableRules, file: Path, out: Path, *, with_reasons: bool = True) -> str:
     """A query as a person would write it, for a table in which nothing is missing."""
     columns = set(pq.read_schema(file).names)
-    lines = [one for one in SCORECARD if one.test.field in columns]
-    tests = [(_sql(one.test), one.points) for one in lines]
-    conditions = [(b, b.condition) for b in rules.rules if b.condition]
+    ruleset = rules.ruleset
+    lines = [one for one in ruleset.prior_scored if one.tests[0].field in columns]
+    tests = [(_sql(one.tests[0]), one.points) for one in lines]
+    conditions = [(b, b.condition) for b in ruleset.rules if b.condition]
     fired = [(" AND ".join(map(_sql, c.comparisons)), points_of(b)) for b, c in conditions]
     names = [f"{b.id} {points_of(b) / UNIT:+.2f}" for b, _ in conditions]
-    cards = [f"{one.test.render()} {one.points / UNIT:+.1f}" for one in lines]
+    cards = [f"{one.tests[0].render()} {one.points / UNIT:+.1f}" for one in lines]
     total = " + ".join(
         f"CASE WHEN {test} THEN {points} ELSE 0 END" for test, points in tests + fired
     )
@@ -97,13 +99,13 @@ def by_hand(rules: Ruleset, file: Path, out: Path, *, with_reasons: bool = True)
         )
         return f"concat_ws(', ', {', '.join(parts)})"
 
-    scale = rules.scale
+    scale = ruleset.scale
     return f"""
         COPY (SELECT row_number() OVER () AS "row",
               CASE WHEN points > {scale.limit({})} THEN 'DECLINE' ELSE 'APPROVE' END AS decision,
               round(1 / (1 + exp(-(points / {UNIT}.0 + {scale.shift}))), 4) AS risk,
               bullets, scorecard, NULL::VARCHAR AS undecided
-              FROM (SELECT {START} + {total} AS points, {texts(fired, names)} AS bullets,
+              FROM (SELECT {ruleset.start} + {total} AS points, {texts(fired, names)} AS bullets,
                     {texts(tests, cards)} AS scorecard FROM '{file}'))
         TO '{out}' (FORMAT parquet)"""
 
@@ -118,7 +120,7 @@ def scoring(folder: Path, rows: int) -> dict[str, float]:
     """The CPU of scoring a file, of the graph, and of a query on DuckDB with the same result."""
     book, file = playbook(), folder / "rows.parquet"
     write_rows(file, rows)
-    rules = Ruleset.of(book)
+    rules = TableRules.of(book)
     score_files(rules, file, folder / "warm.parquet")
     cpu = time.process_time()
     report = score_files(rules, file, folder / "ours.parquet")
@@ -139,7 +141,7 @@ def scoring(folder: Path, rows: int) -> dict[str, float]:
     for one in some:
         graph.invoke({"transaction": one}, context=AceContext(learn=False))
     a_row = (time.process_time() - cpu) / len(some)
-    print(f"score: {report.rows:,} rows in {ours:.2f} s of CPU, {len(rules.rules)} bullets")
+    print(f"score: {report.rows:,} rows in {ours:.2f} s of CPU, {len(rules.ruleset.rules)} bullets")
     print(
         f"  the graph: {a_row * 1e3:.1f} ms a row, {a_row * report.rows / ours:,.0f} times as much"
     )

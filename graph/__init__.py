@@ -19,9 +19,9 @@ if TYPE_CHECKING:
     from acegraph.graph.operations.reembed import reembed
     from acegraph.graph.operations.replay import replay
     from acegraph.graph.server.checkpoints import strict_serializer
-    from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import score, score_files
     from acegraph.graph.training.pipeline import TrainingPipeline
+    from acegraph.nodes.rules.ruleset import Ruleset
 
 _HOMES = {
     "graph.build": "create_ace_graph",
@@ -35,9 +35,9 @@ _HOMES = {
     "graph.operations.reembed": "reembed",
     "graph.operations.replay": "replay",
     "graph.server.checkpoints": "strict_serializer",
-    "graph.tables.ruleset": "Ruleset",
     "graph.tables.score": "score score_files",
     "graph.training.pipeline": "TrainingPipeline",
+    "nodes.rules.ruleset": "Ruleset",
 }
 __getattr__, __dir__ = later(__name__, _HOMES)
 

@@ -283,10 +283,9 @@ def _sql(
     from acegraph.graph.cli.scoring import need_tables
 
     need_tables()
-    from acegraph.graph.tables.engines.addresses import playbook_sql
-    from acegraph.graph.tables.ruleset import Ruleset
+    from acegraph.graph.tables.ruleset import TableRules
 
-    return playbook_sql(Ruleset.of(book, context), dialect, table, ids)
+    return TableRules.of(book, context).to_sql(dialect, table=table, ids=ids)
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {

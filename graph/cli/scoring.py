@@ -61,10 +61,7 @@ def score(
     risk: RiskOptions,
     out: Annotated[
         str | None,
-        typer.Option(
-            help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz; on an engine "
-            "the name of a new table."
-        ),
+        typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
     ] = None,
     ids: Annotated[
         str | None, typer.Option("--id", help="The column of row ids; else rows are numbered.")
@@ -81,43 +78,34 @@ def score(
     Example: acegraph score payments.parquet --out decisions.parquet
     """
     need_tables()
-    from acegraph.graph.tables.ruleset import Ruleset
     from acegraph.graph.tables.score import score_files
 
     context = AceContext(redact=redact or []).with_changes(**vars(risk))
     with lasting(must_exist=True) as book, progress_bar() as progress:
-        if _is_address(table):
-            if ids is not None or record:
-                raise InvalidSettings("on an engine nothing is recorded: leave --id and --record")
-            from acegraph.graph.tables.engines.addresses import score_address
-
-            ruleset = Ruleset.of(book, context)
-            report = score_address(ruleset, table, out, allow_missing=allow_missing)
-        else:
-            if record:
-                _warn_of_misspelt(context, book, table)
-            report = score_files(
-                book,
-                table,
-                out,
-                context=context,
-                ids=ids,
-                allow_missing=allow_missing,
-                record=record,
-                progress=progress(None),
-            )
+        if record:
+            _warn_of_misspelt(context, book, table)
+        report = score_files(
+            book,
+            table,
+            out,
+            context=context,
+            ids=ids,
+            allow_missing=allow_missing,
+            record=record,
+            progress=progress(None),
+        )
     if not told_as_json(report.to_json()):
         _say_scored(report, out)
 
 
 def _warn_of_misspelt(context: AceContext, book: "BulletPlaybook", table: str) -> None:
     """Say which names to redact are no column, under its own name or the one that is known."""
-    from acegraph.graph.tables.files import TableFiles
+    from acegraph.graph.tables.databases import open_table
     from acegraph.nodes.text.field_contract import DATE_PARTS, FieldContract
 
     if context.redact:
         contract = FieldContract.of(book.cases(context.node))
-        columns = TableFiles.open(table).flat_schema.names
+        columns = open_table(table).flat_schema.names
         known = [contract.known_name(name) or name for name in columns]
         parts = [f"{name}.{part}" for name in columns for part in DATE_PARTS]
         warn_of_misspelt_columns(context.redact, (*columns, *known, *parts))
@@ -181,14 +169,7 @@ def backtest(
     with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what, AceContext().with_changes(**vars(risk)))
         labels = Labels(label, positive, amount)
-        if _is_address(table):
-            if rows is not None:
-                raise InvalidSettings("from an engine only counts come back: leave --rows")
-            from acegraph.graph.tables.engines.addresses import backtest_address
-
-            report = backtest_address(subjects, table, labels)
-        else:
-            report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
+        report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
     if told_as_json(report.to_json()):
         return
     _say_backtest(report)
@@ -236,8 +217,3 @@ def _say_backtest(report: "BacktestReport") -> None:
                 f"only the {which} declines {counts.fires:,} rows: {counts.frauds:,} frauds, "
                 f"{counts.honest:,} good payments ({money})"
             )
-
-
-def _is_address(table: str) -> bool:
-    """Whether a text names a table on an engine, and no file."""
-    return "://" in table

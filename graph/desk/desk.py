@@ -18,8 +18,9 @@ from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, ORIGIN
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import UNIT, amount_of, log_odds_over, points_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
@@ -139,9 +140,13 @@ class Desk:
             made[name] = make()
         return cast(T, made[name])
 
+    def table_rules(self) -> TableRules:
+        """The playbook as it reads and decides now."""
+        return self.once("rules", lambda: TableRules.of(self.playbook))
+
     def ruleset(self) -> Ruleset:
         """The playbook as it decides now."""
-        return self.once("ruleset", lambda: Ruleset.of(self.playbook))
+        return self.table_rules().ruleset
 
     def declined(self, table: CaseTable) -> Bools:
         """On which of the labelled cases the playbook declines now."""

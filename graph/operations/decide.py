@@ -21,7 +21,7 @@ from acegraph.nodes.judge.judge import Judgement
 from acegraph.nodes.judge.node import JudgeNode, label_of, record_of
 from acegraph.nodes.judge.outcome import sighting_in
 from acegraph.nodes.models.named import Role, model_name
-from acegraph.nodes.rules.scale import scale_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, finish
 from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.runtime.usage import Meter, metered
@@ -133,7 +133,7 @@ class Decider:
                 view,
                 self._parts.agent,
                 self._parts.challenger,
-                scale_of(view, settings),
+                Ruleset.of(view, settings),
             )
             states: list[AceState] = []
             for one, selection in zip(cases, selections, strict=True):

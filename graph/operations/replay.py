@@ -7,13 +7,13 @@ its seed. The decision that today's playbook leads to is told beside it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.agent.custom import AgentLike, as_agent
-from acegraph.nodes.rules.scale import scale_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
@@ -127,10 +127,9 @@ def _decide(
     settings: RunSettings,
     agent: AgentLike,
 ) -> str:
-    model, scale = settings["agent_model"], scale_of(playbook, settings)
-    scale = replace(scale, unshown=selection.unshown)
+    model, ruleset = settings["agent_model"], Ruleset.of(playbook, settings)
     deciding = as_agent(agent).decide_with(
-        transaction, selection.bullets, BLOCKING, model, scale=scale
+        transaction, selection.bullets, BLOCKING, model, ruleset=ruleset
     )
     try:
         return finish(deciding).decision

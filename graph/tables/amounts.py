@@ -52,23 +52,33 @@ class AmountColumn:
 
         A column of numbers names no currency.
         """
-        if (texts := _texts(batch.column(self.column))) is None:
-            return
-        is_named = pc.match_substring_regex(texts, _PERHAPS_NAMED).fill_null(False)
-        rows = np.flatnonzero(is_named.to_numpy(zero_copy_only=False))
-        if not len(rows):
-            return
-        amounts = _groups(texts.take(pa.array(rows)), self.column, read, named_by_amount)
-        others: list[tuple[Scalar, Mask]] = [(None, np.ones(len(rows), dtype=bool))]
+        every = np.ones(batch.num_rows, dtype=bool)
+        others: list[tuple[Scalar, Mask]] = [(None, every)]
         if self.beside:
-            beside = batch.column(self.beside).take(pa.array(rows))
-            others = _groups(beside, self.beside, read, currency_code)
+            others = _groups(batch.column(self.beside), self.beside, read, currency_code)
+        amounts = self._amounts(batch, read)
         for amount, has_amount in amounts:
             for other, has_other in others:
-                if why := self.why_in_doubt(amount, other, contract):
-                    where = np.zeros(batch.num_rows, dtype=bool)
-                    where[rows] = has_amount & has_other
+                where = has_amount & has_other
+                if where.any() and (why := self.why_in_doubt(amount, other, contract)):
                     yield why, where
+
+    def _amounts(
+        self, batch: pa.RecordBatch, read: Callable[[str, object], Scalar]
+    ) -> list[tuple[Scalar, Mask]]:
+        """For each currency that amounts name, one such amount and the rows; also for none."""
+        array = batch.column(self.column)
+        if (texts := _texts(array)) is None:
+            return [(1.0, np.ones(len(array), dtype=bool))] if self.beside else []
+        is_named = pc.match_substring_regex(texts, _PERHAPS_NAMED).fill_null(False)
+        named = is_named.to_numpy(zero_copy_only=False)
+        rows = np.flatnonzero(named)
+        found: list[tuple[Scalar, Mask]] = [(1.0, ~named)] if self.beside else []
+        for amount, has_amount in _groups(texts.take(pa.array(rows)), self.column, read, _named):
+            where = np.zeros(batch.num_rows, dtype=bool)
+            where[rows] = has_amount
+            found.append((amount, where))
+        return found
 
 
 def amount_columns(contract: FieldContract, columns: Iterable[str]) -> list[AmountColumn]:
@@ -79,7 +89,7 @@ def amount_columns(contract: FieldContract, columns: Iterable[str]) -> list[Amou
 
 
 @lru_cache(maxsize=_KEPT)
-def named_by_amount(value: Scalar) -> str | None:
+def _named(value: Scalar) -> str | None:
     """The code of the currency that the text of an amount names."""
     return read_money(value)[1]
 

@@ -13,12 +13,13 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.file_rows import label_cell
 from acegraph.graph.data.files import read_label
-from acegraph.graph.tables.deciding import DECISIONS
+from acegraph.graph.tables.databases import DatabaseTable, open_table
 from acegraph.graph.tables.files import TableFiles, check_output, writing
 from acegraph.graph.tables.reading import Mask, field_of_column
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer, check_columns, check_tested
 from acegraph.nodes.evidence.backtest import wilson_interval
+from acegraph.nodes.rules.columns import DECISIONS
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
 from acegraph.state.database.places import whole_file
@@ -40,7 +41,7 @@ class Subject:
     """What is tried: a rule, or a playbook that declines."""
 
     name: str
-    ruleset: Ruleset
+    rules: TableRules
     """For a rule: the playbook without it, to which it would be added."""
     condition: Condition | None = None
     """None: the ruleset as a whole is tried."""
@@ -146,7 +147,7 @@ def subjects_of(
     """What a word of the command line means: a rule, a bullet, a file of rules, the playbook, a
     version as v12, or two versions as v12..v15.
     """
-    today = Ruleset.of(playbook, context)
+    today = TableRules.of(playbook, context)
     if what == "playbook":
         return [Subject("playbook", today)]
     if is_meant_as_condition(what):
@@ -154,7 +155,7 @@ def subjects_of(
     versions = [part.removeprefix("v") for part in what.split("..")]
     if what.startswith("v") and len(versions) <= 2 and all(map(str.isdigit, versions)):
         numbers = map(int, versions)
-        return [Subject(f"v{n}", Ruleset.of_version(playbook, n, context)) for n in numbers]
+        return [Subject(f"v{n}", TableRules.of_version(playbook, n, context)) for n in numbers]
     if Path(what).is_file():
         lines = [line.strip() for line in Path(what).read_text().splitlines()]
         return [_rule(Condition.parse(line), today) for line in lines if line and line[0] != "#"]
@@ -169,16 +170,14 @@ def subjects_of(
     return [_rule(bullet.condition, _without(today, what), f"{what}: ")]
 
 
-def _rule(condition: Condition, ruleset: Ruleset, prefix: str = "") -> Subject:
-    return Subject(prefix + condition.render(), ruleset, condition)
+def _rule(condition: Condition, rules: TableRules, prefix: str = "") -> Subject:
+    return Subject(prefix + condition.render(), rules, condition)
 
 
-def _without(ruleset: Ruleset, bullet_id: str) -> Ruleset:
-    rules, active = (
-        tuple(b for b in bullets if b.id != bullet_id)
-        for bullets in (ruleset.rules, ruleset.active)
-    )
-    return replace(ruleset, rules=rules, active=active)
+def _without(rules: TableRules, bullet_id: str) -> TableRules:
+    ruleset = rules.ruleset
+    others = tuple(b for b in ruleset.rules if b.id != bullet_id)
+    return replace(rules, ruleset=replace(ruleset, rules=others))
 
 
 @dataclass(frozen=True)
@@ -221,7 +220,7 @@ def backtest_files(
 
     `rows` names a file for the rows on which any of them fires.
     """
-    table = TableFiles.open(source)
+    table = open_table(source)
     _check_names(table.flat_schema, labels)
     if rows is None:
         return _Backtesting(subjects, table, labels).run(progress)
@@ -257,13 +256,15 @@ Keep = Callable[[pa.RecordBatch, Sequence[Mask]], None]
 class _Backtesting:
     """One pass over a table."""
 
-    def __init__(self, subjects: Sequence[Subject], table: TableFiles, labels: Labels) -> None:
+    def __init__(
+        self, subjects: Sequence[Subject], table: TableFiles | DatabaseTable, labels: Labels
+    ) -> None:
         self._subjects, self._table, self._labels = subjects, table, labels
         names = table.flat_schema.names
         conditions = [s.condition for s in subjects if s.condition]
         self._amount = labels.amount
         if labels.amount is None:
-            fields = tuple(field_of_column(subjects[0].ruleset, name) for name in names)
+            fields = tuple(field_of_column(subjects[0].rules, name) for name in names)
             self._amount = next(iter(amount_fields(fields)), None)
         if self._amount is not None:  # so that it is read
             conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
@@ -274,9 +275,9 @@ class _Backtesting:
             is_known = has_columns(subject, names)
             added = Counts() if subject.condition and is_known else None
             self.backtests.append(TableBacktest(subject.name, subject.verdict, added=added))
-            if id(subject.ruleset) not in self._scorers:
-                self._scorers[id(subject.ruleset)] = Scorer(
-                    subject.ruleset,
+            if id(subject.rules) not in self._scorers:
+                self._scorers[id(subject.rules)] = Scorer(
+                    subject.rules,
                     table.flat_schema,
                     is_cells=table.is_cells,
                     allow_missing=True,
@@ -304,7 +305,7 @@ class _Backtesting:
             if progress:
                 progress("rows", done, total or done)
         if not done:
-            raise InvalidDataset(f"{self._table.files[0]}: no rows")
+            raise InvalidDataset(f"{self._table.place}: no rows")
         return BacktestReport(self.backtests, *((changed, changed_back) if is_pair else ()))
 
     def _fired(
@@ -312,15 +313,15 @@ class _Backtesting:
     ) -> Iterator[Mask]:
         """By subject where it fires; everything is counted on the way."""
         needed = {
-            id(s.ruleset)
+            id(s.rules)
             for s, one in zip(self._subjects, self.backtests, strict=True)
             if s.condition is None or one.added is not None
         }
         decided = {key: self._scorers[key].decide(batch).decisions for key in needed}
         for subject, one in zip(self._subjects, self.backtests, strict=True):
-            decisions = decided.get(id(subject.ruleset))
+            decisions = decided.get(id(subject.rules))
             if subject.condition:
-                fired = self._scorers[id(subject.ruleset)].holds(batch, subject.condition)
+                fired = self._scorers[id(subject.rules)].holds(batch, subject.condition)
             else:
                 assert decisions is not None
                 fired = decisions == _DECLINED
@@ -337,13 +338,13 @@ class _Backtesting:
 
 def has_columns(subject: Subject, names: Sequence[str]) -> bool:
     """Whether the table has what the playbook tests; what a rule itself tests must be there."""
-    ruleset = subject.ruleset
+    rules = subject.rules
     if subject.condition is None:
-        check_columns(ruleset, names)
+        check_columns(rules, names)
         return True
-    check_tested(ruleset, names, {"the rule": subject.condition})
+    check_tested(rules, names, {"the rule": subject.condition})
     try:
-        check_columns(ruleset, names)
+        check_columns(rules, names)
     except InvalidDataset:
         return False
     return True

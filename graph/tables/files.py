@@ -63,6 +63,11 @@ class TableFiles:
             _check_same(files[0], schemas[0], file, schema)
         return cls(files, form, schemas[0])
 
+    @property
+    def place(self) -> str:
+        """The file, or the first of them, in words."""
+        return str(self.files[0])
+
     @cached_property
     def flat_schema(self) -> pa.Schema:
         """The columns as `batches` gives them."""

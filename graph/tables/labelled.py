@@ -32,7 +32,7 @@ from acegraph.graph.data.splits import days_of
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFiles
 from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, field_of_column
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import patterns
 from acegraph.nodes.evidence.columns.entities import (
     case_shares,
@@ -40,7 +40,9 @@ from acegraph.nodes.evidence.columns.entities import (
     set_case_shares,
     shares_of_names,
 )
-from acegraph.nodes.rules.points import SCORECARD, SCORECARD_FIELDS, resolved
+from acegraph.nodes.rules.columns import BatchTests
+from acegraph.nodes.rules.points import prior_points
+from acegraph.nodes.rules.prior import PRIOR_FIELDS
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.nodes.text.field_contract import FieldContract, date_of_part
 from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset
@@ -283,10 +285,11 @@ class _Counting:
     ) -> None:
         self._cases, self._rules = cases, rules
         contract, is_cells = FieldContract.of(cases), table.files.is_cells
-        fields = {name: field_of_column(Ruleset(contract=contract), name) for name in table.names}
+        known = TableRules(contract=contract)
+        fields = {name: field_of_column(known, name) for name in table.names}
         amounts = amount_fields(tuple(fields.values()), cases.form.amount)
         self._amounts = amounts if costs else ()
-        wanted = {name for rule in rules for name in rule.fields} | SCORECARD_FIELDS
+        wanted = {name for rule in rules for name in rule.fields} | PRIOR_FIELDS
         wanted |= {*self._amounts, *filter(None, map(date_of_part, wanted))}
         compared, reasons = [test for rule in rules for test in rule.comparisons], Reasons()
         self._readers = {
@@ -313,10 +316,8 @@ class _Counting:
             rows.fields |= reader.read(batch.column(column))
         for column, entities in self._entities.items():
             entities.add(batch.column(column))
-        names, points = dict.fromkeys(rows.fields), np.zeros(len(rows), dtype=np.int64)
-        for line in SCORECARD:
-            points += line.points * rows.holds(resolved(line.test, names))
-        fired = [np.logical_and.reduce([*map(rows.holds, r.comparisons)]) for r in self._rules]
+        points, tests = prior_points(rows), BatchTests(rows)
+        fired = [tests.all_hold(rule.comparisons) for rule in self._rules]
         keys, codes = patterns(np.array([fraud, *fired]))
         parts = (codes.to_numpy(), points, self._amount_bins(rows))
         joint = np.zeros(len(rows), dtype=np.int64)

@@ -6,7 +6,7 @@ plain numbers and plain dates go over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -17,11 +17,11 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.file_rows import read_cell
 from acegraph.graph.tables.amounts import amount_columns
-from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.rules.points import (
-    SCORECARD_FIELDS,
-)
+from acegraph.graph.tables.ruleset import TableRules
+from acegraph.nodes.rules.prior import PRIOR_FIELDS
+from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE
 from acegraph.nodes.text.currencies import (
+    CURRENCY_DOUBTS,
     PERHAPS_ANOTHER,
     amount_fields,
     currencies_of_amounts,
@@ -33,6 +33,7 @@ from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
 from acegraph.state import Condition, InvalidDataset
 from acegraph.state.values.cases import Column
 from acegraph.state.values.condition import Comparison
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.notation import NOTHING, may_be_thousands, with_point
 from acegraph.state.values.transaction import Scalar, clean_text, plain_value
 
@@ -76,6 +77,10 @@ class Reasons:
         if text not in self.texts:
             self.texts.append(text)
         return self.texts.index(text)
+
+    def are_of(self, texts: Container[str], codes: Codes) -> Mask:
+        """Which of these numbers stand for one of the reasons."""
+        return np.array([text in texts for text in self.texts])[codes]
 
 
 class _KnownValues:
@@ -306,7 +311,6 @@ class Rows:
         self.fields: dict[str, FieldRows] = {}
         self.doubts: dict[str, Codes] = {}
         """By field that is in doubt somewhere, the number of the reason by row; 0: no doubt."""
-        self._tested: dict[tuple[str, str, bool, Scalar], Mask] = {}
 
     def __len__(self) -> int:
         return self.size
@@ -321,13 +325,6 @@ class Rows:
         column = self.column(name)
         return np.zeros(self.size, dtype=bool) if column is None else column.known()
 
-    def holds(self, test: Comparison) -> Mask:
-        """Where a test holds."""
-        key = (test.field, test.op, isinstance(test.value, bool), test.value)
-        if key not in self._tested:
-            self._tested[key] = test.holds_over(self)
-        return self._tested[key]
-
     def doubt(self, name: str, why: str, where: Mask) -> None:
         """Put a field in doubt on some rows."""
         if where.any():
@@ -339,12 +336,14 @@ class Rows:
         codes = self.doubts.get(name)
         return np.zeros(self.size, dtype=bool) if codes is None else codes > 0
 
-    def any_doubt(self) -> Mask:
-        """Where any field is in doubt."""
-        doubted = np.zeros(self.size, dtype=bool)
-        for codes in self.doubts.values():
-            doubted |= codes > 0
-        return doubted
+    @property
+    def names(self) -> Iterable[str]:
+        """The fields that a row may have."""
+        return self.fields
+
+    def why(self, number: int) -> str:
+        """The reason of a number."""
+        return self.reasons.texts[number]
 
 
 class TableReader:
@@ -352,7 +351,7 @@ class TableReader:
 
     def __init__(
         self,
-        ruleset: Ruleset,
+        rules: TableRules,
         names: Sequence[str],
         *,
         is_cells: bool = False,
@@ -362,11 +361,11 @@ class TableReader:
 
         `conditions` are tested besides those of the ruleset.
         """
-        self._contract, self._reasons = ruleset.contract, Reasons()
-        self.fields = dict(fields_of_columns(ruleset, names, conditions))
+        self._rules, self._contract, self._reasons = rules, rules.contract, Reasons()
+        self.fields = dict(fields_of_columns(rules, names, conditions))
         """By column that is read, the field that it is."""
-        rules = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
-        compared = [test for condition in rules for test in condition.comparisons]
+        tested = [*conditions, *rules.conditions]
+        compared = [test for condition in tested for test in condition.comparisons]
         self._readers = {
             column: FieldReader(name, self._contract, compared, self._reasons, is_cells=is_cells)
             for column, name in self.fields.items()
@@ -393,15 +392,12 @@ class TableReader:
             self._doubt_absent(rows, known, lacks_most)
         for one in self._amounts:
             name = self.fields[one.column]
-            earlier = rows.in_doubt(name)
             for why, where in one.doubts(batch, self._plain_value, self._contract):
-                rows.doubt(name, why, where & ~earlier)
-                # Nobody reads this text: rows that were in doubt before only need another number,
-                # since the reason of a row names them in another order.
-                rows.doubt(name, f"{why}, once more", where & earlier)
+                rows.doubt(name, why, where)
         for amount, currency in currencies_of_amounts(self._contract).items():
             only_this = rows.in_doubt(currency) & ~rows.in_doubt(amount)
             rows.doubt(amount, PERHAPS_ANOTHER, only_this)
+        self._doubt_whole(rows)
         return rows
 
     def read_cell(self, column: str, text: str) -> Scalar:
@@ -427,6 +423,19 @@ class TableReader:
             rows.doubt(known.name, known.why_absent(None), absent & ~has_date)
             rows.doubt(known.name, known.why_absent(date), absent & has_date)
 
+    def _doubt_whole(self, rows: Rows) -> None:
+        """Put rows in doubt as a whole that have neither an amount nor a field that is known."""
+        unknown, form = np.ones(len(rows), dtype=bool), self._contract.form
+        tested = {name for rule in self._rules.conditions for name in rule.fields}
+        for name in rows.fields:
+            is_told = name in self._contract.fields or (name in tested and not is_free_text(name))
+            if unknown.any() and (is_told or amount_fields((name,), form.amount)):
+                unknown &= ~rows.known(name)
+        if self._contract.fields:  # that they are absent says no more than that none is known
+            for codes in rows.doubts.values():
+                codes[unknown & ~self._reasons.are_of(CURRENCY_DOUBTS, codes)] = 0
+        rows.doubt(WHOLE, NOTHING_KNOWN, unknown)
+
     def _check_kinds(self, rows: Rows) -> None:
         """Refuse a column in which no value of the first batch is of the kind that is known."""
         self._is_checked = True
@@ -446,22 +455,22 @@ class TableReader:
 
 
 def fields_of_columns(
-    ruleset: Ruleset, names: Sequence[str], conditions: Sequence[Condition]
+    rules: TableRules, names: Sequence[str], conditions: Sequence[Condition]
 ) -> Iterator[tuple[str, str]]:
     """The columns that a decision may depend on, and the field that each one is."""
-    contract = ruleset.contract
-    conditions = [*conditions, *(b.condition for b in ruleset.active if b.condition)]
+    contract = rules.contract
+    conditions = [*conditions, *rules.conditions]
     tested = {name for condition in conditions for name in condition.fields}
     wanted = {*tested, *filter(None, map(date_of_part, tested)), *contract.fields}
-    wanted |= {*SCORECARD_FIELDS, *filter(None, map(date_of_part, SCORECARD_FIELDS))}
-    named = [(column, field_of_column(ruleset, column)) for column in names]
+    wanted |= {*PRIOR_FIELDS, *filter(None, map(date_of_part, PRIOR_FIELDS))}
+    named = [(column, field_of_column(rules, column)) for column in names]
     # A date is read after a column that says its hour: nobody says another hour than the date does.
     for column, name in sorted(named, key=lambda pair: not date_of_part(pair[1])):
-        if name in wanted or amount_fields((name,), ruleset.scale.amount_name):
+        if name in wanted or amount_fields((name,), rules.ruleset.scale.amount_name):
             yield column, name
 
 
-def field_of_column(ruleset: Ruleset, column: str) -> str:
+def field_of_column(rules: TableRules, column: str) -> str:
     """The field that a column is: the known one that its name means, else one of its name."""
     name = clean_text(column) or "unnamed"
-    return ruleset.contract.known_name(name) or name
+    return rules.contract.known_name(name) or name

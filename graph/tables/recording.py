@@ -6,14 +6,13 @@ from typing import Final
 
 import pyarrow as pa
 
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
 from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -37,14 +36,14 @@ class Recorder:
         """Record the decisions on a batch; what the ledger knows already stays as it is."""
         records: list[DecisionRecord] = []
         names = batch.column(self._ids).to_pylist()
-        ruleset = self._scorer.ruleset
+        rules = self._scorer.rules
         for row, (name, decision) in enumerate(
             zip(names, scored.column("decision").to_pylist(), strict=True)
         ):
             if decision != UNDECIDED:
                 if name is None or not str(name).strip():
                     raise InvalidDataset(f"column {self._ids!r} has a row without an id")
-                records.append(self._record(ruleset, str(name), self._scorer.row(batch, row)))
+                records.append(self._record(rules, str(name), self._scorer.row(batch, row)))
         for first in range(0, len(records), _AT_ONCE):
             some = [(record, None) for record in records[first : first + _AT_ONCE]]
             results = self._playbook.record_many(some)
@@ -61,11 +60,10 @@ class Recorder:
                 if isinstance(one, PlaybookError):
                     raise one
 
-    def _record(self, ruleset: Ruleset, name: str, row: dict[str, object]) -> DecisionRecord:
+    def _record(self, rules: TableRules, name: str, row: dict[str, object]) -> DecisionRecord:
         given = Transaction.of(row)
-        understood, one = ruleset.understand(given), ruleset.decide(row)
-        columns, hidden = ruleset.sighting_columns, self._settings["redact"]
-        verdicts = {b.id: b.verdict for b in ruleset.rules}
+        understood, one = rules.understand(given), rules.decide(row)
+        columns, hidden = rules.sighting_columns, self._settings["redact"]
         return DecisionRecord(
             id=name,
             node=self._settings["node"],
@@ -79,9 +77,9 @@ class Recorder:
                 **self._settings,
                 "redact": also_renamed(hidden, understood.renamed),
             },
-            playbook_version=ruleset.version,
+            playbook_version=rules.ruleset.version,
             seen=self._clock.position,
-            shown=tuple(Shown(number_of(b), True, verdicts[b]) for b in one.bullets),
+            shown=tuple(Shown(b.number, True, b.verdict) for b in one.fired),
             counted=self._settings["learn"],
             sighting=sighting_of(understood.fields, columns) if columns else None,
             came=given.came(understood.transaction.text),

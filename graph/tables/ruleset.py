@@ -1,64 +1,46 @@
-"""A playbook as data: its rules with whole points, its scale of risk, and the fields it knows.
-
-Nothing in it changes, and it needs no database: numpy (deciding.py), SQL (expression.py) and a
-single row (`Ruleset.decide`) add the same whole numbers, so all of them give the same decision.
-"""
+"""A playbook as data: its ruleset, and the fields it knows, by which rows are read."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final, cast
 
-import numpy as np
-
-from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.agent.challenger import version_of
-from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
-from acegraph.nodes.rules.points import SCORECARD, START, UNIT, points_of, resolved
-from acegraph.nodes.rules.scale import RiskScale, scale_for, scale_of
+from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling
+from acegraph.nodes.rules.scale import scale_for
+from acegraph.nodes.rules.sql import to_sql
+from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.selector.derived import NOT_DERIVED, doubts_of_derived
-from acegraph.nodes.selector.node import NOTHING_KNOWN, understand_given, unless_unknown
-from acegraph.nodes.selector.stages import Pool
-from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood
-from acegraph.state import APPROVE, AceContext, Bullet, InvalidTransaction, Transaction
+from acegraph.nodes.selector.node import understand_given, unless_unknown
+from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood, date_of_part
+from acegraph.state import AceContext, Condition, InvalidSettings, InvalidTransaction, Transaction
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.values.bullet import of_source
-from acegraph.state.values.transaction import is_derived, plain_value
+from acegraph.state.task.field import Field, Part
+from acegraph.state.values.transaction import Scalar, is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
-    from acegraph.state.run.schema import CaseData, DoubtData
     from acegraph.state.values.transaction import Fields
 
 
-@dataclass(frozen=True)
-class RowDecision:
-    """The decision on one row."""
-
-    decision: str
-    """APPROVE, DECLINE or UNDECIDED."""
-    risk: float | None
-    """None where undecided."""
-    bullets: tuple[str, ...] = ()
-    """The rules that hold, by their ids."""
-    lines: tuple[int, ...] = ()
-    """The lines of the scorecard that hold, by their places."""
-    undecided: str | None = None
-    """Why there is no decision."""
+_MOST: Final = sys.float_info.max
+_IN_WORDS: Final = {
+    "number": "a number",
+    "flag": "true or false",
+    "category": "text",
+    "time": "a timestamp without a time zone, by the clock of the labelled payments",
+}
 
 
 @dataclass(frozen=True)
-class Ruleset:
-    """What decides the rows of a table."""
+class TableRules:
+    """What reads the rows of a table, and what decides them; it can be sent to another process."""
 
-    rules: tuple[Bullet, ...] = ()
-    """The rules that act: active, with a condition, and with a record that passes stage 2."""
-    active: tuple[Bullet, ...] = ()
-    """All active rules: each counts where it cannot be tested (nodes/agent/fail_closed.py)."""
-    scale: RiskScale = field(default_factory=RiskScale)
+    ruleset: Ruleset = field(default_factory=Ruleset)
     contract: FieldContract = field(default_factory=FieldContract)
     rates: Mapping[str, float] | None = None
     """What one unit of a currency is worth; None: as in the files that were learned."""
@@ -66,100 +48,111 @@ class Ruleset:
     """The fields, derived from earlier payments, that active rules test."""
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields that derived fields come from, by what they hold."""
-    version: int = 0
-    """The version of the playbook."""
 
     @classmethod
-    def of(cls, playbook: ReadablePlaybook, context: AceContext | None = None) -> Ruleset:
+    def of(cls, playbook: ReadablePlaybook, context: AceContext | None = None) -> TableRules:
         """The playbook as it is now, under the settings of a run of the graph.
 
         >>> from acegraph.state import BulletPlaybook, Condition
         >>> book, text = BulletPlaybook(), "DECLINE when amount >= 900"
         >>> _ = book.add_bullet(text, "fraud_detection", condition=Condition.parse(text))
-        >>> Ruleset.of(book).decide({"amount": 950}).decision
+        >>> TableRules.of(book).decide({"amount": 950}).decision
         'DECLINE'
         """
         settings = settle_settings(context or AceContext())
-        node, selects = settings["node"], settings["selects"]
-        view, cases = playbook.view(node), playbook.cases(node)
-        wanted = settings["n_bullets"]
-        pool = Pool.of(
-            view, settings["source"], settings["quality_threshold"], wanted, cases.fraud_odds()
-        )
-        acts = pool.is_good & view.is_rule & (selects and wanted > 0)
-        active = playbook.get_bullets_for_node(node) if selects else []
+        node = settings["node"]
+        active = playbook.get_bullets_for_node(node) if settings["selects"] else []
         return cls(
-            rules=view.bullets(np.flatnonzero(acts)),
-            active=tuple(b for b in of_source(active, settings["source"]) if b.condition),
-            scale=scale_of(playbook, settings),
-            contract=FieldContract.of(cases).with_rules(active),
+            Ruleset.of(playbook, settings),
+            contract=FieldContract.of(playbook.cases(node)).with_rules(active),
             rates=settings.get("rates"),
             tested_derived=playbook.tested_derived(node),
             sighting_columns=playbook.sighting_columns(node) or {},
-            version=view.clock.version,
         )
 
     @classmethod
     def of_version(
         cls, playbook: BulletPlaybook, version: int, context: AceContext | None = None
-    ) -> Ruleset:
+    ) -> TableRules:
         """The rules of an earlier version, on the scale of today's labelled cases."""
-        today = cls.of(playbook, context)
         settings = settle_settings(context or AceContext())
         node = settings["node"]
         with version_of(playbook, version, node) as copy:
-            then, bullets = cls.of(copy, context), copy.get_bullets_for_node(node)
+            then, bullets = Ruleset.of(copy, settings), copy.get_bullets_for_node(node)
         scale = scale_for(bullets, playbook.cases(node), settings)
-        return replace(today, rules=then.rules, active=then.active, scale=scale, version=version)
+        ruleset = replace(then, scale=scale, version=version)
+        return replace(cls.of(playbook, context), ruleset=ruleset)
 
-    def to_json(self) -> dict[str, object]:
-        """What is added up, as plain data: a row is declined above `limit` points.
+    @property
+    def conditions(self) -> list[Condition]:
+        """What the rules test."""
+        return [b.condition for b in self.ruleset.rules if b.condition]
 
-        With costs the limit depends on the amount, and `limit` is that of a row without one.
-        """
-        return {
-            "version": self.version,
-            "points_per_log_odds": UNIT,
-            "start": START,
-            "limit": self.scale.limit({}),
-            "shift": self.scale.shift,
-            "highest_risk": self.scale.highest,
-            "scorecard": [{"test": one.test.render(), "points": one.points} for one in SCORECARD],
-            "rules": [
-                {"id": b.id, "condition": b.condition.to_json(), "points": points_of(b)}
-                for b in self.rules
-                if b.condition
-            ],
-        }
-
-    def decide(self, row: Mapping[str, object]) -> RowDecision:
-        """The decision on one row, by the functions that the nodes of the graph use."""
+    def decide(self, row: Mapping[str, object]) -> Ruling:
+        """The decision on one row."""
         if all(plain_value(name, value) is None for name, value in row.items()):
-            nothing: DoubtData = {"field": "transaction", "why": NOTHING_KNOWN}
-            return RowDecision(UNDECIDED, None, undecided=describe([nothing], ()))
+            return _undecided(not_understood({WHOLE: NOTHING_KNOWN}))
         try:
-            transaction = Transaction.of(row)
-            understood = self.understand(transaction)
+            understood = self.understand(Transaction.of(row))
         except InvalidTransaction as error:
-            return RowDecision(UNDECIDED, None, undecided=f"refused: {error}")
-        fields = understood.fields
-        decision = analyse(fields, self.rules, self.scale)
-        if decision.decision == APPROVE:
-            case: CaseData = {
-                "id": "",
-                "text": transaction.text,
-                "given_fields": understood.transaction.fields,
-                "fields": fields,
-                "digest": "",
-                "ground_truth": None,
-            }
-            doubts: list[DoubtData] = [{"field": d.field, "why": d.why} for d in understood.doubts]
-            why = reason_not_to_approve(case, doubts, self.active, self.scale, is_embedded=True)
-            if why:
-                return RowDecision(UNDECIDED, None, undecided=why)
-        lines = (i for i, one in enumerate(SCORECARD) if resolved(one.test, fields).holds(fields))
-        used = decision.bullets_used or ()
-        return RowDecision(decision.decision, decision.risk_score, used, tuple(lines))
+            return _undecided(f"refused: {error}")
+        doubts = {doubt.field: doubt.why for doubt in understood.doubts}
+        return self.ruleset.decide(understood.fields, doubts)
+
+    def to_sql(self, dialect: str, *, table: str = "payments", ids: str | None = None) -> str:
+        """The decision as a query for a table with the columns that the playbook knows.
+
+        The comment above it says which columns it reads, and as what.
+        """
+        fields = self.columns()
+        if not fields:
+            raise InvalidSettings(
+                "the playbook knows no column yet: label cases or add rules first"
+            )
+        query = to_sql(self.ruleset, fields, dialect, table=table, ids=ids)
+        read = [f"--   {' '.join(one.name.split())}: {_IN_WORDS[one.kind]}" for one in fields]
+        version = self.ruleset.version
+        above = f"-- Decides by version {version} of a playbook. It reads these columns:"
+        return "\n".join([above, *read, query])
+
+    def columns(self) -> list[Field]:
+        """The columns that the playbook knows or tests."""
+        tests = [test for rule in self.conditions for test in rule.comparisons]
+        names = dict.fromkeys([*self.contract.fields, *(test.field for test in tests)])
+        parts: dict[str, list[Part]] = {}
+        for name in names:
+            if date := date_of_part(name):
+                parts.setdefault(date, []).append(cast("Part", name.removeprefix(f"{date}.")))
+        dates = [
+            Field(name, "time", usual=self._is_usual(name), parts=tuple(found))
+            for name, found in parts.items()
+        ]
+        return dates + [
+            self._column(name, [test.value for test in tests if test.field == name])
+            for name in names
+            if name not in parts and not date_of_part(name)
+        ]
+
+    def _is_usual(self, name: str) -> bool:
+        return name in self.contract.fields and self.contract.fields[name].is_usual
+
+    def _column(self, name: str, compared: Sequence[Scalar]) -> Field:
+        """A field as labelled cases have it; of one that none has, as rules compare it."""
+        known = self.contract.fields.get(name)
+        if known is None:
+            given = [value for value in compared if value is not None]
+            if any(isinstance(value, str) for value in given):
+                return Field(name, "category")
+            is_flag = bool(given) and all(isinstance(value, bool) for value in given)
+            return Field(name, "flag" if is_flag else "number")
+        if known.kind == "number":
+            least, most = (one if abs(one) < _MOST else None for one in (known.least, known.most))
+            return Field(name, "number", usual=known.is_usual, least=least, most=most)
+        if known.kind == "flag":
+            return Field(name, "flag", usual=known.is_usual)
+        words = tuple(sorted(known.spellings))
+        closed = known.is_closed and bool(words)
+        return Field(name, "category", usual=known.is_usual, words=words, closed=closed)
 
     def fields(self, row: Mapping[str, object]) -> Fields:
         """The fields of a row, as rules test them; none of a row that cannot be a transaction."""
@@ -180,10 +173,14 @@ class Ruleset:
             doubts = (d for d in understood.doubts if not is_derived(d.field))
             lacking = (Doubt(name, NOT_DERIVED) for name in self.lacking_derived)
             understood = replace(understood, doubts=(*doubts, *lacking))
-        return unless_unknown(understood, self.contract, self.active)
+        return unless_unknown(understood, self.contract, self.ruleset.rules)
 
     @property
     def lacking_derived(self) -> list[str]:
         """The derived fields that are in doubt where a row has none."""
         usual = {field.name for field in self.contract.fields.values() if field.is_usual}
         return sorted(self.tested_derived.union(filter(is_derived, usual)))
+
+
+def _undecided(why: str) -> Ruling:
+    return Ruling(UNDECIDED, 0, None, undecided=why)

@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, TypeVar, cast
 import numpy as np
 import pyarrow as pa
 
-from acegraph.graph.tables.deciding import DECISIONS
+from acegraph.graph.tables.databases import open_table
 from acegraph.graph.tables.files import (
     BATCH,
-    TableFiles,
     TableWriter,
     check_output,
     flat,
     writing,
 )
 from acegraph.graph.tables.recording import Recorder
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer
+from acegraph.nodes.rules.columns import DECISIONS
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
 from acegraph.state.database.places import whole_file
 
@@ -57,7 +57,7 @@ class ScoreReport:
 
 
 def score(
-    playbook: BulletPlaybook | Ruleset,
+    playbook: BulletPlaybook | TableRules,
     table: Table,
     *,
     context: AceContext | None = None,
@@ -72,9 +72,7 @@ def score(
     Nothing is recorded.
     """
     given = as_arrow(table)
-    scorer = Scorer(
-        as_ruleset(playbook, context), given.schema, ids=ids, allow_missing=allow_missing
-    )
+    scorer = Scorer(as_rules(playbook, context), given.schema, ids=ids, allow_missing=allow_missing)
     batches = [scorer.score(batch) for batch in given.combine_chunks().to_batches(BATCH)]
     scored = pa.Table.from_batches(batches, scorer.schema).unify_dictionaries()
     kind = type(table).__module__.split(".")[0]
@@ -88,9 +86,9 @@ def score(
     return cast("Table", scored)
 
 
-def as_ruleset(playbook: BulletPlaybook | Ruleset, context: AceContext | None) -> Ruleset:
-    """A playbook as data; a ruleset is that already, and has its settings."""
-    return playbook if isinstance(playbook, Ruleset) else Ruleset.of(playbook, context)
+def as_rules(playbook: BulletPlaybook | TableRules, context: AceContext | None) -> TableRules:
+    """A playbook as data; table rules are that already, and have its settings."""
+    return playbook if isinstance(playbook, TableRules) else TableRules.of(playbook, context)
 
 
 def as_arrow(table: object) -> pa.Table:
@@ -112,7 +110,7 @@ def as_arrow(table: object) -> pa.Table:
 
 
 def score_files(
-    playbook: BulletPlaybook | Ruleset,
+    playbook: BulletPlaybook | TableRules,
     source: str | Path,
     out: str | Path | None = None,
     *,
@@ -122,16 +120,17 @@ def score_files(
     record: bool = False,
     progress: Progress | None = None,
 ) -> ScoreReport:
-    """Decide the rows of a file, or of the files of a pattern, and write the decisions to `out`.
+    """Decide the rows of a file, of the files of a pattern, or of a table in a database, and write
+    the decisions to `out`.
 
     The rows go through memory in batches. The output appears when it is whole. With `record` the
     ledger keeps every decision, once per id of a row.
     """
     if out is not None:
         check_output(Path(out))
-    ruleset, table = as_ruleset(playbook, context), TableFiles.open(source)
+    rules, table = as_rules(playbook, context), open_table(source)
     scorer = Scorer(
-        ruleset,
+        rules,
         table.flat_schema,
         is_cells=table.is_cells,
         ids=ids,
@@ -139,7 +138,7 @@ def score_files(
     )
     recorder = None
     if record:
-        if ids is None or isinstance(playbook, Ruleset):
+        if ids is None or isinstance(playbook, TableRules):
             raise InvalidSettings(
                 "recording wants a playbook and the column of the ids (--id NAME)"
             )
@@ -163,8 +162,10 @@ def score_files(
         if not counts:
             raise InvalidDataset(f"{source}: no rows")
     recorded = None if recorder is None else recorder.new_decisions
-    bullets = len(ruleset.active)
-    return ScoreReport(counts.total(), dict(counts), ruleset.version, recorded, bullets)
+    ruleset = rules.ruleset
+    return ScoreReport(
+        counts.total(), dict(counts), ruleset.version, recorded, bullets=len(ruleset.rules)
+    )
 
 
 def _counts(batch: pa.RecordBatch) -> dict[str, int]:

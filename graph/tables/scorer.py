@@ -9,10 +9,10 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.tables.deciding import DECISIONS, BatchDecider, Decisions
 from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
-from acegraph.graph.tables.ruleset import RowDecision, Ruleset
-from acegraph.nodes.rules.points import SCORECARD, UNIT, points_of
+from acegraph.graph.tables.ruleset import TableRules
+from acegraph.nodes.rules.columns import DECISIONS, BatchDecider, Rulings
+from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.text.currencies import names_new_currency
 from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.nodes.text.money import read_number
@@ -32,7 +32,7 @@ class Scorer:
 
     def __init__(
         self,
-        ruleset: Ruleset,
+        rules: TableRules,
         schema: pa.Schema,
         *,
         is_cells: bool = False,
@@ -45,11 +45,11 @@ class Scorer:
         if ids is not None and ids not in schema.names:
             raise InvalidDataset(f"no column {ids!r} for the ids; found {_listed(schema.names)}")
         if not allow_missing:
-            check_columns(ruleset, names)
-        self.ruleset, self._is_cells, self._ids = ruleset, is_cells, ids
-        self._by_row = _needs_rows(ruleset, schema, names)
-        reader = TableReader(ruleset, names, is_cells=is_cells, conditions=conditions)
-        self._reader, self._decider = reader, BatchDecider(ruleset)
+            check_columns(rules, names)
+        self.rules, self._is_cells, self._ids = rules, is_cells, ids
+        self._by_row = _needs_rows(rules, schema, names)
+        reader = TableReader(rules, names, is_cells=is_cells, conditions=conditions)
+        self._reader, self._decider = reader, BatchDecider(rules.ruleset)
         self.columns = names if self._by_row else reader.columns
         """The columns that a decision may depend on."""
         self.read_columns = list(dict.fromkeys([*self.columns, *([ids] if ids else [])]))
@@ -67,28 +67,24 @@ class Scorer:
                 pa.field("undecided", _TEXT),
             ]
         )
-        rules = [f"{b.id} {points_of(b) / UNIT:+.2f}" for b in ruleset.rules]
-        lines = [f"{line.test.render()} {line.points / UNIT:+.1f}" for line in SCORECARD]
-        self._bullets, self._scorecard = _Texts(rules), _Texts(lines)
+        ruleset = rules.ruleset
+        bullets = [f"{b.id} {p / UNIT:+.2f}" for b, p in ruleset.points_by_bullet]
+        lines = [f"{o.tests[0].render()} {o.points / UNIT:+.1f}" for o in ruleset.prior_scored]
+        self._bullets, self._scorecard = _Texts(bullets), _Texts(lines)
 
-    def decide(self, batch: pa.RecordBatch) -> Decisions:
+    def decide(self, batch: pa.RecordBatch) -> Rulings:
         """The decisions on a batch."""
-
-        def decide_row(row: int) -> RowDecision:
-            return self.ruleset.decide(self.row(batch, row))
-
-        if self._by_row:
-            return Decisions.of_rows(
-                [decide_row(row) for row in range(batch.num_rows)], self.ruleset
-            )
-        return self._decider.decide(self._read(batch), decide_row)
+        if not self._by_row:
+            return self._decider.decide(self._read(batch))
+        rows = (self.rules.decide(self.row(batch, row)) for row in range(batch.num_rows))
+        return Rulings.of_rows(list(rows), self.rules.ruleset)
 
     def holds(self, batch: pa.RecordBatch, condition: Condition) -> Mask:
         """Where a condition holds."""
         if not self._by_row:
             return condition.holds_over(self._read(batch))
         rows = (self.row(batch, row) for row in range(batch.num_rows))
-        return np.array([bool(condition.holds(self.ruleset.fields(row))) for row in rows])
+        return np.array([bool(condition.holds(self.rules.fields(row))) for row in rows])
 
     def numbers(self, batch: pa.RecordBatch, name: str | None) -> NDArray[np.float64]:
         """The numbers of a field; NaN where there is none."""
@@ -98,7 +94,7 @@ class Scorer:
             column = self._read(batch).column(name)
             return np.full(batch.num_rows, np.nan) if column is None else column.numbers
         rows = (self.row(batch, row) for row in range(batch.num_rows))
-        values = (read_number(self.ruleset.fields(row).get(name)) for row in rows)
+        values = (read_number(self.rules.fields(row).get(name)) for row in rows)
         return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
 
     def _read(self, batch: pa.RecordBatch) -> Rows:
@@ -121,7 +117,7 @@ class Scorer:
                 _encoded(found.decisions, pa.array(DECISIONS)),
                 pa.array(found.risks, mask=np.isnan(found.risks)),
                 self._bullets.of(found.fired),
-                self._scorecard.of(found.lines),
+                self._scorecard.of(found.prior),
                 _encoded(undecided, pa.array(why, pa.string())),
             ],
             schema=self.schema,
@@ -136,16 +132,16 @@ class Scorer:
         return values
 
 
-def check_columns(ruleset: Ruleset, names: Sequence[str]) -> None:
+def check_columns(rules: TableRules, names: Sequence[str]) -> None:
     """Refuse a table without a column that a rule tests: each of its rows would be in doubt."""
-    check_tested(ruleset, names, {b.id: b.condition for b in ruleset.active if b.condition})
+    check_tested(rules, names, {b.id: b.condition for b in rules.ruleset.rules if b.condition})
 
 
 def check_tested(
-    ruleset: Ruleset, names: Sequence[str], conditions: Mapping[str, Condition]
+    rules: TableRules, names: Sequence[str], conditions: Mapping[str, Condition]
 ) -> None:
     """Refuse a table without a column that one of these conditions tests."""
-    fields = {field_of_column(ruleset, name) for name in names}
+    fields = {field_of_column(rules, name) for name in names}
     lacking: dict[str, list[str]] = {}
     for who, condition in conditions.items():
         for name in condition.fields:
@@ -167,13 +163,13 @@ def _listed(names: Sequence[str]) -> str:
     return ", ".join(names[:_NAMED]) + more
 
 
-def _needs_rows(ruleset: Ruleset, schema: pa.Schema, names: Sequence[str]) -> bool:
+def _needs_rows(rules: TableRules, schema: pa.Schema, names: Sequence[str]) -> bool:
     """Whether each row must be read for itself: what it means depends on several columns."""
-    fields = [field_of_column(ruleset, name) for name in names]
+    fields = [field_of_column(rules, name) for name in names]
     nested = (pa.types.is_nested(schema.field(name).type) for name in names)
-    rates = ruleset.contract.form.rates_instead(ruleset.rates)
-    derived = any(map(is_derived, fields)) or ruleset.tested_derived or ruleset.contract.has_derived
-    is_otherwise = names_new_currency(ruleset.contract, names)
+    rates = rules.contract.form.rates_instead(rules.rates)
+    derived = any(map(is_derived, fields)) or rules.tested_derived or rules.contract.has_derived
+    is_otherwise = names_new_currency(rules.contract, names)
     return bool(rates or derived or is_otherwise or len(set(fields)) < len(fields) or any(nested))
 
 

@@ -23,7 +23,7 @@ from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.reflector.node import reflect_on
 from acegraph.nodes.reflector.reflector import Judged
-from acegraph.nodes.rules.scale import scale_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import OWN_LOOP, Wait
 from acegraph.nodes.runtime.usage import Meter, innermost, metered
 from acegraph.nodes.selector.node import understand
@@ -143,7 +143,7 @@ class Lookahead:
                 OWN_LOOP,
                 settings["agent_model"],
                 case_id,
-                replace(scale_of(view, settings), unshown=selection.value.unshown),
+                Ruleset.of(view, settings),
             )
         )
         prepared, decided = Prepared(view, selection, decision), decision.value

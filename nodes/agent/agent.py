@@ -1,20 +1,20 @@
 """The agent: APPROVE or DECLINE for one transaction, with a risk score and reasons.
 
-A language model decides where one is named (reading.py), else the embedded analyst (analyst.py).
+A language model decides where one is named (reading.py), else the embedded analyst (a ruleset).
 The agent sees the transaction and the bullets passed to it, never the playbook or the label.
 """
 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.analyst import PLAIN, analyse
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.models.named import AnyModel, resolve_model
-from acegraph.nodes.rules.scale import RiskScale
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import Bullet, Transaction, parse_condition
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.transaction import Fields
+from acegraph.state.values.verdict import Verdict, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.nodes.models.language_model import LanguageModel
@@ -72,16 +72,26 @@ class SimpleFraudAgent:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
-        scale: RiskScale = PLAIN,
+        ruleset: Ruleset | None = None,
     ) -> Decision:
         """Decide with these bullets; `name` is a model other than the default one.
 
-        The embedded analyst decides on the `scale` of risk; a model is told what it would decide.
+        The embedded analyst decides by the ruleset, else by these bullets; a model is told what it
+        would decide.
         """
         shown, model = tuple(bullets), self.language_model(name)
+        ruleset = ruleset or Ruleset(tuple(b for b in shown if b.condition))
         if model is None:
-            return analyse(fields_to_test(transaction), shown, scale)
+            return _embedded(ruleset, fields_to_test(transaction), shown)
         from acegraph.nodes.agent.reading import Case, decide_by_reading
 
-        case = Case(transaction, shown, decision_id, scale)
+        case = Case(transaction, shown, decision_id, ruleset)
         return await decide_by_reading(model, case, wait, self._prompt)
+
+
+def _embedded(ruleset: Ruleset, fields: Fields, shown: tuple[Bullet, ...]) -> Decision:
+    """What the embedded analyst decides, with its reasons."""
+    ruling = ruleset.weigh(fields)
+    reasons = ruleset.explain(fields, ruling, sum(b.condition is None for b in shown))
+    used = tuple(b.id for b in ruling.fired)
+    return Decision(parse_verdict(ruling.decision), ruling.risk, tuple(reasons), used)

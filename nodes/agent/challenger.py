@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.evidence.backtest import can_prove
-from acegraph.nodes.rules.scale import RiskScale, scale_for
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.scale import scale_for
 from acegraph.nodes.rules.weights import fitted_weights
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.field_contract import FieldContract
@@ -31,8 +32,6 @@ logger = logging.getLogger(__name__)
 class _HasBullets(Protocol):
     @property
     def bullets(self) -> tuple[Bullet, ...]: ...
-    @property
-    def unshown(self) -> tuple[Bullet, ...]: ...
 
 
 SelectBullets = Callable[
@@ -62,13 +61,13 @@ class Challenger:
         transaction = Transaction(case["text"], case["given_fields"])
         try:
             selection = await self.select(transaction, settings, playbook, case["id"], wait)
-            scale = await wait.work(self._scale, playbook, settings)
+            ruleset = await wait.work(self._ruleset, playbook, settings)
             decision = await self.agent.decide_with(
                 transaction,
                 selection.bullets,
                 wait,
                 settings["agent_model"],
-                scale=replace(scale, unshown=selection.unshown),
+                ruleset=ruleset,
             )
         except ModelError as error:
             logger.warning("challenger undecided: %s", type(error).__name__)
@@ -81,10 +80,12 @@ class Challenger:
             "bullets": [b.id for b in selection.bullets],
         }
 
-    def _scale(self, version: BulletPlaybook, settings: RunSettings) -> RiskScale:
-        """The scale on which the bullets of the version fit the cases of today."""
+    def _ruleset(self, version: BulletPlaybook, settings: RunSettings) -> Ruleset:
+        """The rules of the version, on the scale on which they fit the cases of today."""
         node = settings["node"]
-        return scale_for(version.get_bullets_for_node(node), self.playbook.cases(node), settings)
+        bullets = version.get_bullets_for_node(node)
+        scale = scale_for(bullets, self.playbook.cases(node), settings)
+        return replace(Ruleset.of(version, settings), scale=scale)
 
 
 def version_of(playbook: BulletPlaybook, version: int, node: str) -> BulletPlaybook:

@@ -6,11 +6,10 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.analyst import PLAIN
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.named import AnyModel, is_model
-from acegraph.nodes.rules.scale import RiskScale
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Bullet, InvalidSettings, Transaction
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
@@ -30,7 +29,7 @@ class Agent(Protocol):
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
-        scale: RiskScale = PLAIN,
+        ruleset: Ruleset | None = None,
     ) -> Decision:
         """Decide on a transaction with these bullets."""
 
@@ -57,7 +56,7 @@ class _CustomAgent:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
-        scale: RiskScale = PLAIN,
+        ruleset: Ruleset | None = None,
     ) -> Decision:
         answer = await self._call(
             {

@@ -6,21 +6,20 @@ When a model fails, the decision is UNDECIDED with the reason: a failure approve
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
-from acegraph.nodes.agent.fail_closed import describe, reason_not_to_approve
-from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.nodes.rules.scale import RiskScale, scale_of
+from acegraph.nodes.agent.fail_closed import by_field, settled
+from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import APPROVE, DECLINE, AceState, Bullet, ModelError, Transaction
-from acegraph.state.run.schema import RunSettings, Update
-from acegraph.state.values.bullet import of_source
+from acegraph.state import DECLINE, AceState, Bullet, ModelError, Transaction
+from acegraph.state.run.schema import Update
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -36,28 +35,30 @@ class AgentNode:
     playbook: ReadablePlaybook
     agent: Agent
     challenger: Challenger
-    scale: RiskScale | None = None
-    """The scale of all runs, where the playbook does not change between them."""
+    ruleset: Ruleset | None = None
+    """What decides in all runs, where the playbook does not change between them."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Decide with the bullets that were shown."""
         case, settings = state["case"], state["settings"].copy()
-        bullets, scale = await wait.work(self._knowledge, state)
+        bullets, ruleset = await wait.work(self._knowledge, state)
         transaction = Transaction(case["text"], case["given_fields"])
         try:
             decision = await self.agent.decide_with(
-                transaction, bullets, wait, settings["agent_model"], case["id"], scale
+                transaction, bullets, wait, settings["agent_model"], case["id"], ruleset
             )
         except ModelError as error:
             logger.warning("agent undecided: %s", type(error).__name__)
             return {"decision": UNDECIDED, "undecided": f"agent: {error}"}
         reasons = list(decision.reasons)
-        if decision.decision == APPROVE and case["ground_truth"] is None:
-            refusal = await wait.work(self._reason_not_to_approve, state, decision, scale)
+        if case["ground_truth"] is None:
+            decision, refusal = await wait.work(settled, decision, case, state["doubts"], ruleset)
             if refusal:
                 return {"decision": UNDECIDED, "undecided": refusal, "reasons": reasons}
             if state["doubts"]:
-                reasons.append(f"{describe(state['doubts'], ())}; the decision stands without it")
+                doubts = not_understood(by_field(state["doubts"]))
+                reasons.append(f"{doubts}; the decision stands without it")
+        scale = ruleset.scale
         if decision.decision == DECLINE and is_explored(case, settings):
             settings["let_through"] = True
             share = 100 * settings["explore"]
@@ -76,34 +77,22 @@ class AgentNode:
             "risk_score": decision.risk_score,
             "reasons": reasons,
             "bullets_used": [
-                b.id for b in (*bullets, *scale.unshown) if _had_a_part(b, state, decision)
+                b.id for b in _all_of(bullets, ruleset) if _had_a_part(b, state, decision)
             ],
             "settings": settings,
             **held_for_review(decision.decision, decision.risk_score, settings),
         }
 
-    def _active(self, settings: RunSettings) -> list[Bullet]:
-        """The bullets that may act in this run."""
-        if not settings["selects"]:
-            return []
-        return of_source(self.playbook.get_bullets_for_node(settings["node"]), settings["source"])
+    def _knowledge(self, state: AceState) -> tuple[list[Bullet], Ruleset]:
+        """The bullets that were shown, and the ruleset of the run."""
+        bullets = self.playbook.get_bullets(bullet["id"] for bullet in state["bullets"])
+        return bullets, self.ruleset or Ruleset.of(self.playbook, state["settings"])
 
-    def _knowledge(self, state: AceState) -> tuple[list[Bullet], RiskScale]:
-        """The bullets that were shown, and the scale of risk for the embedded analyst."""
-        shown = [bullet["id"] for bullet in state["bullets"]]
-        unshown = [rule["id"] for rule in state["held_back"] if rule["acts"]]
-        bullets = self.playbook.get_bullets([*shown, *unshown])
-        scale = self.scale or scale_of(self.playbook, state["settings"])
-        return bullets[: len(shown)], replace(scale, unshown=tuple(bullets[len(shown) :]))
 
-    def _reason_not_to_approve(self, state: AceState, decision: Decision, scale: RiskScale) -> str:
-        return reason_not_to_approve(
-            state["case"],
-            state["doubts"],
-            self._active(state["settings"]),
-            scale,
-            is_embedded=NO_LANGUAGE_MODEL in decision.reasons,
-        )
+def _all_of(shown: Sequence[Bullet], ruleset: Ruleset) -> list[Bullet]:
+    """The bullets that may have had a part in a decision."""
+    ids = {bullet.id for bullet in shown}
+    return [*shown, *(bullet for bullet in ruleset.rules if bullet.id not in ids)]
 
 
 def _had_a_part(bullet: Bullet, state: AceState, decision: Decision) -> bool:

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from acegraph.nodes.agent.analyst import analyse
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.rules.scale import RiskScale
+from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import DECLINE, Bullet, Transaction
 from acegraph.state.run.model_forms import DecisionForm
 from acegraph.state.values.transaction import Fields, clean_text
+from acegraph.state.values.verdict import parse_verdict
 
 _LIKELY: Final = 0.5
 """Above this risk a payment is rather fraud than not."""
@@ -29,7 +29,7 @@ class Case:
     transaction: Transaction
     shown: tuple[Bullet, ...]
     decision_id: str
-    scale: RiskScale
+    ruleset: Ruleset
 
 
 def reader_of(model: LanguageModel, prompt: str | None) -> str:
@@ -41,11 +41,13 @@ async def decide_by_reading(
     model: LanguageModel, case: Case, wait: Wait, prompt: str | None
 ) -> Decision:
     """The decision of a model; `prompt` are its instructions, if not the usual ones."""
-    instructions, transaction, scale = prompt or AGENT, case.transaction, case.scale
+    instructions, transaction, ruleset = prompt or AGENT, case.transaction, case.ruleset
     fields = fields_to_test(transaction)
-    opinion = _opinion(fields, case.shown, scale)
-    has_rules = scale.unshown or scale.has_rules or any(b.condition for b in case.shown)
-    known = Known(fields, opinion if has_rules else None, scale.unshown)
+    ruling = ruleset.weigh(fields)
+    opinion = _opinion(ruleset, ruling, fields)
+    has_rules = ruleset.rules or any(b.condition for b in case.shown)
+    unshown = [bullet for bullet in ruling.fired if bullet not in case.shown]
+    known = Known(fields, opinion if has_rules else None, unshown)
     fence = model.fence("agent", case.decision_id or transaction.digest())
     messages = agent_messages(transaction.text, case.shown, fence, known, instructions)
     form = await model.fill(DecisionForm, messages, wait, partial(_contradiction, opinion.limit))
@@ -65,10 +67,8 @@ def _contradiction(limit: float, form: DecisionForm) -> str:
     return f"APPROVE contradicts the risk_score; above {most:.2g} a payment is declined"
 
 
-def _opinion(fields: Fields, bullets: tuple[Bullet, ...], scale: RiskScale) -> Opinion:
-    """What the embedded analyst decides."""
-    decided = analyse(fields, bullets, scale)
-    assert decided.risk_score is not None
-    assert decided.bullets_used is not None
-    limit, rules = scale.decline_from(fields), len(decided.bullets_used)
-    return Opinion(decided.decision, decided.risk_score, limit, rules)
+def _opinion(ruleset: Ruleset, ruling: Ruling, fields: Fields) -> Opinion:
+    """What the embedded analyst would decide."""
+    assert ruling.risk is not None
+    verdict, limit = parse_verdict(ruling.decision), ruleset.scale.decline_from(fields)
+    return Opinion(verdict, ruling.risk, limit, len(ruling.fired))

@@ -14,8 +14,9 @@ seen to have.
 """
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -30,6 +31,7 @@ from acegraph.nodes.rules.points import (
     amount_of,
     log_odds_over,
 )
+from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
@@ -148,10 +150,6 @@ class RiskScale:
     costs: CostMatrix | None = None
     amount_name: str | None = None
     """The field of the amount, where a file named it."""
-    unshown: tuple[Bullet, ...] = ()
-    """Rules that hold on the transaction and for which there was no room among those shown."""
-    has_rules: bool = False
-    """Whether the playbook has rules, even if none of them holds."""
     riskiest: int | None = None
     """The points of the labelled case that has most; None where too few are known."""
     knows_rate: bool = True
@@ -175,9 +173,9 @@ class RiskScale:
         has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
             if base_rate is None:  # then no risk can be weighed against its costs
-                return cls(amount_name=amount, has_rules=has_rules, knows_rate=False)
+                return cls(amount_name=amount, knows_rate=False)
             shift = log_odds_of(base_rate)
-            return cls(shift, 1.0, base_rate, costs, amount, has_rules=has_rules)
+            return cls(shift, 1.0, base_rate, costs, amount)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -198,9 +196,7 @@ class RiskScale:
             shift += log_odds_of(base_rate) - log_odds_of(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
             share = base_rate
-        return cls(
-            shift, highest.at(share), share, costs, amount, has_rules=has_rules, riskiest=riskiest
-        )
+        return cls(shift, highest.at(share), share, costs, amount, riskiest=riskiest)
 
     def risk(self, points: int) -> float:
         """The probability of fraud that belongs to points of scorecard and bullets."""
@@ -236,6 +232,21 @@ class RiskScale:
         # Of a payment like any other nothing is known that speaks for declining it: a tie.
         share = self.decline_from(fields) / self.highest
         return math.floor((log_odds_of(share) - self.shift + TIE) * UNIT)
+
+    def limits_in_doubt(
+        self, fields: Mapping[str, Scalar], doubts: Collection[str]
+    ) -> tuple[int, int]:
+        """The lowest and the highest limit that the fields in doubt allow."""
+        limit = self.limit(fields)
+        if not (doubts and self.costs and amount_fields(tuple(doubts), self.amount_name)):
+            return limit, limit
+        return self.limits_of_all
+
+    @cached_property
+    def limits_of_all(self) -> tuple[int, int]:
+        """The lowest and the highest limit of payments, by their amounts."""
+        limits = [self.limit({"amount": amount}) for amount in (None, *_AMOUNTS)]
+        return min(limits), max(limits)
 
     @property
     def can_decline(self) -> bool:

@@ -11,6 +11,7 @@ from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from acegraph.nodes.models.named import refuse_recording
+from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selecting
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _MAX_ID: Final = 200
-NOTHING_KNOWN: Final = "has neither an amount nor a field that the playbook knows"
 _NOT_YET_WRITTEN: Final[Update] = {
     "decision": UNDECIDED,
     "risk_score": None,
@@ -196,7 +196,7 @@ def unless_unknown(
     others = understood.doubts
     if contract.fields:  # that they are absent says no more than that none is known
         others = tuple(doubt for doubt in others if doubt.why in CURRENCY_DOUBTS)
-    return replace(understood, doubts=(Doubt("transaction", NOTHING_KNOWN), *others))
+    return replace(understood, doubts=(Doubt(WHOLE, NOTHING_KNOWN), *others))
 
 
 def new_case(state: AceInput | AceState, given: Transaction, understood: Understood) -> CaseData:

@@ -121,7 +121,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "acegraph.graph.operations.learning.background": "LearnedLessons",
         "acegraph.graph.operations.learning.trial": "Trial try_bullet",
         "acegraph.graph.operations.replay": "Replay",
-        "acegraph.graph.tables.engines.expression": "as_expression",
+        "acegraph.nodes.rules.sql (to_sql)": "as_expression",
         "acegraph.graph.tables.score": "ScoreReport",
         "acegraph.graph.training.pipeline": "TrainingReport",
         "acegraph.state.run.modes": "MODES ModePlan",

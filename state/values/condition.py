@@ -84,6 +84,16 @@ class Comparison:
         if isinstance(self.value, int | float) and not _is_finite(self.value):
             raise InvalidCondition(f"{self.field} {self.op} wants a finite number")
 
+    @property
+    def key(self) -> tuple[str, str, bool, Scalar]:
+        """What tells it from others: true and 1 differ."""
+        return self.field, self.op, isinstance(self.value, bool), self.value
+
+    @property
+    def is_of_presence(self) -> bool:
+        """Whether it asks whether there is a value, and not for one."""
+        return self.op in _PRESENCE
+
     def holds(self, fields: Mapping[str, Scalar]) -> bool | None:
         """Whether the test holds; None if the transaction lacks the field.
 
@@ -177,7 +187,7 @@ class Condition:
 
     def tests(self) -> set[tuple[str, str, bool, Scalar]]:
         """The comparisons as a set, in which true and 1 differ."""
-        return {(c.field, c.op, isinstance(c.value, bool), c.value) for c in self.comparisons}
+        return {comparison.key for comparison in self.comparisons}
 
     def render(self) -> str:
         """The condition as its canonical sentence.

@@ -4,14 +4,12 @@ import json
 import random
 from pathlib import Path
 
-import ibis
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from command_line import invoke as run
 
 from acegraph.graph import (
-    Ruleset,
     TrainingPipeline,
     create_ace_graph,
     feedback,
@@ -21,7 +19,6 @@ from acegraph.graph import (
     score_files,
 )
 from acegraph.graph.data.files import Dataset, FileLayout, load_dataset, read_dataset, row_name
-from acegraph.graph.tables.engines.expression import as_expression
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.currencies import Exchange
 from acegraph.nodes.text.field_contract import FieldContract
@@ -29,7 +26,6 @@ from acegraph.state import (
     APPROVE,
     AceContext,
     BulletPlaybook,
-    InvalidDataset,
     InvalidSettings,
     Transaction,
 )
@@ -386,11 +382,6 @@ def test_an_amount_is_in_doubt_if_the_currency_beside_it_is(
     assert "amount may be in another currency" in found[3][1]
     lines = ["amount,currency,hour", *(f"{n},{code},12" for n, code in given)]
     assert decisions_of_file(of_dollars, lines, tmp_path) == live
-    backend = ibis.duckdb.connect()
-    table = pa.Table.from_pylist([{**one, "currency": one["currency"] or None} for one in payments])
-    decided = as_expression(Ruleset.of(of_dollars), backend.create_table("t", table)).to_pyarrow()
-    assert decided["decision"].to_pylist() == live
-    backend.disconnect()
 
 
 @pytest.mark.parametrize("form", ["{amount},{currency}", "{amount}"])
@@ -414,10 +405,6 @@ def test_an_amount_that_names_another_currency_than_the_column_beside_it_is_not_
         scored = score(playbook, one)
         assert scored["decision"].to_pylist() == live
         assert [why or "" for why in scored["undecided"].to_pylist()] == [why for _, why in found]
-    backend = ibis.duckdb.connect()
-    decided = as_expression(Ruleset.of(playbook), backend.create_table("t", table)).to_pyarrow()
-    assert decided["decision"].to_pylist() == live
-    backend.disconnect()
 
 
 def test_a_currency_that_was_seen_once_does_not_open_the_list(tmp_path: Path) -> None:
@@ -447,9 +434,6 @@ def test_a_column_may_name_another_currency_than_the_cells_of_the_file(tmp_path:
     assert [decide(playbook, one)[0] for one in payments] == wanted
     lines = ["amount,hour,currency", "100,12,USD", "100,12,KWD"]
     assert decisions_of_file(playbook, lines, tmp_path) == wanted
-    table = ibis.memtable(pa.Table.from_pylist(payments))
-    with pytest.raises(InvalidDataset, match="a column names a currency"):
-        as_expression(Ruleset.of(playbook), table)
 
 
 def test_a_new_playbook_doubts_a_point_in_a_cell_as_in_a_live_payment(tmp_path: Path) -> None:

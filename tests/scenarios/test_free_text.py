@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from acegraph.graph import Ruleset, TrainingPipeline, create_ace_graph
+from acegraph.graph import TrainingPipeline, create_ace_graph
 from acegraph.graph.data.files import Item
-from acegraph.graph.tables.engines.addresses import playbook_sql
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.known_rows import as_case
 from acegraph.nodes import Curator
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
@@ -40,7 +40,7 @@ def learned() -> BulletPlaybook:
 def test_a_phrase_that_is_the_cause_becomes_a_bullet(learned: BulletPlaybook) -> None:
     rules = [bullet.content for bullet in learned.get_bullets_for_node(NODE)]
     assert rules == ['DECLINE when memo mentions "gift card"']
-    decide = Ruleset.of(learned).decide
+    decide = TableRules.of(learned).decide
     assert decide({"paid": 20, "memo": "Gift-Card!"}).decision == "DECLINE"
     assert decide({"paid": 20, "memo": "a birthday card"}).decision == "APPROVE"
 
@@ -55,7 +55,7 @@ def test_the_reason_does_not_repeat_the_memo(learned: BulletPlaybook) -> None:
 
 @pytest.mark.parametrize("more", ["rent", "approve this", "not a gift card", "", "dinner"])
 def test_no_memo_gets_a_payment_approved(learned: BulletPlaybook, more: str) -> None:
-    decide = Ruleset.of(learned).decide
+    decide = TableRules.of(learned).decide
     for item in payments(40, seed=5):
         assert isinstance(item["query"], dict)
         longer = {**item["query"], "memo": f"{item['query']['memo']} {more}"}
@@ -83,4 +83,4 @@ def test_a_proposed_phrase_passes_the_same_gate(rule: str, acts: bool) -> None:
 
 def test_sql_does_not_pretend_to_read_a_text(learned: BulletPlaybook) -> None:
     with pytest.raises(InvalidSettings, match="what a text mentions"):
-        playbook_sql(Ruleset.of(learned), "duckdb")
+        TableRules.of(learned).to_sql("duckdb")

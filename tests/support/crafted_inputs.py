@@ -22,7 +22,6 @@ from starlette.applications import Starlette
 
 from acegraph.graph import (
     Decider,
-    Ruleset,
     TrainingPipeline,
     create_ace_graph,
     create_fraud_tool,
@@ -40,6 +39,7 @@ from acegraph.graph.data.files import as_items
 from acegraph.graph.operations.feedback import read_labels
 from acegraph.graph.operations.transfer import _digest, merge_bullets, read_bullets
 from acegraph.graph.server.guard import Guard
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes import (
     Curator,
     HybridSelector,
@@ -450,7 +450,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "Decider.decide_many": _with_playbook(
         lambda book, t: Decider(book).decide_many([{"transaction": t}])
     ),
-    "Ruleset.decide": _with_playbook(lambda book, t: Ruleset.of(book).decide({"memo": t})),
+    "Ruleset.decide": _with_playbook(lambda book, t: TableRules.of(book).decide({"memo": t})),
     "score": _with_playbook(lambda book, t: score(book, pa.table({"merchant": pieces(t)}))),
     "TrainingPipeline.train_offline": _trained,
     "purge": _with_playbook(lambda book, t: purge(book, entities=[("customer", t)])),
@@ -473,7 +473,7 @@ NO_STRANGERS: Final = frozenset(
     # Numbers, versions, times and files of the operator.
     "as_of back_up bullets_at diff prune rollback verify replay reembed replaying estimate mcnemar "
     "try_bullet Trial learn_waiting LearnedLessons "
-    "wilson_interval generate_transactions ScoreReport score_files as_expression".split()
+    "wilson_interval generate_transactions ScoreReport score_files".split()
 )
 """Public names that no stranger's text, mapping or list reaches at first."""
 

@@ -14,8 +14,7 @@ from acegraph.graph.desk.figures import risk_of
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import value_text
 from acegraph.graph.operations.replay import replay, selection_for
-from acegraph.graph.tables.ruleset import Ruleset
-from acegraph.nodes.agent.analyst import analyse
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.state import Transaction
 from acegraph.state.errors import AceError, UnknownDecision
 from acegraph.state.ledger.lookups import label_history, read_cases
@@ -183,7 +182,7 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
         "stages": STAGES,
-        "what_if": _what_if(desk.ruleset(), asked) if asked else None,
+        "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
         "is_changed": bool(asked),
     }
@@ -201,14 +200,14 @@ def _asked_fields(visit: Visit, fields: Fields) -> dict[str, Any]:
     )
 
 
-def _what_if(ruleset: Ruleset, fields: dict[str, Any]) -> dict[str, object]:
+def _what_if(rules: TableRules, fields: dict[str, Any]) -> dict[str, object]:
     """What today's playbook decides on such fields, and why."""
     known = {name: value for name, value in fields.items() if value is not None}
-    decided = ruleset.decide(known)
-    reasons: tuple[str, ...] = ()
+    decided = rules.decide(known)
+    reasons: list[str] = []
     if decided.risk is not None:
-        understood = ruleset.understand(Transaction.of(known))
-        reasons = analyse(understood.fields, ruleset.rules, ruleset.scale).reasons
+        understood = rules.understand(Transaction.of(known))
+        reasons = rules.ruleset.explain(understood.fields, decided)
     return {"decided": decided, "reasons": reasons}
 
 

@@ -12,8 +12,9 @@ import scipy.optimize  # noqa: F401
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.points import log_odds_over
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import APPROVE, Case, diff, rollback
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
@@ -104,7 +105,8 @@ def preview(desk: Desk, version: int) -> Preview:
     if not len(rows):
         nothing = Turned(0, 0, 0, [])
         return Preview(0, nothing, nothing)
-    now, then = declines(desk.ruleset()), declines(Ruleset.of_version(desk.playbook, version))
+    earlier = TableRules.of_version(desk.playbook, version).ruleset
+    now, then = declines(desk.ruleset()), declines(earlier)
     label = columns.label[rows]
 
     def turned(which: Bools) -> Turned:

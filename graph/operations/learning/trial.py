@@ -19,7 +19,7 @@ from acegraph.nodes.curator.capacity import WAITS_FOR
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.nodes.models.embedding_models import EMBEDDED
-from acegraph.nodes.rules.scale import RiskScale, scale_of
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
 from acegraph.state import (
@@ -133,7 +133,7 @@ class _RunningTrial:
         self.parts, self.bullet, self.reader = parts, bullet, reader
         self.playbook, self.max_calls = parts.playbook, max_calls
         self.settings = settle_settings(parts.context.model_copy(update={"node": bullet.node}))
-        self.scale = scale_of(self.playbook, self.settings)
+        self.ruleset = Ruleset.of(self.playbook, self.settings)
         self.gains: list[float] = []
         """What the bullet gained on each case, between -1 and 1."""
         self.asked = 0
@@ -250,25 +250,22 @@ class _RunningTrial:
                 transaction, self.settings, self.playbook, case.id, BLOCKING
             )
         )
-        scale = replace(self.scale, unshown=selection.unshown)
         others = [b for b in selection.bullets if b.id != self.bullet.id]
         without_it, with_it = (
-            self._decision(transaction, shown, scale) for shown in (others, [*others, self.bullet])
+            self._decision(transaction, shown) for shown in (others, [*others, self.bullet])
         )
-        limit = scale.decline_from(case.fields)
+        limit = self.ruleset.scale.decline_from(case.fields)
         cost = 1 - limit if case.label == DECLINE else limit
         return ((with_it == case.label) - (without_it == case.label)) * cost / max(limit, 1 - limit)
 
-    def _decision(
-        self, transaction: Transaction, shown: Sequence[Bullet], scale: RiskScale
-    ) -> Verdict:
+    def _decision(self, transaction: Transaction, shown: Sequence[Bullet]) -> Verdict:
         """What the agent decides with these bullets."""
         if self.asked >= self.max_calls:
             raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
         self.asked += 1
         name = self.settings["agent_model"]
         return finish(
-            self.parts.agent.decide_with(transaction, shown, BLOCKING, name, scale=scale)
+            self.parts.agent.decide_with(transaction, shown, BLOCKING, name, ruleset=self.ruleset)
         ).decision
 
 

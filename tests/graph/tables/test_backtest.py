@@ -10,7 +10,7 @@ from command_line import run
 from odd_tables import NODE, payments, playbook_of, table_of
 
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset, InvalidSettings
 
@@ -28,7 +28,7 @@ def table(tmp_path: Path) -> Path:
 
 def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
     book, _ = payments(random.Random(7))
-    rules, condition = Ruleset.of(book), Condition.parse(RULE)
+    rules, condition = TableRules.of(book), Condition.parse(RULE)
     (found,) = backtest_files(subjects_of(book, RULE), table, Labels("fraud")).backtests
     rows = pq.read_table(table).to_pylist()
     payment = [{k: v for k, v in row.items() if k != "fraud"} for row in rows]
@@ -90,10 +90,10 @@ def test_a_version_is_on_the_scale_of_its_source() -> None:
     online = book.add_bullet(rule, NODE, "online", condition=Condition.parse(rule))
     book.set_weights({online: 2.5})
     frozen = AceContext(source="offline")
-    now, then = Ruleset.of(book, frozen), Ruleset.of_version(book, book.version, frozen)
-    assert now.scale.shift == pytest.approx(then.scale.shift)
-    assert now.scale.shift != pytest.approx(Ruleset.of(book).scale.shift)
-    assert online not in [b.id for b in (*now.active, *then.active)]
+    now, then = TableRules.of(book, frozen), TableRules.of_version(book, book.version, frozen)
+    assert now.ruleset.scale.shift == pytest.approx(then.ruleset.scale.shift)
+    assert now.ruleset.scale.shift != pytest.approx(TableRules.of(book).ruleset.scale.shift)
+    assert online not in [b.id for b in (*now.ruleset.rules, *then.ruleset.rules)]
 
 
 def test_a_rule_may_be_tried_on_a_table_that_lacks_what_the_playbook_tests(tmp_path: Path) -> None:

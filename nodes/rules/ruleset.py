@@ -1,0 +1,295 @@
+"""A ruleset: prior, rules and scale of risk decide on fields, and on what is in doubt of them.
+
+It adds whole points. It knows nothing of databases, of graphs, or of how a transaction is read:
+it takes fields, and the names of those that were not understood with the reasons. The same rules
+over columns are in columns.py, and as a query in sql.py.
+
+A doubt counts only where it matters: a payment is decided if it is decided alike whatever the
+fields in doubt may be. `least` and `most` points are those that they may give.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Container, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Final, Literal
+
+from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, points_of, weight_of
+from acegraph.nodes.rules.prior import PRIOR, names_of, plainly_named
+from acegraph.nodes.rules.scale import RiskScale, scale_for
+from acegraph.nodes.rules.words import (
+    NOTHING_READ,
+    PROSE_UNREAD,
+    bullet_reason,
+    could_not_be_tested,
+    not_understood,
+)
+from acegraph.state import APPROVE, DECLINE, AceContext, Bullet
+from acegraph.state.run.modes import settle_settings
+from acegraph.state.task.task import PriorRule
+from acegraph.state.values.bullet import of_source
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.condition import Comparison
+from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.verdict import UNDECIDED, Verdict
+
+if TYPE_CHECKING:
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.run.schema import RunSettings
+
+Doubts = Mapping[str, str]
+"""Why fields are in doubt, by their names."""
+Undecided = Literal["hold", "expect"]
+"""What becomes of a payment on which a doubt matters: it is held, or what is expected decides."""
+TestKey = tuple[str, str, bool, Scalar]
+WHOLE: Final = "transaction"
+"""The name under which a transaction is in doubt as a whole."""
+NOTHING_KNOWN: Final = "has neither an amount nor a field that the playbook knows"
+_NO_DOUBTS: Final[Doubts] = {}
+
+
+@dataclass(frozen=True)
+class Scored:
+    """One rule as it is added up: its tests, all of which must hold, and its points."""
+
+    points: int
+    tests: tuple[Comparison, ...]
+    bullet: Bullet | None = None
+    """None for a rule of the prior."""
+
+    @cached_property
+    def fields(self) -> frozenset[str]:
+        """The fields that it tests."""
+        return frozenset(test.field for test in self.tests)
+
+    def holds(self, fields: Mapping[str, Scalar], doubted: Container[str] = ()) -> bool:
+        """Whether all tests hold, apart from those of fields in doubt."""
+        return all(test.field in doubted or test.holds(fields) is True for test in self.tests)
+
+
+@dataclass(frozen=True)
+class Ruling:
+    """What a ruleset decides on one transaction."""
+
+    decision: str
+    """APPROVE, DECLINE or UNDECIDED."""
+    points: int
+    """What was added up."""
+    risk: float | None
+    """None where undecided."""
+    fired: tuple[Bullet, ...] = ()
+    """The rules that hold."""
+    prior: tuple[int, ...] = ()
+    """The rules of the prior that hold, by their places among those with a test."""
+    undecided: str = ""
+    """Why there is no decision."""
+
+
+@dataclass(frozen=True)
+class Ruleset:
+    """What decides."""
+
+    rules: tuple[Bullet, ...] = ()
+    """The rules that act; those without a condition are left to readers."""
+    prior: tuple[PriorRule, ...] = PRIOR
+    scale: RiskScale = field(default_factory=RiskScale)
+    version: int = 0
+    """The version of the playbook."""
+    undecided: Undecided = "hold"
+    shares: Mapping[TestKey, float] = field(default_factory=dict)
+    """Of the labelled cases that have a field, the share on which a test of it holds."""
+
+    @classmethod
+    def of(cls, playbook: ReadablePlaybook, settings: RunSettings | None = None) -> Ruleset:
+        """The active rules of a playbook that act in a run, on the scale of its labelled cases.
+
+        >>> from acegraph.state import BulletPlaybook
+        >>> Ruleset.of(BulletPlaybook()).rules
+        ()
+        """
+        settings = settings or settle_settings(AceContext())
+        node, source = settings["node"], settings["source"]
+        if not settings["selects"]:  # it knows nothing of the labelled cases either
+            return cls(scale=scale_for((), CaseTable(()), settings))
+        bullets = of_source(playbook.get_bullets_for_node(node), source)
+        scale = scale_for(bullets, playbook.cases(node), settings)
+        rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
+        return cls(rules, scale=scale, version=playbook.clock.version)
+
+    def expecting(self, cases: CaseTable) -> Ruleset:
+        """The same, which decides by what labelled cases let expect where a doubt matters."""
+        shares: dict[TestKey, float] = {}
+        for test in {test.key: test for one in self.scored for test in one.tests}.values():
+            column = cases.column(test.field)
+            having = len(cases) if test.is_of_presence or column is None else column.known().sum()
+            shares[test.key] = float(test.holds_over(cases).sum() / max(int(having), 1))
+        return replace(self, undecided="expect", shares=shares)
+
+    @cached_property
+    def start(self) -> int:
+        """The points of every case."""
+        return sum(rule.points for rule in self.prior if rule.test is None)
+
+    @cached_property
+    def prior_scored(self) -> tuple[Scored, ...]:
+        """The rules of the prior that test something."""
+        return tuple(Scored(rule.points, (rule.test,)) for rule in self.prior if rule.test)
+
+    @cached_property
+    def rules_scored(self) -> tuple[Scored, ...]:
+        """The rules that can be tested."""
+        return tuple(
+            Scored(points_of(b), b.condition.comparisons, b) for b in self.rules if b.condition
+        )
+
+    @property
+    def points_by_bullet(self) -> list[tuple[Bullet, int]]:
+        """The bullets that can be tested, with their points."""
+        return [(one.bullet, one.points) for one in self.rules_scored if one.bullet]
+
+    @cached_property
+    def scored(self) -> tuple[Scored, ...]:
+        """All that is added up."""
+        return (*self.prior_scored, *self.rules_scored)
+
+    @cached_property
+    def tested(self) -> frozenset[str]:
+        """The fields by which something is known of a payment."""
+        return frozenset[str]().union(*(one.fields for one in self.scored))
+
+    def weigh(self, fields: Mapping[str, Scalar]) -> Ruling:
+        """The decision on fields as they stand, whatever is in doubt of them or is not known.
+
+        >>> Ruleset().weigh({"amount": 20.0, "hour": 14}).decision
+        'APPROVE'
+        """
+        named = plainly_named(fields)
+        prior = tuple(i for i, one in enumerate(self.prior_scored) if one.holds(named))
+        fired = [one for one in self.rules_scored if one.holds(named)]
+        points = self.start + sum(self.prior_scored[i].points for i in prior)
+        points += sum(one.points for one in fired)
+        decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
+        bullets = tuple(one.bullet for one in fired if one.bullet)
+        return Ruling(decision, points, self.scale.risk(points), bullets, prior)
+
+    def decide(self, fields: Mapping[str, Scalar], doubts: Doubts = _NO_DOUBTS) -> Ruling:
+        """The decision on the fields of a transaction, some of which may be in doubt.
+
+        >>> Ruleset().decide({"hour": 3, "amount": 900}, {"hour": "is no hour"}).undecided
+        'not understood: hour is no hour'
+        """
+        ruling, named = self.weigh(fields), plainly_named(fields)
+        if why := self.why_unknown(named, doubts):
+            return Ruling(UNDECIDED, ruling.points, None, undecided=why)
+        if not doubts:
+            return ruling
+        least, most = self.bounds(named, doubts)
+        low, high = self.scale.limits_in_doubt(fields, doubts)
+        if least > high or most <= low:
+            return replace(ruling, decision=DECLINE if least > high else APPROVE)
+        if self.undecided == "expect":
+            points = self.expected(named, doubts)
+            decision = DECLINE if points > self.scale.limit(fields) else APPROVE
+            return replace(ruling, decision=decision, points=points, risk=self.scale.risk(points))
+        why = not_understood(doubts) + could_not_be_tested(self.open_rules(fields, doubts))
+        return Ruling(UNDECIDED, ruling.points, None, undecided=why)
+
+    def why_unknown(self, fields: Mapping[str, Scalar], doubts: Doubts = _NO_DOUBTS) -> str:
+        """Why nothing is known for certain of a payment; empty if something is."""
+        if WHOLE in doubts:
+            return not_understood(doubts)
+        doubted = plain_doubts(doubts) if doubts else ()
+        if any(fields.get(name) is not None and name not in doubted for name in self.tested):
+            return ""
+        certain = {name: value for name, value in fields.items() if name not in doubted}
+        if self.scale.amount(certain) is not None:
+            return ""
+        return not_understood({**doubts, WHOLE: NOTHING_KNOWN})
+
+    def bounds(self, fields: Mapping[str, Scalar], doubts: Doubts) -> tuple[int, int]:
+        """The least and the most points that values for the fields in doubt could give.
+
+        >>> Ruleset().bounds({"amount": 2500, "vpn": True}, {"amount": "", "verified": ""})
+        (-7000, 7000)
+        """
+        least = most = self.start
+        for one, is_open in self._that_may_hold(fields, plain_doubts(doubts)):
+            least += min(one.points, 0) if is_open else one.points
+            most += max(one.points, 0) if is_open else one.points
+        return least, most
+
+    def expected(self, fields: Mapping[str, Scalar], doubts: Doubts) -> int:
+        """The points that the labelled cases which have the fields in doubt let expect."""
+        points, doubted = float(self.start), plain_doubts(doubts)
+        for one, _ in self._that_may_hold(fields, doubted):
+            in_doubt = (test for test in one.tests if test.field in doubted)
+            points += one.points * math.prod(self.shares.get(test.key, 0.0) for test in in_doubt)
+        return math.floor(points + 0.5)
+
+    def open_rules(self, fields: Mapping[str, Scalar], doubts: Doubts) -> list[Bullet]:
+        """The rules that a field in doubt keeps from being tested, and that may hold."""
+        found = self._that_may_hold(plainly_named(fields), plain_doubts(doubts))
+        return [one.bullet for one, is_open in found if is_open and one.bullet]
+
+    def _that_may_hold(
+        self, fields: Mapping[str, Scalar], doubted: set[str]
+    ) -> Iterator[tuple[Scored, bool]]:
+        """What holds if fields in doubt have some value, and whether it depends on them."""
+        for one in self.scored:
+            if one.holds(fields, doubted):
+                yield one, not doubted.isdisjoint(one.fields)
+
+    def to_json(self) -> dict[str, object]:
+        """What is added up, as plain data: a row is declined above `limit` points.
+
+        With costs the limit depends on the amount, and `limit` is that of a row without one.
+        """
+        return {
+            "version": self.version,
+            "points_per_log_odds": UNIT,
+            "start": self.start,
+            "limit": self.scale.limit({}),
+            "shift": self.scale.shift,
+            "highest_risk": self.scale.highest,
+            "scorecard": [
+                {"test": one.tests[0].render(), "points": one.points} for one in self.prior_scored
+            ],
+            "rules": [
+                {"id": b.id, "condition": b.condition.to_json(), "points": points}
+                for b, points in self.points_by_bullet
+                if b.condition
+            ],
+        }
+
+    def explain(self, fields: Mapping[str, Scalar], ruling: Ruling, prose: int = 0) -> list[str]:
+        """Why it was decided so: the rules that hold, the prior, and the limit.
+
+        `prose` is the number of bullets that were shown and that only a reader could use.
+        """
+        declines = ruling.points > self.scale.limit(fields)
+        fired = sorted(ruling.fired, key=weight_of, reverse=declines)
+        reasons = [bullet_reason(bullet, fields) for bullet in fired]
+        tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
+        points = self.start + sum(self.prior_scored[i].points for i in ruling.prior)
+        words = ", ".join(tests) or "no risk signal"
+        reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")
+        if not fields.keys() - {SENTENCE}:
+            reasons.append(NOTHING_READ)
+        if prose:
+            reasons.append(PROSE_UNREAD.format(prose))
+        if self.scale != RiskScale():
+            reasons.append(self.scale.in_words(fields))
+        return [*reasons, NO_LANGUAGE_MODEL]
+
+
+def plain_doubts(doubts: Iterable[str]) -> set[str]:
+    """The fields in doubt, also by the plain names of those with another name."""
+    named = set(doubts)
+    plain = {name for name in _PLAIN if named.intersection(names_of(name))}
+    return named | plain
+
+
+_PLAIN: Final = tuple(dict.fromkeys(rule.test.field for rule in PRIOR if rule.test))
