@@ -61,7 +61,7 @@ class DatabaseTable:
         if not name or kind not in ("duckdb", "postgres", "postgresql"):
             raise InvalidSettings(
                 "an address is duckdb://FILE#TABLE or postgresql://...#TABLE, found "
-                f"{shown_url(url)}; 'acegraph playbook export --to sql' writes a query for other databases"
+                f"{shown_url(url)}; for others 'acegraph playbook export --to sql' writes a query"
             )
         if kind == "duckdb" and not Path(url.removeprefix("duckdb://")).is_file():
             raise InvalidDataset(f"{url}: no such file")

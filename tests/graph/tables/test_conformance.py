@@ -297,7 +297,7 @@ def same_from(address: str, book: BulletPlaybook, file: Path, folder: Path) -> N
         ("postgres://me:secret@127.0.0.1:1/db#t", "cannot be read"),
         ("duckdb://p.duckdb#other", "other cannot be read"),
         ("duckdb://p.duckdb", "an address is duckdb://FILE#TABLE"),
-        ("snowflake://me:secret@there/db#t", "'acegraph playbook export --to sql' writes a query"),
+        ("snowflake://me:secret@there/db#t", "'acegraph playbook export --to sql' writes"),
     ],
 )
 def test_a_bad_address_is_one_line(address: str, said: str, tmp_path: Path) -> None:
