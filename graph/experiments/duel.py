@@ -14,7 +14,7 @@ from acegraph.graph.metrics.intervals import rounded
 from acegraph.graph.metrics.paired import Difference, PairedTest, mcnemar
 from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.tables.ruleset import Ruleset
+from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import LabelledCases
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings, Transaction
@@ -89,8 +89,8 @@ def duel(
     items = as_items(dataset)
     rows = [fields_to_test(Transaction.of(item["query"])) for item in items]
     amounts, runs = _amounts(rows, amount), []
-    today = Ruleset.of(playbook, context)
-    for rules in (today, Ruleset.of_version(playbook, version, context)):
+    today = TableRules.of(playbook, context)
+    for rules in (today, TableRules.of_version(playbook, version, context)):
         run = Run(amounts=amounts)
         for item, row in zip(items, rows, strict=True):
             decided = rules.decide(row)
