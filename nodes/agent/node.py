@@ -6,6 +6,7 @@ When a model fails, the decision is UNDECIDED with the reason: a failure approve
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
