@@ -301,7 +301,7 @@ def gather_parts(
         reflects=reflects,
         curates=cache(lambda: curator or _curator()),
         selectors=selectors,
-        challenger=Challenger(playbook, deciding_agent, selectors.select),
+        challenger=Challenger(playbook),
         context=AceContext.given(context),
         refines=lambda settings: _induces(reflects(), settings["reflector_model"]),
     )

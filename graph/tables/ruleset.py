@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final, cast
 
-from acegraph.nodes.agent.challenger import version_of
+from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling
-from acegraph.nodes.rules.scale import scale_for
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.selector.derived import NOT_DERIVED, doubts_of_derived
@@ -76,12 +75,7 @@ class TableRules:
     ) -> TableRules:
         """The rules of an earlier version, on the scale of today's labelled cases."""
         settings = settle_settings(context or AceContext())
-        node = settings["node"]
-        with version_of(playbook, version, node) as copy:
-            then, bullets = Ruleset.of(copy, settings), copy.get_bullets_for_node(node)
-        scale = scale_for(bullets, playbook.cases(node), settings)
-        ruleset = replace(then, scale=scale, version=version)
-        return replace(cls.of(playbook, context), ruleset=ruleset)
+        return replace(cls.of(playbook, context), ruleset=ruleset_at(playbook, version, settings))
 
     @property
     def conditions(self) -> list[Condition]:

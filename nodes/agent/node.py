@@ -72,7 +72,7 @@ class AgentNode:
         if decision.departure:
             settings["departure"] = decision.departure
         if settings["selects"] and settings["challenger"] is not None:
-            settings["shadow"] = await self.challenger.decide(case, settings, wait)
+            settings["shadow"] = await wait.work(self.challenger.decide, state, settings)
         return {
             "decision": decision.decision,
             "risk_score": decision.risk_score,

@@ -103,8 +103,14 @@ class Ruleset:
     """Of the labelled cases that have a field, the share on which a test of it holds."""
 
     @classmethod
-    def of(cls, playbook: ReadablePlaybook, settings: RunSettings | None = None) -> Ruleset:
-        """The active rules of a playbook that act in a run, on the scale of its labelled cases.
+    def of(
+        cls,
+        playbook: ReadablePlaybook,
+        settings: RunSettings | None = None,
+        active: Iterable[Bullet] | None = None,
+    ) -> Ruleset:
+        """The active rules of a playbook that act in a run, on the scale of its labelled cases;
+        `active` are those of another version.
 
         >>> from acegraph.state import BulletPlaybook
         >>> Ruleset.of(BulletPlaybook()).rules
@@ -114,7 +120,9 @@ class Ruleset:
         node, source = settings["node"], settings["source"]
         if not settings["selects"]:  # it knows nothing of the labelled cases either
             return cls(scale=scale_for((), CaseTable(()), settings))
-        bullets = of_source(playbook.get_bullets_for_node(node), source)
+        if active is None:
+            active = playbook.get_bullets_for_node(node)
+        bullets = of_source(active, source)
         scale = scale_for(bullets, playbook.cases(node), settings)
         rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
         return cls(rules, scale=scale, version=playbook.clock.version)
