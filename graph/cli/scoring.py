@@ -128,7 +128,7 @@ def backtest(
         str,
         typer.Argument(
             help="A rule in quotes ('DECLINE when amount >= 900'), a bullet (b7), a file with a "
-            "rule on each line, playbook, a version (v12) or two versions (v12..v15)."
+            "rule on each line, playbook, or a version (v12)."
         ),
     ],
     table: Annotated[
@@ -210,10 +210,3 @@ def _say_backtest(report: "BacktestReport") -> None:
     say(f"{first.rows:,} rows: {first.all_frauds:,} frauds, {first.all_honest:,} good payments")
     if any(one.added is None and one.name[0] in "ADb" for one in report.backtests):
         say("what a rule adds to the playbook is not known: the table lacks columns of its bullets")
-    if report.changed and report.changed_back:
-        for counts, which in ((report.changed, "second"), (report.changed_back, "first")):
-            money = f"{counts.fraud_amount:,.0f} and {counts.honest_amount:,.0f} in money"
-            say(
-                f"only the {which} declines {counts.fires:,} rows: {counts.frauds:,} frauds, "
-                f"{counts.honest:,} good payments ({money})"
-            )

@@ -362,13 +362,13 @@ def backtest_table(report: "BacktestReport") -> Table:
     _add(table, "figure", "fires", "frauds", "good", "precision, 95 %", "recall")
     _add(table, "figure", "money of frauds", "of good", "adds")
     for one in report.backtests:
-        fired, added, (precision, low, high) = one.fired, one.added, one.precision
+        fired, added, right = one.fired, one.added, one.right
         table.add_row(
             _cell(one.name),
             f"{fired.fires:,}",
             f"{fired.frauds:,}",
             f"{fired.honest:,}",
-            f"{share(precision)} [{share(low)}, {share(high)}]".replace("[", r"\["),
+            _with_interval(of_share(right.part, right.whole)),
             share(one.recall),
             _amount(fired.fraud_amount),
             _amount(fired.honest_amount),

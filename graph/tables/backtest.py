@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -13,12 +13,12 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.file_rows import label_cell
 from acegraph.graph.data.files import read_label
+from acegraph.graph.metrics.records import Counts, Record
 from acegraph.graph.tables.databases import DatabaseTable, open_table
 from acegraph.graph.tables.files import TableFiles, check_output, writing
 from acegraph.graph.tables.reading import Mask, field_of_column
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer, check_columns, check_tested
-from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.nodes.rules.columns import DECISIONS
 from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
@@ -52,117 +52,37 @@ class Subject:
         return self.condition.verdict if self.condition else DECLINE
 
 
-@dataclass
-class Counts:
-    """Fired rows, and what their labels and amounts say."""
-
-    fires: int = 0
-    frauds: int = 0
-    honest: int = 0
-    fraud_amount: float = 0.0
-    """The amounts of these frauds together."""
-    honest_amount: float = 0.0
-
-    def add(self, fired: Mask, labels: NDArray[np.int8], amounts: NDArray[np.float64]) -> None:
-        """Count the rows of a batch."""
-        frauds, honest = fired & (labels == FRAUD), fired & (labels == HONEST)
-        self.fires += int(fired.sum())
-        self.frauds += int(frauds.sum())
-        self.honest += int(honest.sum())
-        self.fraud_amount += float(np.nansum(amounts[frauds]))
-        self.honest_amount += float(np.nansum(amounts[honest]))
-
-
-@dataclass
-class TableBacktest:
-    """How a rule or a playbook does on a table."""
-
-    name: str
-    verdict: Verdict
-    rows: int = 0
-    all_frauds: int = 0
-    all_honest: int = 0
-    undecided: int = 0
-    """Rows that a playbook leaves undecided."""
-    fired: Counts = field(default_factory=Counts)
-    """Of a playbook: the rows that it declines."""
-    added: Counts | None = None
-    """Of a rule: the fired rows on which the playbook without it does not say the same."""
-
-    @property
-    def right(self) -> int:
-        """On how many labelled rows its verdict is the label."""
-        return self.fired.frauds if self.verdict == DECLINE else self.fired.honest
-
-    @property
-    def precision(self) -> tuple[float, float, float]:
-        """The share of the labelled rows that it is right on, with its 95 % interval."""
-        fires = self.fired.frauds + self.fired.honest
-        low, high = wilson_interval(self.right, fires)
-        return self.right / fires if fires else 0.0, low, high
-
-    @property
-    def recall(self) -> float:
-        """The share of the rows labelled with its verdict on which it fires."""
-        agreeing = self.all_frauds if self.verdict == DECLINE else self.all_honest
-        return self.right / agreeing if agreeing else 0.0
-
-    def to_json(self) -> dict[str, object]:
-        """All figures by name."""
-        precision, low, high = self.precision
-        others = self.all_honest if self.verdict == DECLINE else self.all_frauds
-        wrong = self.fired.frauds + self.fired.honest - self.right
-        return {
-            **asdict(self),
-            "precision": round(precision, 6),
-            "precision_low": round(low, 6),
-            "precision_high": round(high, 6),
-            "recall": round(self.recall, 6),
-            "false_positive_rate": round(wrong / others, 6) if others else 0.0,
-        }
-
-
 @dataclass(frozen=True)
 class BacktestReport:
-    """The backtests of all subjects on one table."""
+    """The records of all subjects on one table."""
 
-    backtests: list[TableBacktest]
-    changed: Counts | None = None
-    """With two versions: the rows that only the second one declines."""
-    changed_back: Counts | None = None
-    """And those that only the first one declines."""
+    backtests: list[Record]
 
     def to_json(self) -> dict[str, object]:
         """The report for machines."""
-        return {
-            "backtests": [one.to_json() for one in self.backtests],
-            "changed": self.changed and asdict(self.changed),
-            "changed_back": self.changed_back and asdict(self.changed_back),
-        }
+        return {"backtests": [one.to_json() for one in self.backtests]}
 
 
 def subjects_of(
     playbook: BulletPlaybook, what: str, context: AceContext | None = None
 ) -> list[Subject]:
-    """What a word of the command line means: a rule, a bullet, a file of rules, the playbook, a
-    version as v12, or two versions as v12..v15.
+    """What a word of the command line means: a rule, a bullet, a file of rules, the playbook, or a
+    version as v12.
     """
     today = TableRules.of(playbook, context)
     if what == "playbook":
         return [Subject("playbook", today)]
     if is_meant_as_condition(what):
         return [_rule(Condition.parse(what), today)]
-    versions = [part.removeprefix("v") for part in what.split("..")]
-    if what.startswith("v") and len(versions) <= 2 and all(map(str.isdigit, versions)):
-        numbers = map(int, versions)
-        return [Subject(f"v{n}", TableRules.of_version(playbook, n, context)) for n in numbers]
+    if what.startswith("v") and what[1:].isdigit():
+        return [Subject(what, TableRules.of_version(playbook, int(what[1:]), context))]
     if Path(what).is_file():
         lines = [line.strip() for line in Path(what).read_text().splitlines()]
         return [_rule(Condition.parse(line), today) for line in lines if line and line[0] != "#"]
     if not (what.startswith("b") and what[1:].isdigit()):
         raise InvalidSettings(
-            f"a rule ('DECLINE when ...'), a bullet (b7), a file of rules, playbook, or versions "
-            f"(v12, v12..v15) wanted; found {what[:60]!r}"
+            f"a rule ('DECLINE when ...'), a bullet (b7), a file of rules, playbook, or a version "
+            f"(v12) wanted; found {what[:60]!r}; compare --against compares two versions"
         )
     bullet = playbook.get_bullet(what)
     if bullet.condition is None:
@@ -270,11 +190,11 @@ class _Backtesting:
             conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
         self._scorers: dict[int, Scorer] = {}
         """By identity of the ruleset: several rules may be added to one."""
-        self.backtests: list[TableBacktest] = []
+        self.backtests: list[Record] = []
         for subject in subjects:
             is_known = has_columns(subject, names)
             added = Counts() if subject.condition and is_known else None
-            self.backtests.append(TableBacktest(subject.name, subject.verdict, added=added))
+            self.backtests.append(Record(subject.name, subject.verdict, added=added))
             if id(subject.rules) not in self._scorers:
                 self._scorers[id(subject.rules)] = Scorer(
                     subject.rules,
@@ -286,8 +206,6 @@ class _Backtesting:
 
     def run(self, progress: Progress | None, keep: Keep | None = None) -> BacktestReport:
         total, done = self._table.rows, 0
-        is_pair = len(self._subjects) == 2 and not any(s.condition for s in self._subjects)
-        changed, changed_back = Counts(), Counts()
         columns = {name for scorer in self._scorers.values() for name in scorer.columns}
         columns |= {*filter(None, (self._labels.column, self._labels.amount))}
         wanted = [name for name in self._table.flat_schema.names if keep or name in columns]
@@ -296,9 +214,6 @@ class _Backtesting:
             first = next(iter(self._scorers.values()))
             amounts = first.numbers(batch, self._amount)
             fired = list(self._fired(batch, labels, amounts))
-            if is_pair:
-                changed.add(fired[1] & ~fired[0], labels, amounts)
-                changed_back.add(fired[0] & ~fired[1], labels, amounts)
             if keep:
                 keep(batch, fired)
             done += batch.num_rows
@@ -306,7 +221,7 @@ class _Backtesting:
                 progress("rows", done, total or done)
         if not done:
             raise InvalidDataset(f"{self._table.place}: no rows")
-        return BacktestReport(self.backtests, *((changed, changed_back) if is_pair else ()))
+        return BacktestReport(self.backtests)
 
     def _fired(
         self, batch: pa.RecordBatch, labels: NDArray[np.int8], amounts: NDArray[np.float64]
@@ -326,13 +241,10 @@ class _Backtesting:
                 assert decisions is not None
                 fired = decisions == _DECLINED
                 one.undecided += int((decisions == _UNDECIDED).sum())
-            one.rows += batch.num_rows
-            one.all_frauds += int((labels == FRAUD).sum())
-            one.all_honest += int((labels == HONEST).sum())
-            one.fired.add(fired, labels, amounts)
+            says_so = None
             if one.added is not None and decisions is not None:
-                says_so = DECISIONS.index(subject.verdict)
-                one.added.add(fired & (decisions != says_so), labels, amounts)
+                says_so = decisions == DECISIONS.index(subject.verdict)
+            one.add(fired, labels == FRAUD, labels == HONEST, amounts, says_so)
             yield fired
 
 

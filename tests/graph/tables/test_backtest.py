@@ -9,9 +9,9 @@ import pytest
 from command_line import run
 from odd_tables import NODE, payments, playbook_of, table_of
 
+from acegraph.graph.metrics.intervals import Share
 from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.evidence.backtest import wilson_interval
 from acegraph.state import AceContext, BulletPlaybook, Condition, InvalidDataset, InvalidSettings
 
 RULE = "DECLINE when amount >= 100 and hour < 12"
@@ -42,7 +42,7 @@ def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
     assert (found.fired.fires, found.fired.frauds) == (len(fired), len(frauds))
     assert found.fired.honest == len(honest)
     assert found.fired.fraud_amount == pytest.approx(sum(row["amount"] for row in frauds))
-    assert found.precision[1:] == wilson_interval(len(frauds), len(frauds) + len(honest))
+    assert found.right == Share(len(frauds), len(frauds) + len(honest))
     assert found.recall == len(frauds) / sum(row["fraud"] == 1 for row in rows)
     assert found.added is not None
     assert found.added.fires == sum(decision != "DECLINE" for _, decision in fired)
@@ -60,18 +60,19 @@ def test_a_bullet_is_compared_with_the_playbook_without_it(table: Path) -> None:
     assert alone.added.fires > again.added.fires == 0
 
 
-def test_versions_are_compared_by_the_rows_that_only_one_declines(table: Path) -> None:
+def test_a_version_is_tried_as_it_was(table: Path) -> None:
     book = playbook_of([], RULE)
     before = book.version
     rule = "DECLINE when merchant_rating < 3"
     book.add_bullet(rule, NODE, condition=Condition.parse(rule))
-    subjects = subjects_of(book, f"v{before}..v{book.version}")
-    report = backtest_files(subjects, table, Labels("fraud"))
-    first, second = report.backtests
-    assert report.changed is not None
-    assert report.changed_back is not None
-    assert report.changed.fires == second.fired.fires - first.fired.fires > 0
-    assert report.changed_back.fires == 0
+    (first,), (second,), (today,) = (
+        backtest_files(subjects_of(book, what), table, Labels("fraud")).backtests
+        for what in (f"v{before}", f"v{book.version}", "playbook")
+    )
+    assert second.fired.fires > first.fired.fires > 0
+    assert second.fired == today.fired
+    with pytest.raises(InvalidSettings, match="compare --against compares two versions"):
+        subjects_of(book, f"v{before}..v{book.version}")
 
 
 def test_costs_decide_what_the_playbook_declines(table: Path) -> None:
