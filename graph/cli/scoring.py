@@ -189,7 +189,6 @@ def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:
             bullet_id,
             max_calls=max_calls,
             context=AceContext(agent_model=model),
-            before=lambda cost: typer.echo(f"{bullet_id}: {cost}", err=True),
             progress=progress(None),
         )
     if told_as_json(trial.to_json()):

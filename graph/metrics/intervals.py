@@ -89,16 +89,16 @@ def estimate(metric: str, runs: Sequence[Run], rng: np.random.Generator | None =
 
     A row that several runs tested is drawn for all of them or for none: it is evidence only once.
     """
-    rng = rng or np.random.default_rng(0)
-    draws = _ranking_draws([metric], runs, rng) if metric in RANKINGS else _rate_draws(runs, rng)
-    return _with_interval(metric, runs, draws[metric])
+    return estimates(runs, [metric], rng)[metric]
 
 
-def estimates(runs: Sequence[Run], metrics: Sequence[str] = ()) -> dict[str, Estimate]:
-    """Several metrics by their names, or all: they share their draws."""
+def estimates(
+    runs: Sequence[Run], metrics: Sequence[str] = (), rng: np.random.Generator | None = None
+) -> dict[str, Estimate]:
+    """Several metrics by their names, or all: rates share their draws, and rankings do."""
     rates, ranked = ([n for n in metrics or METRICS if n in kind] for kind in (RATES, RANKINGS))
-    draws = _rate_draws(runs, np.random.default_rng(0)) if rates else {}
-    draws |= _ranking_draws(ranked, runs, np.random.default_rng(0)) if ranked else {}
+    draws = _rate_draws(runs, rng or np.random.default_rng(0)) if rates else {}
+    draws |= _ranking_draws(ranked, runs, rng or np.random.default_rng(0)) if ranked else {}
     return {name: _with_interval(name, runs, draws[name]) for name in (*rates, *ranked)}
 
 

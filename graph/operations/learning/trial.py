@@ -51,7 +51,6 @@ _MOST_COMPARED: Final = 2_000
 """So many labelled cases are looked at for those that are nearest to the bullet."""
 _FAILURES: Final = 3
 """A trial ends after so many failures in a row: each of them may have cost a call."""
-_CHARACTERS_PER_TOKEN: Final = 4
 
 Outcome = Literal["borne out", "refuted", "open"]
 
@@ -89,15 +88,13 @@ def try_bullet(
     *,
     max_calls: int = 200,
     context: AceContext | None = None,
-    before: Callable[[str], None] = lambda cost: None,
     progress: Callable[[str, int, int], None] = lambda what, done, total: None,
     **collaborators: Unpack[Collaborators],
 ) -> Trial:
     """Let the agent decide labelled cases with a bullet in prose and without it.
 
     A candidate that is borne out acts from now on, with the trial as its evidence; one that is
-    refuted is retired, active or not. `before` is told what the trial may cost. The
-    collaborators are those of `create_ace_graph`.
+    refuted is retired, active or not. The collaborators are those of `create_ace_graph`.
     """
     parts = gather_parts(playbook, context=context, **collaborators)
     bullet = playbook.get_bullet(bullet_id)
@@ -105,7 +102,6 @@ def try_bullet(
     trial = _RunningTrial(parts, bullet, reader, max_calls)
     if bullet.status == "candidate" and (reason := trial.reason_to_wait()):
         return Trial(bullet_id, "open", reason, bullet.status, reader)
-    before(trial.cost_in_words())
     with metered(Budget(max_calls)) as budget:
         ended = trial.run(progress)
     return replace(ended, calls=max(trial.asked, budget.total.calls))
@@ -148,15 +144,6 @@ class _RunningTrial:
         if objection:
             return f"waits for a person: {objection.reason}"
         return "" if WAITS_FOR in self.bullet.evidence else "waits for the approval of a person"
-
-    def cost_in_words(self) -> str:
-        """What the trial may cost at most; tokens are estimated."""
-        texts = [case.text for case in self.playbook.cases(self.bullet.node)][:100]
-        shown = self.playbook.get_bullets_for_node(self.bullet.node)[: self.settings["n_bullets"]]
-        words = sum(len(b.content) for b in shown) + len(self.bullet.content) + 800
-        words += sum(map(len, texts)) // max(len(texts), 1)
-        tokens = self.max_calls * words // _CHARACTERS_PER_TOKEN
-        return f"at most {self.max_calls} call(s) to {self.reader}, about {tokens:,} tokens sent"
 
     def run(self, progress: Callable[[str, int, int], None]) -> Trial:
         """Decide case after case, until the pairs tell enough or no call is left."""
