@@ -19,7 +19,7 @@ from acegraph.graph.cli.main import app
 from acegraph.graph.training.refined_bullets import RefinedBullet
 from acegraph.nodes import Curator
 from acegraph.nodes.evidence.proof_levels import GATES
-from acegraph.nodes.rules.points import SCORECARD
+from acegraph.nodes.rules.prior import PRIOR
 from acegraph.nodes.selector.scoring import RELAXATION
 from acegraph.state import AceContext
 from acegraph.state.values.cases import ALL_COUNT
@@ -137,7 +137,7 @@ def test_the_figures_in_sentences_are_those_of_the_code() -> None:
     words = " ".join(LEARNING.text.split())
     for sentence in (
         f"While a label has fewer than {ALL_COUNT:,} cases, all of them are evidence",
-        f"It has {len(SCORECARD)} lines",
+        f"It has {sum(rule.test is not None for rule in PRIOR)} lines",
         f"A playbook holds {Curator().capacity} active bullets",
         f"more than {Curator().similarity_threshold} alike",
         f">= {RELAXATION} of it",
