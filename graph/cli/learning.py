@@ -170,17 +170,12 @@ def train(
                 book, context=context, progress=progress(None), **vars(calls)
             )
             had_sightings = bool(columns.derive and book.sighting_columns(context.node))
-            try:
-                if table and drawn:
-                    report = pipeline.train_table(table, drawn, learning.mature_days)
-                elif learning.online:
-                    report = pipeline.train_online(items, dataset.form)
-                else:
-                    report = pipeline.train_offline(items, dataset.form)
-            except KeyboardInterrupt:
-                kept = f"what was learned so far is kept in {shown()}"
-                say(f"interrupted; {kept}; run it again to go on")
-                raise
+            if table and drawn:
+                report = pipeline.train_table(table, drawn, learning.mature_days)
+            elif learning.online:
+                report = pipeline.train_online(items, dataset.form)
+            else:
+                report = pipeline.train_offline(items, dataset.form)
             bullets = book.get_bullets_for_node(context.node)
             why_not = _why_none_is_declined(book, context)
         _warn_of(file, report, had_sightings=had_sightings, why_none_is_declined=why_not)

@@ -20,7 +20,7 @@ from acegraph.graph.cli import (
     printing,
     scoring,
 )
-from acegraph.graph.cli.printing import err, one_line, say
+from acegraph.graph.cli.printing import say, say_error
 from acegraph.graph.cli.running import learn, review, service, setup
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput, InvalidSettings
@@ -29,6 +29,8 @@ from acegraph.state.run.review_answers import signature
 
 _UsageError: Any = typer.BadParameter.__base__
 """click's error of wrong usage; typer brings a click of its own and does not export this class."""
+_INTERRUPTED: Final = 130
+"""What a shell says of a program that was ended by Ctrl-C, and what typer gives for it."""
 _NO_PLAYBOOK: Final = ("demo", "init", "copy")
 
 
@@ -137,14 +139,16 @@ def acegraph(
 def main() -> None:
     """Run the command line; an error of ours, of a file or of usage becomes one line."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
+        if (code := app(standalone_mode=False) or 0) == _INTERRUPTED:
+            raise typer.Abort
+        sys.exit(code)
     except (AceError, OSError, UnicodeEncodeError, _UsageError) as error:
         if message := _in_words(error):  # empty where the help was printed instead
-            message = one_line(f"acegraph: {message}")
-            err.print(message, markup=False, highlight=False, soft_wrap=True)
+            say_error(message)
         sys.exit(2 if isinstance(error, (InvalidInput, OSError, ValueError, _UsageError)) else 1)
     except typer.Abort:
-        sys.exit(130)
+        say_error("interrupted; what was done until now is kept, run it again to go on")
+        sys.exit(_INTERRUPTED)
 
 
 def _in_words(error: BaseException) -> str:

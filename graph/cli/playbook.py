@@ -87,13 +87,10 @@ def set_status(
     One that waited for approval waits again. Example: acegraph playbook set b7 retired --why "the
     shop has closed"
     """
-    from acegraph.graph.operations.review import restore, retire
+    from acegraph.graph.operations.review import switch
 
-    changes = {"retired": retire, "active": restore}
-    if status not in changes:
-        raise InvalidSettings(f"a bullet is set active or retired, not {status!r}")
     with lasting(must_exist=True) as book:
-        is_changed = changes[status](book, bullet_id, why or f"{status} by hand", signed())
+        is_changed = switch(book, bullet_id, status, why or f"{status} by hand", signed())
         now = book.get_bullet(bullet_id).status
     if told_as_json({"bullet": bullet_id, "status": now, "changed": is_changed}):
         return

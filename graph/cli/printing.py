@@ -46,6 +46,11 @@ def say(text: str) -> None:
     typer.echo(one_line(text))
 
 
+def say_error(text: str) -> None:
+    """Print why the command ends, on one line of standard error."""
+    err.print(one_line(f"acegraph: {text}"), markup=False, highlight=False, soft_wrap=True)
+
+
 def warn(text: str) -> None:
     """Print one line on standard error; whoever gathers warnings gets it too."""
     typer.echo(one_line(text), err=True)

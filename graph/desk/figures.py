@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
 from acegraph.graph.metrics.records import Record
 from acegraph.nodes.text.currencies import amount_fields
-from acegraph.state import DECLINE, Bullet, Case, Condition
+from acegraph.state import DECLINE, Bullet, Condition
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
@@ -164,9 +164,10 @@ class Cases:
         record.add(fired, self.fraud, self.honest, self.amounts, says_so)
         return record
 
-    def at(self, rows: Iterable[int]) -> list[Case]:
-        """Some of the cases, by their numbers."""
-        return [self.table[int(row)] for row in rows]
+    def newest(self, rows: Bools, most: int) -> list[tuple[str, dict[str, object]]]:
+        """The newest of some of the cases: their ids and fields."""
+        found = [self.table[int(row)] for row in np.flatnonzero(rows)[-most:][::-1]]
+        return [(case.id, dict(case.fields)) for case in found]
 
     def order(self, field: str) -> NDArray[np.intp]:
         """The cases that know a number of a field, by this number."""

@@ -35,24 +35,22 @@ def answer_outside_run(
     return Answered(human_verdict, learned)
 
 
-def retire(playbook: BulletPlaybook, bullet_id: str, reason: str, by: str) -> bool:
-    """Switch a bullet off; False if it was off before."""
-    return _switch(playbook, bullet_id, "retired", reason, by)
+def switch(playbook: BulletPlaybook, bullet_id: str, status: str, reason: str, by: str) -> bool:
+    """Switch a bullet off (retired) or on again (active); False if it was so before.
 
-
-def restore(playbook: BulletPlaybook, bullet_id: str, reason: str, by: str) -> bool:
-    """Switch a retired bullet on; one that waited for approval waits again. False if it was on."""
+    One that waited for approval before it was switched off waits again.
+    """
+    if status not in ("active", "retired"):
+        raise InvalidInput(f"a bullet is set active or retired, not {status[:20]!r}")
     with playbook.writing():
-        if playbook.get_bullet(bullet_id).status == "candidate":
-            raise InvalidInput(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
-        statuses: list[Status] = [row["status"] for row in playbook.history(bullet_id)]
-        in_use = (status for status in reversed(statuses) if status in ("active", "candidate"))
-        return _switch(playbook, bullet_id, next(in_use, "active"), reason, by)
-
-
-def _switch(playbook: BulletPlaybook, bullet_id: str, status: Status, reason: str, by: str) -> bool:
-    with playbook.writing():
-        is_new = playbook.get_bullet(bullet_id).status != status
-        if is_new:
-            playbook.set_status(bullet_id, status, reason, by)
-        return is_new
+        before = playbook.get_bullet(bullet_id).status
+        after: Status = "retired"
+        if status == "active":
+            if before == "candidate":
+                raise InvalidInput(f"{bullet_id} waits for approval: 'acegraph review {bullet_id}'")
+            statuses: list[Status] = [row["status"] for row in playbook.history(bullet_id)]
+            in_use = (one for one in reversed(statuses) if one in ("active", "candidate"))
+            after = next(in_use, "active")
+        if before != after:
+            playbook.set_status(bullet_id, after, reason, by)
+        return before != after

@@ -11,7 +11,7 @@ from starlette.responses import JSONResponse, Response
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
-from acegraph.graph.operations.review import answer_outside_run, restore, retire
+from acegraph.graph.operations.review import answer_outside_run, switch
 from acegraph.graph.server.access import check_role
 from acegraph.graph.server.endpoints import Endpoint, in_json, read_items, refusal
 from acegraph.graph.server.service import Service
@@ -71,9 +71,6 @@ async def show_decision(service: Service, request: Request, user: User) -> Respo
     return JSONResponse(stored)
 
 
-_STATUSES: Final = ("active", "retired")
-
-
 def _in_json(bullet: Bullet) -> dict[str, Any]:
     rule = bullet.condition.render() if bullet.condition else None
     return {**asdict(bullet), "condition": rule, "success_rate": bullet.get_success_rate()}
@@ -99,14 +96,11 @@ async def change_bullet(service: Service, request: Request, user: User) -> Respo
     item = await _one(request)
     check_names(item, ("status", "reason"), ("status", "reason"))
     bullet_id, status = request.path_params["id"], item["status"]
-    if status not in _STATUSES:
-        raise InvalidInput(f"the status is {' or '.join(_STATUSES)}")
-    change = retire if status == "retired" else restore
     reason, by = str(item["reason"])[:1_000], signature(user.name)
     before = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
     if before.status == "candidate":
         raise InvalidInput(f"{bullet_id} waits for approval: answer it at /review/{bullet_id}")
-    await asyncio.to_thread(change, service.playbook, bullet_id, reason, by)
+    await asyncio.to_thread(switch, service.playbook, bullet_id, str(status), reason, by)
     bullet = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
     return JSONResponse({"id": bullet_id, "status": bullet.status})
 

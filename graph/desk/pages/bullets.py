@@ -6,14 +6,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from acegraph.graph.desk import figures
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
-from acegraph.graph.operations.review import restore, retire
+from acegraph.graph.operations.review import switch
 from acegraph.graph.server.access import NotAllowed
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
@@ -26,7 +24,7 @@ if TYPE_CHECKING:
 
     from acegraph.graph.desk.figures import Cases
     from acegraph.graph.metrics.records import Record
-    from acegraph.state.playbook.decision_index import Bools, DecisionColumns
+    from acegraph.state.playbook.decision_index import DecisionColumns
 
 _DONE: Final = {
     "retire": "retired",
@@ -129,7 +127,7 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     if bullet.condition:
         fired = bullet.condition.holds_over(cases.table)
         agrees = cases.fraud if bullet.verdict == DECLINE else cases.honest
-        right, wrong = (_newest(cases, fired & kind) for kind in (agrees, ~agrees))
+        right, wrong = (cases.newest(fired & kind, _SHOWN) for kind in (agrees, ~agrees))
     others = [b for b in desk.playbook if b.node == bullet.node]
     found = {
         "bullet": bullet,
@@ -145,12 +143,6 @@ def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Re
     return desk.page(visit, "bullet.html", found, status)
 
 
-def _newest(cases: Cases, rows: Bools) -> list[tuple[str, dict[str, object]]]:
-    """The newest of some cases, with their fields."""
-    wanted = np.flatnonzero(rows)[-_SHOWN:][::-1]
-    return [(case.id, dict(case.fields)) for case in cases.at(wanted)]
-
-
 def act(desk: Desk, visit: Visit) -> Response:
     """Retire, restore, approve or reject a bullet, with a reason."""
     bullet_id, action = visit.part("id"), visit.given("action")
@@ -163,8 +155,8 @@ def act(desk: Desk, visit: Visit) -> Response:
             if before != visit.given("status"):
                 raise NotAllowed(_changed_before(desk, bullet_id, before), 409)
             if action in ("retire", "restore"):
-                change = retire if action == "retire" else restore
-                change(desk.playbook, bullet_id, reason, by)
+                status = "retired" if action == "retire" else "active"
+                switch(desk.playbook, bullet_id, status, reason, by)
             else:
                 fields = {"who": visit.user.name, "approve": action == "approve", "why": reason}
                 answer = read_answer(ApprovalAnswer, fields)

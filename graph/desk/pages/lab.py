@@ -5,8 +5,6 @@ from __future__ import annotations
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final
 
-import numpy as np
-
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.lab.completion import continuations
 from acegraph.graph.desk.lab.cuts import cut_curves
@@ -20,8 +18,6 @@ from acegraph.state.values.bullet import MAX_CONTENT
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.graph.desk.figures import Cases
-    from acegraph.state.playbook.decision_index import Bools
 
 _SAMPLE: Final = 5
 _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
@@ -63,8 +59,8 @@ def examined(desk: Desk, text: str) -> dict[str, object]:
         "problem": _unknown_field(condition, cases.table.field_names),
         "tried": tried,
         "samples": {
-            "fraud": _sample(cases, fired & cases.fraud),
-            "honest": _sample(cases, fired & cases.honest),
+            "fraud": cases.newest(fired & cases.fraud, _SAMPLE),
+            "honest": cases.newest(fired & cases.honest, _SAMPLE),
         },
         "curves": cut_curves(cases, condition),
     }
@@ -77,12 +73,6 @@ def _unknown_field(condition: Condition, names: tuple[str, ...]) -> str:
             hint = f"; did you mean {near[0]}?" if near else ""
             return f"No labelled case has a field {name}{hint}"
     return ""
-
-
-def _sample(cases: Cases, rows: Bools) -> list[tuple[str, dict[str, object]]]:
-    """The newest of some cases."""
-    wanted = np.flatnonzero(rows)[-_SAMPLE:]
-    return [(case.id, dict(case.fields)) for case in cases.at(wanted[::-1])]
 
 
 def propose(desk: Desk, visit: Visit) -> Response:

@@ -1,6 +1,7 @@
 """What people expect of a command line: `init`, `.env`, dry runs, completion."""
 
 import os
+import signal
 import stat
 import subprocess
 import sys
@@ -93,3 +94,16 @@ def test_long_work_tells_how_far_it_is_where_there_is_no_terminal(
         while "learning" not in told and monotonic() < end:
             told += capsys.readouterr().err
     assert "learning: 3 of 9, after 0 s" in told
+
+
+def test_an_interruption_says_that_what_was_done_is_kept(tmp_path: Path) -> None:
+    BulletPlaybook(f"sqlite:///{tmp_path}/ace.db").close()
+    words = [sys.executable, "-m", "acegraph.graph.cli", "learn", "--watch", "60", "--json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
+    with subprocess.Popen(words, cwd=tmp_path, text=True, **pipes) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "{\n"
+        process.send_signal(signal.SIGINT)
+        _, said = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert said.strip().endswith("what was done until now is kept, run it again to go on")

@@ -23,7 +23,8 @@ from typing_extensions import TypedDict
 
 from acegraph.graph import create_ace_graph, create_fraud_tool, feedback, purge
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.review import answer_outside_run, restore, retire
+from acegraph.graph.operations.review import answer_outside_run
+from acegraph.graph.operations.review import switch as switch_bullet
 from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import (
     AceContext,
@@ -662,9 +663,9 @@ def test_what_was_retired_by_mistake_weighs_after_its_return_what_it_weighed_bef
         bullet_id = playbook.add_bullet("DECLINE when amount >= 900", "fraud_detection")
         playbook.set_weights({bullet_id: 1.25})
         version = playbook.version
-        assert retire(playbook, bullet_id, "a mistake", "user:ann")
-        assert restore(playbook, bullet_id, "undone", "user:ann")
+        assert switch_bullet(playbook, bullet_id, "retired", "a mistake", "user:ann")
+        assert switch_bullet(playbook, bullet_id, "active", "undone", "user:ann")
         assert playbook.get_bullet(bullet_id).weight == 1.25
-        retire(playbook, bullet_id, "a mistake again", "user:ann")
+        switch_bullet(playbook, bullet_id, "retired", "a mistake again", "user:ann")
         rollback(playbook, version)
         assert playbook.get_bullet(bullet_id).weight == 1.25
