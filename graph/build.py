@@ -21,7 +21,6 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 from typing_extensions import TypedDict
 
-from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
 from acegraph.nodes.judge.custom import JudgeLike, as_judge
@@ -36,6 +35,7 @@ from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSet
 from acegraph.state.run.schema import RunSettings
 
 if TYPE_CHECKING:
+    from acegraph.nodes.agent.challenger import Challenger
     from acegraph.nodes.curator.curator import Curator
     from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike
     from acegraph.state import BulletPlaybook
@@ -233,7 +233,7 @@ class Parts:
     reflects: Callable[[], Reflecting]
     curates: Callable[[], Curator]
     selectors: Selecting
-    challenger: Challenger
+    challenger: Callable[[], Challenger]
     context: AceContext
     """The settings that count where a run sets none of its own."""
     stores_vectors: bool = True
@@ -301,7 +301,7 @@ def gather_parts(
         reflects=reflects,
         curates=cache(lambda: curator or _curator()),
         selectors=selectors,
-        challenger=Challenger(playbook),
+        challenger=cache(partial(_challenger, playbook)),
         context=AceContext.given(context),
         refines=lambda settings: _induces(reflects(), settings["reflector_model"]),
     )
@@ -317,6 +317,12 @@ def _induces(reflector: Reflecting, name: str | None) -> bool:
     from acegraph.nodes.reflector.custom import induces_rules
 
     return induces_rules(reflector, name)
+
+
+def _challenger(playbook: BulletPlaybook) -> Challenger:
+    from acegraph.nodes.agent.challenger import Challenger
+
+    return Challenger(playbook)
 
 
 def _curator() -> Curator:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.challenger import Challenger
 from acegraph.nodes.agent.custom import Agent
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
@@ -24,6 +23,9 @@ from acegraph.state.run.schema import Update
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from acegraph.nodes.agent.challenger import Challenger
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 logger = logging.getLogger(__name__)
@@ -35,7 +37,7 @@ class AgentNode:
 
     playbook: ReadablePlaybook
     agent: Agent
-    challenger: Challenger
+    challenger: Callable[[], Challenger]
     ruleset: Ruleset | None = None
     """What decides in all runs, where the playbook does not change between them."""
 
@@ -72,7 +74,8 @@ class AgentNode:
         if decision.departure:
             settings["departure"] = decision.departure
         if settings["selects"] and settings["challenger"] is not None:
-            settings["shadow"] = await wait.work(self.challenger.decide, state, settings)
+            challenger = self.challenger()
+            settings["shadow"] = await wait.work(challenger.decide, state, settings)
         return {
             "decision": decision.decision,
             "risk_score": decision.risk_score,

@@ -23,7 +23,6 @@ from acegraph.state import parse_condition
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Fields
 
-EMBEDDED_MODEL: Final = "acegraph-concepts-1"
 DIMENSIONS: Final = 384
 _WORD_WEIGHT: Final = 0.3
 _RAW_THRESHOLD: Final = 0.25
@@ -45,6 +44,8 @@ _WORD = re.compile(r"[a-z][a-z'-]+")
 
 class ConceptEmbeddings(Embeddings):
     """Makes deterministic vectors; texts about the same things get vectors that are close."""
+
+    model = "acegraph-concepts-1"  # embedding_models.py knows it by this name
 
     def embed_query(self, text: str) -> list[float]:
         """The vector of one text."""

@@ -13,12 +13,13 @@ from typing import Final, Protocol
 import numpy as np
 from langchain_core.embeddings import Embeddings
 
-from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL, ConceptEmbeddings, embed
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.runtime.usage import begin_call
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
 
+EMBEDDED_MODEL: Final = "acegraph-concepts-1"
+"""The embedded embedder, whose vectors cost nothing."""
 logger = logging.getLogger(__name__)
 THRESHOLD: Final = 0.5
 """The cosine from which on two texts are about the same thing: calibrated for the embedded model,
@@ -42,7 +43,8 @@ class EmbeddingModel:
     """An embedder with the name under which its vectors are kept."""
 
     name: str
-    embeddings: Embeddings
+    embeddings: Embeddings | None
+    """None: the embedded one, which is imported when it is first needed."""
     seconds: float | None = None
     """For one request, with all attempts at it; then its own HTTP client counts its calls."""
     _memory: dict[str, Vector] | None = field(default=None, repr=False, compare=False)
@@ -61,7 +63,7 @@ class EmbeddingModel:
     ) -> list[Vector]:
         """The vectors of some texts; missing ones are fetched in one batch and stored."""
         if self.is_free:
-            return [embed(text) for text in texts]
+            return _embedded(texts)
         memory = self._memory or {}
         vectors = {text: memory[text] for text in texts if text in memory}
         if store is not None and (unknown := [t for t in texts if t not in vectors]):
@@ -81,7 +83,7 @@ class EmbeddingModel:
         """The vectors of some texts, fetched now even if they are known."""
         wanted = list(dict.fromkeys(texts))
         if self.is_free or not wanted:
-            return {text: embed(text) for text in wanted}
+            return dict(zip(wanted, _embedded(wanted), strict=True))
         from acegraph.nodes.models.language_model import as_model_errors
 
         with as_model_errors(self.name):
@@ -102,26 +104,34 @@ class EmbeddingModel:
         return dict(zip(wanted, matrix, strict=True))
 
     async def _asked(self, texts: list[str], wait: Wait) -> list[list[float]]:
+        assert self.embeddings is not None
+        embeddings = self.embeddings
         if self.seconds is not None:
             from acegraph.nodes.models.background import in_background
 
             end = monotonic() + self.seconds
-            return await in_background(lambda: self.embeddings.aembed_documents(texts), end, wait)
+            return await in_background(lambda: embeddings.aembed_documents(texts), end, wait)
         begin_call(self.name)
         return await wait.either(
-            lambda: self.embeddings.embed_documents(texts),
-            lambda: self.embeddings.aembed_documents(texts),
+            lambda: embeddings.embed_documents(texts),
+            lambda: embeddings.aembed_documents(texts),
         )
 
 
-EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, ConceptEmbeddings())
+EMBEDDED = EmbeddingModel(EMBEDDED_MODEL, None)
+
+
+def _embedded(texts: Sequence[str]) -> list[Vector]:
+    from acegraph.nodes.models.concept_embeddings import embed
+
+    return [embed(text) for text in texts]
 
 
 def named_embeddings(embeddings: Embeddings | EmbeddingModel) -> EmbeddingModel:
     """An embedding model named after the `model` of a LangChain object, or else after its class."""
     if isinstance(embeddings, EmbeddingModel):
         return embeddings
-    if isinstance(embeddings, ConceptEmbeddings):
+    if getattr(embeddings, "model", None) == EMBEDDED_MODEL:
         return EMBEDDED
     names = (getattr(embeddings, name, None) for name in ("model", "model_name", "model_id"))
     return EmbeddingModel(str(next(filter(None, names), type(embeddings).__name__)), embeddings)

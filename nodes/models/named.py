@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal, Union
 from langchain_core.runnables import Runnable
 from typing_extensions import TypeIs
 
-from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
-from acegraph.nodes.models.embedding_models import EMBEDDED, EmbeddingModel
+from acegraph.nodes.models.embedding_models import EMBEDDED, EMBEDDED_MODEL, EmbeddingModel
 from acegraph.nodes.runtime.usage import Prices
 from acegraph.state import InvalidSettings
 

@@ -3,15 +3,20 @@
 The forms of the answers are in state/run/review_answers.py.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING
 
 from langgraph.config import get_config
 from langgraph.types import interrupt
 
 from acegraph.state.errors import InvalidAnswer
-from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer, read_answer
 from acegraph.state.run.schema import RunSettings, Update
 from acegraph.state.values.verdict import UNDECIDED, Verdict
+
+if TYPE_CHECKING:
+    from acegraph.state.run.review_answers import AnyAnswer, ApprovalAnswer, VerdictAnswer
 
 
 def held_for_review(decision: Verdict | None, risk: float | None, settings: RunSettings) -> Update:
@@ -31,6 +36,7 @@ def ask(
     check: Callable[[AnyAnswer], None] = lambda answer: None,
 ) -> AnyAnswer:
     """Stop the run until there is an answer of this form; after a wrong one, ask again."""
+    from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
 
     def check_all(answer: AnyAnswer) -> None:
         # A server with users states who resumes the run; graph/server/auth.py sets the owner.

@@ -13,7 +13,7 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
-from acegraph.nodes.models.concept_embeddings import EMBEDDED_MODEL
+from acegraph.nodes.models.embedding_models import EMBEDDED_MODEL
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
