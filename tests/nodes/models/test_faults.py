@@ -108,10 +108,12 @@ def test_used_alone_a_failure_is_one_error_in_one_line(
 @pytest.mark.parametrize(
     ("reply", "calls"),
     [
-        *((reply, calls) for reply, _, calls in FAULTS.values()),
-        *((reply, 3) for reply in SLOW_FAULTS.values()),
+        *(pytest.param(reply, calls, id=name) for name, (reply, _, calls) in FAULTS.items()),
+        *(
+            pytest.param(reply, 3, id=name, marks=pytest.mark.slow)
+            for name, reply in SLOW_FAULTS.items()
+        ),
     ],
-    ids=[*FAULTS, *SLOW_FAULTS],
 )
 def test_a_failure_is_not_an_approval(
     server: OpenAIServer, playbook: BulletPlaybook, run: Run, reply: Reply, calls: int
