@@ -89,8 +89,7 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
     from acegraph.graph.cli import tables
 
     print_table(tables.experiment_table(experiment, expected=expected))
-    is_rare = experiment.counts_money
-    print_table((tables.rare_fraud_tables if is_rare else tables.money_table)(experiment))
+    print_table(tables.money_tables(experiment))
     print_table(tables.group_tables(experiment))
     if experiment.bullets:
         print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))

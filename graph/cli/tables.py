@@ -32,7 +32,7 @@ from acegraph.graph.metrics.costs import (
 )
 from acegraph.graph.metrics.intervals import Estimate, estimates, of_share
 from acegraph.graph.metrics.paired import p_words, paired_difference
-from acegraph.graph.metrics.rates import METRICS, RANKINGS, accuracy, is_void
+from acegraph.graph.metrics.rates import RANKINGS, accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import Bullet
 from acegraph.state.maintenance.versions import Difference
@@ -129,47 +129,10 @@ def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
     return "" if math.isnan(gain.mean) else f"{100 * gain.mean:+.1f}, {p_words(gain.p_value)}"
 
 
-def money_table(experiment: "Experiment") -> Table:
-    """How the scores of every mode and baseline rank, and what its decisions cost."""
-    costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
-    nothing, unit = cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
-    caption = f"Approving everything costs {nothing:.2f} per case; {unit}"
-    if math.isnan(nothing):
-        caption = unit.capitalize()
-    caption += ". Calibration: risk said against fraud seen, both labels weighing the same."
-    table = _table("Ranking and money", caption)
-    _add(table, "name", "mode")
-    _add(table, "figure", "avg.\nprec.", "ROC\nAUC", "recall at\n1 % FPR", "recall at\n5 % FPR")
-    _add(table, "figure", "calib.\nerror", "value\ncaught", "cost a\ncase", "declined\na fraud")
-    _add(table, "figure", "undec.")
-    for label, runs in runs_by_name(experiment):
-        alerts, value, cost = (one.mean for one in cost_estimates(runs, costs).values())
-        table.add_row(
-            label,
-            *_ranking_cells(runs),
-            share(value),
-            "-" if math.isnan(cost) else f"{cost / 1000:.2f}",
-            f"{1000 / alerts - 1:.2f}" if alerts > 0 else "-",
-            share(float(np.mean([run.undecided_rate for run in runs]))),
-        )
-    return table
+def money_tables(experiment: "Experiment") -> Group:
+    """Ranking, alerts, and money against vanilla, with intervals.
 
-
-def _ranking_cells(runs: Sequence[Run]) -> list[str]:
-    """The mean of each ranking; a stroke if a run has nothing that could be ranked."""
-    return [
-        "-"
-        if any(is_void(name, run) for run in runs)
-        else share(float(np.mean([METRICS[name](run) for run in runs])))
-        for name in RANKINGS
-        if name != "recall_at_half_percent"  # it is for rare fraud
-    ]
-
-
-def rare_fraud_tables(experiment: "Experiment") -> Group:
-    """What counts where fraud is rare, with intervals: ranking, alerts, and money against vanilla.
-
-    Plain accuracy is high for whoever approves everything.
+    Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
     """
     return Group(_ranking_table(experiment), _alert_table(experiment))
 

@@ -3,6 +3,7 @@
 It gathers runs and computes figures. The tables are in cli/tables.py, the pictures in pictures.py.
 """
 
+import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
 from typing import Final
@@ -111,12 +112,7 @@ class Experiment:
     def fraud_rate(self) -> float:
         """The share of fraud among the test cases."""
         truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
-        return float(np.mean(np.array(truths) == DECLINE))
-
-    @property
-    def counts_money(self) -> bool:
-        """Whether ranking and money say more than accuracy: fraud is rare, or prices were given."""
-        return self.fraud_rate < RARE_FRAUD or self.plan.costs != CostMatrix()
+        return truths.count(DECLINE) / len(truths) if truths else math.nan
 
     def add_test(self, test: list[Item]) -> list[float | None]:
         """Note the groups of one more seed's test cases, and give their amounts."""

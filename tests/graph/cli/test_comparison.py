@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
-from acegraph.graph.cli.tables import experiment_table, group_tables, rare_fraud_tables
+from acegraph.graph.cli.tables import experiment_table, group_tables, money_tables
 from acegraph.graph.experiments.experiment import Experiment, Plan
 from acegraph.graph.metrics.run import Run
 from acegraph.state.run.costs import CostMatrix
@@ -57,34 +57,26 @@ def cards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_the_gain_is_in_balanced_accuracy_and_money_where_fraud_is_rare() -> None:
     experiment = rare()
-    assert experiment.counts_money
     text = "\n".join(lines_of(experiment_table(experiment)))
     assert "+44.4, p < .0001" in text  # in plain accuracy: +0.6
-    ranks, alerts = rare_fraud_tables(experiment).renderables
+    ranks, alerts = money_tables(experiment).renderables
     row = next(line for line in lines_of(alerts) if "offline + online" in line)
     assert "600 [" in row
     assert "p < .0001" in row
     assert "0.5 %" in "\n".join(lines_of(ranks))
 
 
-def test_the_tables_of_rare_fraud_fit_the_page() -> None:
+def test_the_tables_of_money_fit_the_page() -> None:
     costly = rare(plan=Plan(costs=CostMatrix(missed_fraud=250, false_decline=90)))
-    for table in rare_fraud_tables(costly).renderables:
+    for table in money_tables(costly).renderables:
         assert not any("…" in line for line in lines_of(table))
 
 
 def test_without_amounts_there_is_no_value_caught() -> None:
     modes = {"vanilla": [decided(0, 0, False)], "offline_online": [decided(18, 12, False)]}
     for experiment, is_shown in ((rare(), True), (rare(modes=modes), False)):
-        _, alerts = rare_fraud_tables(experiment).renderables
+        _, alerts = money_tables(experiment).renderables
         assert ("value caught" in "\n".join(lines_of(alerts))) == is_shown
-
-
-def test_prices_ask_for_money_at_any_rate_of_fraud() -> None:
-    half = Run(["APPROVE", "DECLINE"] * 5, ["APPROVE"] * 10, [None] * 10)
-    plain = Experiment(modes={"vanilla": [half]})
-    assert not plain.counts_money
-    assert Experiment(modes=plain.modes, plan=Plan(costs=CostMatrix(2.0))).counts_money
 
 
 def test_a_group_that_is_declined_more_often_is_marked() -> None:
