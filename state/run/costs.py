@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Final, TypeVar
 
 from acegraph.state.errors import InvalidSettings
@@ -24,7 +23,7 @@ Stake = TypeVar("Stake", float, "NDArray[np.float64]")
 class CostMatrix:
     """What each outcome costs: a share of the amount at stake (1 without an amount), plus a fee.
 
-    The defaults are those of `compare`; a duel has its own (graph/experiments/duel.py).
+    The defaults are those of `compare`.
     """
 
     missed_fraud: float = 1.0
@@ -39,17 +38,13 @@ class CostMatrix:
     """What it costs to ask a person."""
 
     @classmethod
-    def parse(
-        cls, text: str, default: CostMatrix | None = None, names: Sequence[str] = ()
-    ) -> CostMatrix:
+    def parse(cls, text: str) -> CostMatrix:
         """Read `missed_fraud=1,false_decline=0.2`; a cost that is not named keeps its default.
-
-        `names` are the costs that the text may name; without `names` it may name all.
 
         >>> CostMatrix.parse("false_decline=0.3").false_decline
         0.3
         """
-        names = names or [f.name for f in fields(cls)]
+        names = [f.name for f in fields(cls)]
         costs: dict[str, float] = {}
         for part in filter(None, text.replace(" ", "").split(",")):
             name, _, value = part.partition("=")
@@ -61,7 +56,7 @@ class CostMatrix:
                 raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
             if name not in names:
                 raise InvalidSettings(f"costs are of {', '.join(names)}, not of {name!r}")
-        return replace(default or cls(), **costs)
+        return cls(**costs)
 
     def of(
         self,
