@@ -20,7 +20,7 @@ from acegraph.graph.desk.app import create_desk
 from acegraph.graph.desk.desk import Desk
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.lab.cuts import cut_curves
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, Label
 from acegraph.state.maintenance.people.users import User
@@ -112,10 +112,10 @@ def time_pages(count: int) -> list[str]:
             print(
                 f"SELECT count(*) of {count:,}: {counting:.1f} ms; a page may take {allowed:.0f} ms"
             )
-            slow, decider = [], Decider(book)
+            slow: list[float] = []
 
             def decide() -> None:
-                decider.decide_many([{"transaction": {"amount": 100.0, "field1": 3.0}}])
+                decide_many(book, [{"transaction": {"amount": 100.0, "field1": 3.0}}])
 
             for path in PAGES:
                 assert client.get(f"/desk{path}").status_code == 200, path

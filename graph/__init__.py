@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from acegraph.graph.data.files import load_dataset
     from acegraph.graph.data.synthetic import generate_transactions
     from acegraph.graph.operations.agent_tool import create_fraud_tool
-    from acegraph.graph.operations.decide import Decider
     from acegraph.graph.operations.feedback import feedback, feedback_many
     from acegraph.graph.operations.learning.background import learn_waiting
     from acegraph.graph.operations.learning.purge import purge
@@ -28,7 +27,6 @@ _HOMES = {
     "graph.data.files": "load_dataset",
     "graph.data.synthetic": "generate_transactions",
     "graph.operations.agent_tool": "create_fraud_tool",
-    "graph.operations.decide": "Decider",
     "graph.operations.feedback": "feedback feedback_many",
     "graph.operations.learning.background": "learn_waiting",
     "graph.operations.learning.purge": "purge",
@@ -42,7 +40,7 @@ _HOMES = {
 __getattr__, __dir__ = later(__name__, _HOMES)
 
 __all__ = [
-    "Decider", "Ruleset", "TrainingPipeline", "create_ace_graph", "create_fraud_tool", "feedback",
+    "Ruleset", "TrainingPipeline", "create_ace_graph", "create_fraud_tool", "feedback",
     "feedback_many", "generate_transactions", "learn_waiting", "load_dataset", "purge", "reembed",
     "replay", "score", "score_files", "strict_serializer",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -29,7 +29,7 @@ from acegraph.nodes.judge.node import JudgeNode
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.models.named import is_model
 from acegraph.nodes.runtime.step import Body, Step, when_needed
-from acegraph.nodes.selector.factory import Selecting, Selectors
+from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
 from acegraph.state.run.schema import RunSettings
@@ -39,7 +39,6 @@ if TYPE_CHECKING:
     from acegraph.nodes.curator.curator import Curator
     from acegraph.nodes.reflector.custom import Reflecting, ReflectorLike
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
     AceGraph = StateGraph[AceState, AceContext, AceInput, AceOutput]
 
@@ -105,19 +104,12 @@ def build_graph(parts: Parts) -> AceGraph:
     return graph
 
 
-def deciding_steps(parts: Parts, context: AceContext | None = None) -> tuple[Step, Step, Step]:
-    """The nodes that every run goes through, in their order; a graph gives its runs a context."""
-    selector = SelectorNode(
-        parts.visible_playbook,
-        parts.selectors,
-        parts.context,
-        parts.review,
-        parts.keeps_derived,
-        context,
-    )
-    agent = AgentNode(parts.playbook, parts.agent, parts.challenger)
-    judge = JudgeNode(parts.playbook, parts.judge)
-    return Step(selector, "selector"), Step(agent, "agent"), Step(judge, "judge")
+def deciding_steps(parts: Parts) -> tuple[Step, Step, Step]:
+    """The nodes that every run goes through, in their order."""
+    book = parts.playbook
+    selector = SelectorNode(book, parts.selectors, parts.context, parts.review, parts.keeps_derived)
+    agent = AgentNode(book, parts.agent, parts.challenger)
+    return Step(selector, "selector"), Step(agent, "agent"), Step(parts.judge_node, "judge")
 
 
 def learning_steps(parts: Parts) -> tuple[Step, Step]:
@@ -131,29 +123,10 @@ def learning_steps(parts: Parts) -> tuple[Step, Step]:
     def curator() -> Body:
         from acegraph.nodes.curator.node import CuratorNode
 
-        embedding = parts.selectors.embedding if parts.stores_vectors else None
+        embedding = parts.selectors.embedding
         return CuratorNode(parts.playbook, parts.curator, embedding, parts.refines)
 
     return Step(when_needed(reflector), "reflector"), Step(when_needed(curator), "curator")
-
-
-def as_function(parts: Parts, context: AceContext) -> Callable[[AceInput], AceOutput]:
-    """The graph of these parts as a plain function: the same nodes, in the same order.
-
-    Without LangGraph around them they take less time. Nobody can watch such a run, so it is for
-    long passes in which no model is asked.
-    """
-    deciding, learning = deciding_steps(parts, context), learning_steps(parts)
-
-    def run(given: AceInput) -> AceOutput:
-        state = cast(AceState, {**given})
-        for step in deciding:
-            state |= step.run_alone(state)
-        for step in learning if state["learning"] else ():
-            state |= step.run_alone(state)
-        return output_of(state)
-
-    return run
 
 
 def output_of(state: AceState) -> AceOutput:
@@ -226,18 +199,14 @@ class Parts:
     """
 
     playbook: BulletPlaybook
-    visible_playbook: Callable[[], ReadablePlaybook]
-    """The playbook as the selector sees it; training/lookahead.py gives an older view."""
     agent: Agent
     judge: SimpleJudge
     reflects: Callable[[], Reflecting]
     curates: Callable[[], Curator]
-    selectors: Selecting
+    selectors: Selectors
     challenger: Callable[[], Challenger]
     context: AceContext
     """The settings that count where a run sets none of its own."""
-    stores_vectors: bool = True
-    """Whether the curator node stores the vector of a new bullet; lookahead stores it itself."""
     name: str = "ace"
     """The name of the compiled graph."""
     review: bool = False
@@ -247,7 +216,12 @@ class Parts:
     that are repeated. Those of a caller are never believed."""
 
     refines: Callable[[RunSettings], bool] = lambda _: False
-    """Whether a run may refine the whole playbook; also where lookahead stands in for its parts."""
+    """Whether a run may refine the whole playbook."""
+
+    @cached_property
+    def judge_node(self) -> JudgeNode:
+        """The judge, which remembers how often models were right."""
+        return JudgeNode(self.playbook, self.judge)
 
     @property
     def reflector(self) -> Reflecting:
@@ -295,7 +269,6 @@ def gather_parts(
         reflects()  # what cannot be one is refused at once
     return Parts(
         playbook=playbook,
-        visible_playbook=lambda: playbook,
         agent=deciding_agent,
         judge=as_judge(judge, told.get("judge")),
         reflects=reflects,

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final
 
 if TYPE_CHECKING:
     from acegraph.graph import (
-        Decider,
         TrainingPipeline,
         create_ace_graph,
         feedback,
@@ -33,7 +32,7 @@ if TYPE_CHECKING:
     __version__: str
 
 _ROOMS: Final = ("graph", "nodes", "state")
-_HOMES: Final = {
+_HOMES: Final = {  # of Decider, which is gone, the room says where it went
     "graph": "Decider TrainingPipeline create_ace_graph feedback load_dataset replay",
     "nodes": "Curator HybridSelector SimpleFraudAgent",
     "state": "AceContext AceError AceInput AceOutput Bullet BulletPlaybook Condition verify",
@@ -59,6 +58,6 @@ def __dir__() -> list[str]:
 
 __all__ = [
     "AceContext", "AceError", "AceInput", "AceOutput", "Bullet", "BulletPlaybook", "Condition",
-    "Curator", "Decider", "HybridSelector", "SimpleFraudAgent", "TrainingPipeline", "__version__",
+    "Curator", "HybridSelector", "SimpleFraudAgent", "TrainingPipeline", "__version__",
     "create_ace_graph", "feedback", "load_dataset", "replay", "verify",
 ]  # fmt: skip

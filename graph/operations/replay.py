@@ -35,7 +35,7 @@ class Replay:
     label: Verdict | None
     playbook_version: int
     shown: tuple[str, ...]
-    """The bullets that were shown, as the ledger has them."""
+    """The bullets that were shown, as the ledger has them; where nobody reads, all that counted."""
     replayed: tuple[str, ...]
     """The bullets that the same selection gives now."""
     funnel: dict[str, int]
@@ -79,7 +79,7 @@ def replay(
     settings: RunSettings = stored["settings"]
     with as_of(playbook, int(stored["seen"])) as past:
         repeated = selection_for(past, stored, embeddings)
-        replayed = tuple(b.id for b in repeated.bullets)
+        replayed = _ids(repeated)
         tested = _tested_fields(past, settings) | _tested_fields(playbook, settings)
     shown, redact = tuple(stored["bullets"]), settings.get("redact") or ()
     hidden = {name for name in tested if any(is_named(name, one) for one in redact)}
@@ -99,7 +99,7 @@ def replay(
         funnel=repeated.funnel,
         scores=repeated.scores,
         decision_today=_decide(transaction, today, playbook, settings, agent),
-        shown_today=tuple(b.id for b in today.bullets),
+        shown_today=_ids(today),
     )
 
 
@@ -112,6 +112,11 @@ def selection_for(
         transaction, stored["settings"], playbook, stored["id"], BLOCKING
     )
     return finish(chosen)
+
+
+def _ids(selection: Selection) -> tuple[str, ...]:
+    """The bullets that were shown; where nobody reads, all rules that count."""
+    return tuple(b.id for b in selection.bullets or selection.unshown)
 
 
 def _tested_fields(playbook: BulletPlaybook, settings: RunSettings) -> set[str]:

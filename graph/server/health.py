@@ -69,7 +69,6 @@ def _of_this_process(service: Service) -> Iterator[str]:
     text = "Decisions given by this process since it started."
     yield from _family("answers_total", "counter", text, "decision", meters.answers, worker)
     text = "Seconds that the bodies of the nodes took."
-    yield from _family("node_seconds_total", "counter", text, "node", service.node_seconds, worker)
     text = "Calls, tokens and costs of language models."
     yield from _family("model_total", "counter", text, "what", meters.model, worker)
     database = service.playbook.database

@@ -14,7 +14,8 @@ from dataclasses import asdict, dataclass, replace
 from threading import Lock
 from typing import Final
 
-from acegraph.graph.operations.decide import Answer, Decider
+from acegraph.graph.build import Parts, gather_parts
+from acegraph.graph.operations.decide import Answer, adecide_many
 from acegraph.graph.server.access import Access, NotAllowed
 from acegraph.graph.server.batching import Batcher, RateLimit
 from acegraph.state import AceContext, AceInput, BulletPlaybook
@@ -81,7 +82,7 @@ class Service:
         )
         self._batcher = Batcher(self._decide_batch, settings.most_waiting)
         self._playbook = playbook
-        self._decider: Decider | None = None
+        self._parts: Parts | None = None
         self._opening = Lock()
         self._tenants: dict[str, Service] = {}
 
@@ -106,18 +107,13 @@ class Service:
             return self._playbook
 
     @property
-    def decider(self) -> Decider:
+    def parts(self) -> Parts:
         """What decides; made with the playbook."""
         playbook = self.playbook
         with self._opening:
-            if self._decider is None:
-                self._decider = Decider(playbook, self._context)
-            return self._decider
-
-    @property
-    def node_seconds(self) -> dict[str, float]:
-        """How long the nodes took, by node."""
-        return {name: round(s, 6) for name, s in self.decider.seconds.items()}
+            if self._parts is None:
+                self._parts = gather_parts(playbook, context=self._context)
+            return self._parts
 
     async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
         """Decide the transactions of a request together with those of others."""
@@ -131,7 +127,7 @@ class Service:
         return answers
 
     async def _decide_batch(self, given: Sequence[AceInput]) -> list[Answer]:
-        return await self.decider.adecide_many(given)
+        return await adecide_many(self.parts, given)
 
     def _note_usage(self, usage: object) -> None:
         """Add up the numbers of a usage, by name."""

@@ -1,18 +1,17 @@
 """The training pipeline: learn from history, learn from a stream, measure, compare.
 
-It runs the graph and adds only the order of the cases: in a stream every case is decided,
-scored, and only then learned from. With `concurrency` many model calls are under way at once
-(lookahead.py). A budget ends a pass cleanly.
+It adds only the order of the cases: in a stream every case is decided, scored, and only then
+learned from. With `concurrency` many model calls are under way at once. A budget ends a pass
+cleanly.
 """
 
 import logging
 from collections import Counter
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Mapping, Sequence, Set
-from contextlib import aclosing
+from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Unpack
+from typing import TYPE_CHECKING, Final, Unpack, cast
 
 from langchain_core.embeddings import Embeddings
 
@@ -22,9 +21,8 @@ from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.operations.decide import BATCH, Decider, asks_no_model
+from acegraph.graph.operations.decide import BATCH, asks_no_model, decide_block
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
-from acegraph.graph.training.lookahead import Lookahead, as_input, turns
 from acegraph.graph.training.mistakes import mistakes_over
 from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
@@ -40,16 +38,24 @@ from acegraph.nodes.models.language_model import is_hopeless
 from acegraph.nodes.reflector.case_by_case import learn_case_by_case
 from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.nodes.runtime.sync_async import run_to_end
+from acegraph.nodes.runtime.sync_async import BLOCKING, OWN_LOOP, Wait, finish, run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
 from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.money import read_number
-from acegraph.state import DECLINE, AceContext, AceOutput, BulletPlaybook, Case, Condition
+from acegraph.state import (
+    DECLINE,
+    AceContext,
+    AceInput,
+    AceOutput,
+    BulletPlaybook,
+    Case,
+    Condition,
+)
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
 from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
-from acegraph.state.run.schema import UsageByNode
+from acegraph.state.run.schema import GivenTransaction, UsageByNode
 from acegraph.state.values.bullet import REFINEMENT, Source
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.file_form import FileForm
@@ -168,9 +174,10 @@ class TrainingPipeline:
     ) -> None:
         """Collaborators are those of `create_ace_graph`, from `agent` to `embeddings`.
 
-        With `concurrency` n case i is decided on the playbook as it stood after the learning of
-        case i - n. `max_calls` and `max_tokens` limit all that this pipeline asks of language
-        models; `prices` (else ACE_PRICES) are per million tokens sent and received, by model.
+        With `concurrency` n cases are decided n at a time, on the playbook as it stood before them,
+        and learned from in their order. `max_calls` and `max_tokens` limit all that this pipeline
+        asks of language models; `prices` (else ACE_PRICES) are per million tokens sent and
+        received, by model.
         """
         names = Collaborators.__annotations__
         if unknown := sorted(collaborators.keys() - names.keys()):
@@ -525,26 +532,27 @@ class TrainingPipeline:
         logger.info("%s: %d cases to decide, %d at a time", what, len(cases), self.concurrency)
         self._progress(what, 0, len(cases))
         is_embedded = self._is_embedded(context)
-        if is_embedded and _are_independent(context, cases):
-            for case_id, result in _decide_in_batches(book, context, cases):
-                note(case_id, result)
-            return results, failures
-        parts = self._parts(book, context)
+        derived = [bool(item.get("sighting_columns")) for item, _ in cases]
+        parts = replace(self._parts(book, context), keeps_derived=bool(cases) and all(derived))
+        is_independent = not settle_settings(context)["learn"]
+        size = BATCH if is_embedded and is_independent else self.concurrency
+
+        async def decide_all(wait: Wait) -> None:
+            begun = 0
+            while begun < len(cases) and may_begin():
+                some = [as_input(*case) for case in cases[begun : begun + size]]
+                answers = await decide_block(parts, some, wait)
+                for (_, case_id), answer in zip(cases[begun:], answers, strict=False):
+                    if isinstance(answer, AceError):
+                        raise answer
+                    note(case_id, answer)
+                begun += len(answers)
+
         with metered(self.budget):
-            if self.concurrency == 1:
-                learns_embedded = is_embedded and self._is_refined(context)
-                turn = turns(parts, context, is_embedded=learns_embedded)
-                for item, case_id in cases:
-                    if not may_begin():
-                        break
-                    note(case_id, turn(item, case_id))
+            if self.concurrency == 1 or is_embedded:
+                finish(decide_all(BLOCKING))
             else:
-                ahead, lag = Lookahead(parts, context), self.concurrency
-                turn = turns(ahead.parts, context)
-                ordered = ahead.results(cases, lag, turn, may_begin)
-                run_to_end(_note_all(ordered, note))
-                if ahead.vector_meter.by_model:
-                    spent.add({"curator": ahead.vector_meter.to_json()})
+                run_to_end(decide_all(OWN_LOOP))
         return results, failures
 
     def _is_embedded(self, context: AceContext) -> bool:
@@ -571,6 +579,7 @@ class TrainingPipeline:
             given.get("reflector"),
             curator=given.get("curator"),
             embeddings=embeddings,
+            context=context,
             prompts=given.get("prompts"),
         )
 
@@ -627,29 +636,8 @@ def _before_learning(run: Run) -> dict[str, float]:
     }
 
 
-def _are_independent(context: AceContext, cases: Cases) -> bool:
-    """Whether no case changes how the next one is decided, so that many may be decided at once."""
-    looks_back = any(item.get("sighting_columns") for item, _ in cases)
-    return not settle_settings(context)["learn"] and not looks_back
-
-
-def _decide_in_batches(
-    book: BulletPlaybook, context: AceContext, cases: Cases
-) -> Iterator[tuple[str, AceOutput]]:
-    """The results that the graph has for each case, by id."""
-    decider = Decider(book, context)
-    for start in range(0, len(cases), BATCH):
-        some = cases[start : start + BATCH]
-        answers = decider.decide_many([as_input(item, case_id) for item, case_id in some])
-        for (_, case_id), answer in zip(some, answers, strict=True):
-            if isinstance(answer, AceError):
-                raise answer
-            yield case_id, answer
-
-
-async def _note_all(
-    results: AsyncGenerator[tuple[str, AceOutput]], note: Callable[[str, AceOutput], None]
-) -> None:
-    async with aclosing(results):
-        async for case_id, result in results:
-            note(case_id, result)
+def as_input(item: Item, case_id: str) -> AceInput:
+    """A labelled case as the graph takes it."""
+    # The graph also takes a Transaction, which knows the amounts as they came.
+    payment = cast("GivenTransaction", transaction_of(item) if "given" in item else item["query"])
+    return AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)

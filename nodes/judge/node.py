@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.judge.agreement import JudgeRecord
 from acegraph.nodes.judge.judge import Judgement, SimpleJudge
@@ -18,6 +19,7 @@ from acegraph.nodes.judge.outcome import (
 from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
+from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
 from acegraph.state.run.schema import Update
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
@@ -27,6 +29,9 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 logger = logging.getLogger(__name__)
+
+REFUSED: Final = (DecisionConflict, PrunedDecision)
+"""The errors of a playbook that are about one decision."""
 
 
 @dataclass(frozen=True)
@@ -42,20 +47,49 @@ class JudgeNode:
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Say whether the decision was right; record it and move the counters, once."""
-        case = state["case"]
-        if state["held"]:  # a person will be asked; what the agent said is judged all the same
-            state = {**state, "decision": state["held"], "undecided": None}
-        if state["decision"] == UNDECIDED:
-            earlier = await wait.work(self._earlier_decision, case["id"])
+        (update,) = await self.judge_many([state], wait)
+        if isinstance(update, PlaybookError):
+            raise update
+        return update
+
+    async def judge_many(
+        self, states: Sequence[AceState], wait: Wait
+    ) -> list[Update | PlaybookError]:
+        """What the node writes for each state, or why the ledger refuses the decision; all are
+        recorded in one write.
+        """
+        states = [_with_held_decision(state) for state in states]
+        is_decided = [state["decision"] != UNDECIDED for state in states]
+        judged = [
+            await self._judged(state, wait)
+            for state, decided in zip(states, is_decided, strict=True)
+            if decided
+        ]
+        recorded = await wait.work(self._record, judged) if judged else []
+        pairs = iter(zip(judged, recorded, strict=True))
+        return [
+            await (self._concluded(*next(pairs), wait) if decided else self._failed(state, wait))
+            for state, decided in zip(states, is_decided, strict=True)
+        ]
+
+    async def _failed(self, state: AceState, wait: Wait) -> Update | PlaybookError:
+        """What the node writes for a state on which the agent failed: its earlier decision under
+        this id stands.
+        """
+        case_id = state["case"]["id"]
+        earlier = await wait.work(self._earlier_decision, case_id)
+        try:
             if earlier is None:
                 await wait.work(self._keep_undecided, state)
-                return {"decision_id": case["id"], "verdict": "undecided"}
-            # This time the agent failed; its earlier decision under this id stands.
-            state = {**state, **earlier[0]}
-        judgement, undecided = await self.judged(state, wait)
+                return {"decision_id": case_id, "verdict": "undecided"}
+            return await self({**state, **earlier[0]}, wait)
+        except REFUSED as error:
+            return error
+
+    async def _judged(self, state: AceState, wait: Wait) -> _Judged:
+        judgement, undecided = await self._judgement(state, wait)
         state, judgement = await wait.work(self._weighed, state, judgement)
-        recorded = await wait.work(self._record, state, judgement)
-        return await self.concluded(state, recorded, judgement, undecided, wait)
+        return _Judged(state, judgement, undecided)
 
     def _keep_undecided(self, state: AceState) -> None:
         """Keep a payment on which the agent failed: a label may come later, a person can answer,
@@ -67,25 +101,26 @@ class JudgeNode:
         if case["ground_truth"] is None or sighting_in(case) or is_awaited:
             keep_undecided(self.playbook, state)
 
-    def _record(self, state: AceState, judgement: Judgement) -> Recorded:
-        """Record the decision and its label; what is learned later is queued in the same write."""
-        settings, record = state["settings"], record_of(state)
-        if not (settings.get("learn_later") and settings["learn"]):
-            return self.playbook.record(record, label_of(judgement))
+    def _record(self, judged: Sequence[_Judged]) -> list[Recorded | PlaybookError]:
+        """Record decisions and labels; what is learned later is queued in the same write."""
+        given = [(record_of(one.state), label_of(one.judgement)) for one in judged]
+        later = [one.state["settings"].get("learn_later") for one in judged]
+        if not any(later):
+            return self.playbook.record_many(given)
         with self.playbook.writing():
-            recorded = self.playbook.record(record, label_of(judgement))
-            learns_now(self.playbook, record.id, recorded, settings)
-        return recorded
+            results = self.playbook.record_many(given)
+            for (record, _), result, one in zip(given, results, judged, strict=True):
+                if isinstance(result, Recorded):
+                    learns_now(self.playbook, record.id, result, one.state["settings"])
+        return results
 
-    async def concluded(
-        self,
-        state: AceState,
-        recorded: Recorded,
-        judgement: Judgement,
-        undecided: str | None,
-        wait: Wait,
-    ) -> Update:
+    async def _concluded(
+        self, judged: _Judged, recorded: Recorded | PlaybookError, wait: Wait
+    ) -> Update | PlaybookError:
         """What the node writes when decision and label are recorded."""
+        if isinstance(recorded, PlaybookError):
+            return recorded
+        state, judgement, undecided = judged.state, judged.judgement, judged.undecided
         case, settings = state["case"], state["settings"]
         # The first decision under an id stands, and the strongest label.
         label, is_correct = recorded.label, recorded.is_correct
@@ -117,7 +152,7 @@ class JudgeNode:
             ),
         }
 
-    async def judged(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
+    async def _judgement(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
         """The judgement; where the judge failed, a pending one and the reason."""
         case, settings = state["case"], state["settings"]
         try:
@@ -170,6 +205,21 @@ class JudgeNode:
         return answer, bool(stored["settings"].get("let_through"))
 
 
+def _with_held_decision(state: AceState) -> AceState:
+    """If a person will be asked, what the agent said is judged all the same."""
+    return {**state, "decision": state["held"], "undecided": None} if state["held"] else state
+
+
+@dataclass(frozen=True)
+class _Judged:
+    """A judged decision that is to be recorded."""
+
+    state: AceState
+    judgement: Judgement
+    undecided: str | None
+    """Why the judge failed, if it did."""
+
+
 def label_of(judgement: Judgement) -> Label | None:
     """The label that a judgement gives, if it gives one."""
     answer = judgement.correct_answer
@@ -184,7 +234,9 @@ def record_of(state: AceState) -> DecisionRecord:
         shown = [Shown(number_of(b["id"]), True, None) for b in bullets]
     else:
         shown = [Shown(number_of(b["id"]), b["id"] in used, b["verdict"]) for b in bullets]
-        shown += [Shown(number_of(r["id"]), True, r["verdict"], selected=False) for r in rules]
+        shown += [
+            Shown(number_of(r["id"]), True, r["verdict"], False, r["id"] in used) for r in rules
+        ]
     return DecisionRecord(
         id=case["id"],
         node=settings["node"],

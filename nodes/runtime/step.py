@@ -66,26 +66,24 @@ class Step(Runnable[AceState, Update]):
         finally:
             var_child_runnable_config.reset(token)
 
-    def run_alone(self, state: AceState) -> Update:
-        """Run the body outside of a graph: nobody is told of events."""
-        return finish(self._measured(state, BLOCKING))
-
     async def _run(self, state: AceState, wait: Wait) -> Update:
-        try:
-            update = await self._measured(state, wait)
-        except GraphInterrupt:
-            tell(waiting_event(state, self.step))
-            raise
-        tell(events_of(state, update))
-        return update
-
-    async def _measured(self, state: AceState, wait: Wait) -> Update:
-        with metered(Meter()) as meter, node_span(self.step) as span:
-            update = await self._body(state, wait)
+        with node_span(self.step) as span:
+            try:
+                update = await self.run_alone(state, wait)
+            except GraphInterrupt:
+                tell(waiting_event(state, self.step))
+                raise
             after: AceState = {**state, **update}
             describe(span, after)
             if self.step == "judge":
                 note_decision(after)
+        tell(events_of(state, update))
+        return update
+
+    async def run_alone(self, state: AceState, wait: Wait) -> Update:
+        """Run the body; outside of a graph nobody watches."""
+        with metered(Meter()) as meter:
+            update = await self._body(state, wait)
         if meter.by_model:
             usage = update["usage"] if "usage" in update else state["usage"]
             update["usage"] = {**usage, self.step: meter.to_json()}

@@ -10,7 +10,7 @@ where another thread would cost more than the work.
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from contextvars import copy_context
 from functools import lru_cache, partial
@@ -36,6 +36,9 @@ class Wait(Protocol):
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         """The result of a function that computes for long, or that reads or writes the disk."""
 
+    async def together(self, works: Iterable[Coroutine[object, None, T]]) -> list[T]:
+        """The results of some coroutines; an awaiting caller has all of them under way at once."""
+
 
 class _Blocking:
     async def either(self, now: Callable[[], T], later: Callable[[], Awaitable[T]]) -> T:
@@ -43,6 +46,9 @@ class _Blocking:
 
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         return function(*args, **kwargs)
+
+    async def together(self, works: Iterable[Coroutine[object, None, T]]) -> list[T]:
+        return [await work for work in works]
 
 
 def for_a_future(function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
@@ -63,6 +69,15 @@ class _Awaiting:
     async def work(self, function: Callable[P, T], *args: P.args, **kwargs: P.kwargs) -> T:
         call = partial(copy_context().run, partial(for_a_future, function, *args, **kwargs))
         return await asyncio.get_running_loop().run_in_executor(_threads_of(os.getpid()), call)
+
+    async def together(self, works: Iterable[Coroutine[object, None, T]]) -> list[T]:
+        tasks: list[asyncio.Future[T]] = [asyncio.ensure_future(work) for work in works]
+        try:
+            return await asyncio.gather(*tasks)
+        finally:  # if one failed, the others are not left behind
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 class _OwnLoop(_Awaiting):

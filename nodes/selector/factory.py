@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from functools import lru_cache, partial
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import TYPE_CHECKING, Final
 
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.selector import HybridSelector
-from acegraph.nodes.selector.stages import Selection
+from acegraph.nodes.selector.stages import Selection, unread
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import Transaction
 
 if TYPE_CHECKING:
@@ -21,23 +21,6 @@ if TYPE_CHECKING:
 _NO_BULLETS: Final = Selection(
     (), {}, dict.fromkeys(("context", "quality", "semantic", "score", "diversity"), 0)
 )
-
-
-class Selecting(Protocol):
-    """What the selector node calls, and the curator node for the embedding model."""
-
-    def embedding(self, settings: RunSettings) -> EmbeddingModel:
-        """The embedding model that a run's settings ask for."""
-
-    async def select(
-        self,
-        transaction: Transaction,
-        settings: RunSettings,
-        playbook: ReadablePlaybook,
-        decision_id: str,
-        wait: Wait,
-    ) -> Selection:
-        """Select bullets as a run's settings ask for."""
 
 
 class Selectors:
@@ -58,32 +41,19 @@ class Selectors:
         decision_id: str,
         wait: Wait,
     ) -> Selection:
-        """Run the five stages; in a mode that shows no bullets, select none."""
-        (selection,) = await self.select_many(
-            [transaction], settings, playbook, [decision_id], wait
+        """Run the five stages; in a mode that shows no bullets, select none.
+
+        Where nobody reads, the rules that hold are found, and no stage chooses among them.
+        """
+        if not settings["selects"] or not settings["n_bullets"]:
+            return _NO_BULLETS
+        node, source = settings["node"], settings["source"]
+        if not settings.get("reads", True):
+            return unread(await wait.work(playbook.view, node), source, fields_to_test(transaction))
+        (selection,) = await self._selector(settings).select_each(
+            [transaction], node, playbook, settings["n_bullets"], source, [decision_id], wait
         )
         return selection
-
-    async def select_many(
-        self,
-        transactions: Sequence[Transaction],
-        settings: RunSettings,
-        playbook: ReadablePlaybook,
-        decision_ids: Sequence[str],
-        wait: Wait,
-    ) -> list[Selection]:
-        """`select` for many transactions, with one matrix product for all of them."""
-        if not settings["selects"]:
-            return [_NO_BULLETS] * len(transactions)
-        return await self._selector(settings).select_each(
-            transactions,
-            settings["node"],
-            playbook,
-            settings["n_bullets"],
-            settings["source"],
-            decision_ids,
-            wait,
-        )
 
     def _selector(self, settings: RunSettings) -> HybridSelector:
         return self._built(

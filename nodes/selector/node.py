@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
@@ -14,7 +14,7 @@ from acegraph.nodes.models.named import refuse_recording
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
-from acegraph.nodes.selector.factory import Selecting
+from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.currencies import (
     CURRENCY_DOUBTS,
@@ -36,6 +36,7 @@ from acegraph.state.values.transaction import Scalar, clean_text
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _MAX_ID: Final = 200
@@ -67,50 +68,68 @@ _NOT_YET_WRITTEN: Final[Update] = {
 class SelectorNode:
     """The first node of a run."""
 
-    playbook: Callable[[], ReadablePlaybook]
-    """Gives the playbook that the run sees."""
-    selectors: Selecting
+    playbook: BulletPlaybook
+    selectors: Selectors
     defaults: AceContext = field(default_factory=AceContext)
     """The settings that count where a run sets none of its own."""
     review: bool = False
     """Whether the graph stops for a person."""
     keeps_derived: bool = False
     """Whether derived fields of a transaction stay as they are given (see Parts)."""
-    context: AceContext | None = None
-    """The context of all runs, where they run outside of a graph."""
 
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Read the transaction, reset the state, and choose bullets in five stages."""
-        given = self.context or get_runtime().context
+        given = get_runtime().context
         settings = settle_settings(AceContext.of(given, self.defaults))
-        configurable = {} if self.context else get_config().get("configurable", {})
-        misplaced = misplaced_settings(given, configurable)
+        misplaced = misplaced_settings(given, get_config().get("configurable", {}))
         settings["review"] = self.review
-        if settings["redact"]:
-            refuse_recording()
-        if state.get("transaction") is None and state.get("decision_id") is None:
-            raise InvalidTransaction(
-                "a transaction is text or a mapping of fields; found nothing, and nothing that "
-                "waits for an answer"
-            )
-        transaction = Transaction.of(state.get("transaction"))
-        playbook = self.playbook()
-        understood = await wait.work(
-            understand,
-            transaction,
-            playbook,
-            settings,
-            str(state.get("decision_id") or ""),
-            self.keeps_derived,
-        )
-        case = new_case(state, transaction, understood)
-        transaction = understood.transaction
-        selection = await self.selectors.select(transaction, settings, playbook, case["id"], wait)
-        clock = selection.clock
-        if clock is None:
-            clock = await wait.work(lambda: playbook.clock)
-        update = selected(case, understood, settings, selection, clock)
+        read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
+        update = await chosen(read, settings, self.selectors, self.playbook, wait)
         return {**update, "warnings": [*misplaced, *unused_settings(given), *update["warnings"]]}
+
+
+@dataclass(frozen=True)
+class ReadCase:
+    """What came to be decided, and what the playbook makes of it."""
+
+    case: CaseData
+    understood: Understood
+
+
+def read_case(
+    given: AceInput | AceState,
+    playbook: ReadablePlaybook,
+    settings: RunSettings,
+    keeps_derived: bool = False,
+) -> ReadCase:
+    """Read what a caller gave."""
+    if settings["redact"]:
+        refuse_recording()
+    if given.get("transaction") is None and given.get("decision_id") is None:
+        raise InvalidTransaction(
+            "a transaction is text or a mapping of fields; found nothing, and nothing that "
+            "waits for an answer"
+        )
+    transaction = Transaction.of(given.get("transaction"))
+    case_id = str(given.get("decision_id") or "")
+    understood = understand(transaction, playbook, settings, case_id, keeps_derived)
+    return ReadCase(new_case(given, transaction, understood), understood)
+
+
+async def chosen(
+    read: ReadCase,
+    settings: RunSettings,
+    selectors: Selectors,
+    playbook: ReadablePlaybook,
+    wait: Wait,
+) -> Update:
+    """What the first node writes for a case: the transaction and the bullets chosen for it."""
+    transaction = read.understood.transaction
+    selection = await selectors.select(transaction, settings, playbook, read.case["id"], wait)
+    clock = selection.clock
+    if clock is None:
+        clock = await wait.work(lambda: playbook.clock)
+    return selected(read.case, read.understood, settings, selection, clock)
 
 
 def selected(
@@ -129,10 +148,7 @@ def selected(
         "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
         "settings": settings,
         "bullets": [_shown(b, selection.scores[b.id]) for b in selection.bullets],
-        "held_back": [
-            *(HeldBackRule(id=b.id, verdict=b.verdict, acts=False) for b in selection.held_back),
-            *(HeldBackRule(id=b.id, verdict=b.verdict, acts=True) for b in selection.unshown),
-        ],
+        "held_back": [HeldBackRule(id=b.id, verdict=b.verdict) for b in selection.unshown],
         "funnel": selection.funnel,
         "playbook_version": clock.version,
         "playbook_position": clock.position,

@@ -159,19 +159,6 @@ class HybridSelector:
             return [replace(s, warnings=self._warn_if_often_empty(s)) for s in selections]
         return [replace(s, warnings=warnings) for s in selections] if warnings else selections
 
-    async def rules_for(
-        self,
-        transaction: Transaction,
-        node: str,
-        playbook: ReadablePlaybook,
-        n_bullets: int,
-        source: str | None,
-        wait: Wait,
-    ) -> Selection:
-        """The rules that hold on a transaction, where nobody reads: no stage chooses among them."""
-        (query,) = await self._queries([transaction], node, playbook, n_bullets, source, [""], wait)
-        return query.unread() if n_bullets > 0 else query.selection()
-
     async def _queries(
         self,
         transactions: Sequence[Transaction],

@@ -29,12 +29,9 @@ class Selection:
     funnel: dict[str, int]
     """How many bullets were left after each stage."""
     warnings: tuple[str, ...] = ()
-    held_back: tuple[Bullet, ...] = ()
-    """Rules that hold but were held back by stage 2. They are not shown, yet the outcome counts for
-    them, so that a bad start is not for life."""
     unshown: tuple[Bullet, ...] = ()
-    """Rules that hold and passed stage 2, but for which there was no room. A language model does
-    not see them; the embedded analyst, for whom reading costs nothing, counts them too."""
+    """Rules that hold but were held back by stage 2, or for which there was no room. A language
+    model does not see them, yet the outcome counts for them: a bad start is not for life."""
     clock: Clock | None = None
     """The moment of the playbook at which the bullets were chosen."""
 
@@ -100,7 +97,8 @@ class Query:
     ) -> Selection:
         """The chosen bullets with the counts of all stages and the rules held back."""
         pool, shown = self.pool, {b.id for b in bullets}
-        held_back, good = self._rules_that_hold()
+        rules = pool.view.bullets(np.flatnonzero(pool.in_context & (self.answers == HOLDS)))
+        unshown = tuple(rule for rule in rules if rule.id not in shown)
         funnel = {
             "context": int(np.count_nonzero(pool.in_context)),
             "quality": int(np.count_nonzero(pool.is_good)),
@@ -108,28 +106,19 @@ class Query:
             "score": relevant,
             "diversity": len(bullets),
         }
-        # Rules that cannot say, for want of a field, may take the places of some that hold.
-        unshown = tuple(b for b in good if b.id not in shown) if bullets else ()
         clock = pool.view.clock
-        return Selection(
-            bullets, scores or {}, funnel, held_back=held_back, unshown=unshown, clock=clock
-        )
+        return Selection(bullets, scores or {}, funnel, unshown=unshown, clock=clock)
 
-    def unread(self) -> Selection:
-        """The rules that hold, for a run in which nobody reads: none is shown, and none scored."""
-        held_back, good = self._rules_that_hold()
-        none = self.selection(relevant=len(good))
-        funnel = {**none.funnel, "score": 0}
-        return Selection((), {}, funnel, held_back=held_back, unshown=good, clock=none.clock)
 
-    def _rules_that_hold(self) -> tuple[tuple[Bullet, ...], tuple[Bullet, ...]]:
-        """Those that stage 2 holds back, and the others."""
-        pool = self.pool
-        if not pool.view.has_rules:
-            return (), ()
-        rows = np.flatnonzero(pool.in_context & (self.answers == HOLDS))
-        good = pool.is_good[rows]
-        return pool.view.bullets(rows[~good]), pool.view.bullets(rows[good])
+def unread(view: View, source: str | None, fields: Fields) -> Selection:
+    """All active rules that hold, for a run in which nobody reads: none is scored or shown."""
+    in_context = view.in_context(source)
+    rules = view.bullets(np.flatnonzero(in_context & (view.holds(fields) == HOLDS)))
+    active = int(np.count_nonzero(in_context))
+    funnel = {"context": active, "quality": active, "semantic": len(rules)}
+    return Selection(
+        (), {}, {**funnel, "score": 0, "diversity": 0}, unshown=rules, clock=view.clock
+    )
 
 
 def choose(

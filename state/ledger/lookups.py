@@ -14,6 +14,7 @@ from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.ledger.ledger import ERASED, ids_in_use
+from acegraph.state.values.decision import HELD_BACK, SHOWN
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
@@ -39,7 +40,10 @@ def count_evidence(database: Database, prefix: str) -> int:
 
 
 def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
-    """A stored decision with its case, the bullets shown and its label."""
+    """A stored decision with its case, the bullets and its label.
+
+    `bullets` were shown; where nobody reads, all rules that counted.
+    """
     if not is_storable(case_id):
         raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
     with database.reading() as connection:
@@ -52,8 +56,10 @@ def stored_decision(database: Database, case_id: str) -> dict[str, Any]:
     decision = dict(row)
     for name in ("fields", "reasons", "settings", "lesson"):
         decision[name] = json.loads(row[name]) if row[name] is not None else None
-    decision["bullets"] = [f"b{s.bullet}" for s in shown if s.selected]
-    decision["bullets_used"] = [f"b{s.bullet}" for s in shown if s.selected and s.credited]
+    acted = [s for s in shown if s.selected != HELD_BACK]
+    read = [s for s in acted if s.selected == SHOWN] or acted
+    decision["bullets"] = [f"b{s.bullet}" for s in read]
+    decision["bullets_used"] = [f"b{s.bullet}" for s in acted if s.credited]
     return decision
 
 

@@ -11,7 +11,7 @@ from acegraph.state.database.encoding import stored_float, to_text
 from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import Case
 from acegraph.state.values.condition import Condition
-from acegraph.state.values.decision import DecisionRecord, Label
+from acegraph.state.values.decision import ACTED, HELD_BACK, SHOWN, DecisionRecord, Label
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict
@@ -152,7 +152,7 @@ def selection_rows(record: DecisionRecord) -> list[dict[str, object]]:
             "case": record.id,
             "bullet": shown.bullet_number,
             "rank": rank,
-            "selected": int(shown.selected),
+            "selected": SHOWN if shown.selected else ACTED if shown.acted else HELD_BACK,
             "credited": int(shown.credited),
             "verdict": shown.verdict,
         }

@@ -113,6 +113,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "the variable ACE_RECORDING": "recording replaying",
     },
     "graph": {
+        "decide_many in acegraph.graph.operations.decide": "Decider",
         "acegraph.graph.data.synthetic": "Example",
         "acegraph.graph.metrics.intervals": "Estimate estimate",
         "acegraph.graph.metrics.paired": "PairedTest mcnemar",

@@ -89,6 +89,8 @@ class RunSettings(TypedDict):
     review_to: float
     selects: bool
     """Whether the mode shows bullets to the agent."""
+    reads: NotRequired[bool]
+    """False where nobody reads bullets: no stage of the selection ran, and all rules counted."""
     review: NotRequired[bool]
     """Whether the graph stops to ask a person."""
     review_pays: NotRequired[bool]
@@ -128,8 +130,6 @@ class HeldBackRule(TypedDict):
 
     id: str
     verdict: Verdict | None
-    acts: bool
-    """Whether only room was lacking: then the embedded analyst counts it too."""
 
 
 class Reflection(TypedDict):

@@ -34,6 +34,12 @@ class Clock(NamedTuple):
     version: int
 
 
+HELD_BACK: Final = 0
+SHOWN: Final = 1
+ACTED: Final = 2
+"""How the ledger keeps the part that a bullet had: shown or not, and if not, whether it counted."""
+
+
 @dataclass(frozen=True)
 class Shown:
     """One bullet that was shown to the agent for a decision, or held back."""
@@ -44,7 +50,10 @@ class Shown:
     verdict: Verdict | None
     """The answer it argued for; None credits it with the outcome of the decision."""
     selected: bool = True
-    """False for a rule that was held back: only the outcome tests it."""
+    """False for a rule that was not shown."""
+    acted: bool = False
+    """Whether a rule that was not shown counted all the same; else it was held back, and only the
+    outcome tests it."""
 
 
 @dataclass(frozen=True)

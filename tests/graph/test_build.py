@@ -293,13 +293,13 @@ def test_credit_goes_to_what_fired_or_to_all_when_asked() -> None:
         assert counters(playbook) == expected
 
 
-def test_a_rule_held_back_for_its_record_is_still_tested() -> None:
+def test_a_rule_that_is_not_shown_for_its_record_is_still_tested() -> None:
     playbook = BulletPlaybook()
     playbook.add_bullet("DECLINE when amount < 100", NODE)
     playbook.update_stats("b1", False)
     graph = create_ace_graph(playbook=playbook).compile()
     result = graph.invoke({"transaction": CALM, "ground_truth": "DECLINE"})
-    assert result["decision"] == "APPROVE"
+    assert result["decision"] == "DECLINE"  # all active rules that hold decide
     assert counters(playbook) == [(1, 1, 1)]
 
 

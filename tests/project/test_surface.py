@@ -81,3 +81,8 @@ def test_a_dropped_public_name_says_where_it_went(room: str) -> None:
                 getattr(module, name)
             if home.startswith("acegraph."):
                 assert getattr(import_module(home), name) is not None
+
+
+def test_a_name_that_is_no_more_says_what_does_it_now() -> None:
+    with pytest.raises(ImportError, match=r"decide_many in acegraph\.graph\.operations\.decide"):
+        import_module("acegraph").Decider  # noqa: B018

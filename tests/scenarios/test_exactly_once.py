@@ -1,5 +1,6 @@
 """Once in effect, whatever is retried, resumed, delivered again or killed."""
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,9 @@ from postgres import Server, running_server
 from processes import PROCESSES
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import BulletPlaybook, Label, verify
-from acegraph.state.values.decision import DecisionRecord, Recorded
+from acegraph.state import BulletPlaybook, Label, PlaybookError, verify
+from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.values.decision import Recorded
 
 
 def test_threads_and_processes_that_send_everything_three_times_count_once(
@@ -54,8 +56,8 @@ class LosesTheAnswer(BulletPlaybook):
 
     failures = 1
 
-    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        found = super().record(record, label)
+    def record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        found = super().record_many(given)
         if self.failures:
             self.failures -= 1
             raise ConnectionError("the answer was lost")

@@ -12,7 +12,7 @@ from postgres import Server
 from starlette.testclient import TestClient
 
 from acegraph.graph import feedback
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.service import ServiceSettings
 from acegraph.state import BulletPlaybook, InvalidSettings, verify
@@ -46,7 +46,7 @@ def apply(book: BulletPlaybook, kind: str, number: int, verdict: str) -> None:
         book.add_bullet(f"{verdict} when amount >= {number * 100}", "fraud_detection")
         return
     payment = {"amount": 100 * number + 50, "hour": 3, "vpn": True}
-    Decider(book).decide_many([{"transaction": payment, "decision_id": f"d{number}"}])
+    decide_many(book, [{"transaction": payment, "decision_id": f"d{number}"}])
     if kind == "label":
         feedback(book, f"d{number}", verdict)
 

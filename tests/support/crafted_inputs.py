@@ -21,7 +21,6 @@ from langchain_core.language_models import FakeListChatModel
 from starlette.applications import Starlette
 
 from acegraph.graph import (
-    Decider,
     TrainingPipeline,
     create_ace_graph,
     create_fraud_tool,
@@ -36,6 +35,7 @@ from acegraph.graph.cli.console import parse_transaction
 from acegraph.graph.cli.printing import one_line
 from acegraph.graph.data.explain import explain, explain_file
 from acegraph.graph.data.files import as_items
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import read_labels
 from acegraph.graph.operations.transfer import _digest, merge_bullets, read_bullets
 from acegraph.graph.server.guard import Guard
@@ -447,9 +447,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
             {"transaction": t}
         )
     ),
-    "Decider.decide_many": _with_playbook(
-        lambda book, t: Decider(book).decide_many([{"transaction": t}])
-    ),
+    "decide_many": _with_playbook(lambda book, t: decide_many(book, [{"transaction": t}])),
     "Ruleset.decide": _with_playbook(lambda book, t: TableRules.of(book).decide({"memo": t})),
     "score": _with_playbook(lambda book, t: score(book, pa.table({"merchant": pieces(t)}))),
     "TrainingPipeline.train_offline": _trained,

@@ -7,7 +7,7 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import create_desk
 from acegraph.graph.desk.desk import Desk
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.state import AceContext, BulletPlaybook, Case, Label
 
 PLACE = "http://127.0.0.1"
@@ -63,12 +63,13 @@ def fill(book: BulletPlaybook) -> None:
     book.remember(cases, NODE)
     book.add_bullet("DECLINE when amount >= 250", NODE)
     book.add_bullet('DECLINE when amount >= 100 and country is "NG"', NODE, "online")
-    decider = Decider(book, AceContext(explore=1.0))
-    decider.decide_many(
+    decide_many(
+        book,
         [
             {"transaction": {"amount": 30 * n, "country": "NG"}, "decision_id": f"d{n}"}
             for n in range(20)
-        ]
+        ],
+        AceContext(explore=1.0),
     )
     for n in range(10):
         book.label(f"d{n}", Label("DECLINE" if n >= 8 else "APPROVE", "chargeback"))

@@ -4,7 +4,7 @@ import sys
 
 from acegraph.graph.data.files import as_items
 from acegraph.graph.data.synthetic import generate_transactions
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceContext, BulletPlaybook
@@ -19,12 +19,13 @@ def demo_playbook(book: BulletPlaybook, train: int = 400, test: int = 600) -> No
     pipeline.train_offline(as_items(generate_transactions(train, seed=1000)))
     pipeline.train_online(as_items(generate_transactions(test, seed=2000)))
     waiting = as_items(generate_transactions(40, seed=3000))
-    decider = Decider(book, AceContext(explore=0.5))
-    decider.decide_many(
+    decide_many(
+        book,
         [
             {"transaction": item["query"], "decision_id": f"new-{n}"}
             for n, item in enumerate(waiting)
-        ]
+        ],
+        AceContext(explore=0.5),
     )
     rule = "DECLINE when new_device is true and vpn is true"
     # A person may propose what no case proves.

@@ -4,15 +4,16 @@ Each decision is acknowledged when the graph has returned: from then on it must 
 """
 
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any, TypeVar
 
 from langgraph.checkpoint.sqlite import SqliteSaver
 
 from acegraph.graph import create_ace_graph
-from acegraph.state import AceContext, BulletPlaybook, Label, PlaybookError
-from acegraph.state.values.decision import DecisionRecord, Recorded
+from acegraph.state import AceContext, BulletPlaybook, PlaybookError
+from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.values.decision import Recorded
 
 T = TypeVar("T")
 
@@ -69,8 +70,8 @@ def run(
 class Dies(BulletPlaybook):
     """The process ends right after a decision was written."""
 
-    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        super().record(record, label)
+    def record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        super().record_many(given)
         os._exit(9)
 
 

@@ -18,7 +18,7 @@ from acegraph.state import AceError, InvalidInput
 from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
-    from acegraph.graph.operations.decide import Decider
+    from acegraph.graph.build import Parts
     from acegraph.state import AceContext, BulletPlaybook
 
 _AT_ONCE: Final = 250
@@ -28,11 +28,11 @@ _DECISION: Final = ("transaction", "decision_id", "ground_truth")
 
 def answer_lines(playbook: "BulletPlaybook", context: "AceContext") -> None:
     """Answer the lines of standard input until it ends."""
-    from acegraph.graph.operations.decide import Decider
+    from acegraph.graph.build import gather_parts
 
-    decider = Decider(playbook, context)
+    parts = gather_parts(playbook, context=context)
     for lines in _batches(sys.stdin):
-        for answer in _answers(decider, lines, learn=context.learn is not False):
+        for answer in _answers(parts, lines, learn=context.learn is not False):
             typer.echo(json.dumps(answer, ensure_ascii=False))
         sys.stdout.flush()
 
@@ -56,19 +56,20 @@ def _batches(source: TextIO) -> Iterator[list[str]]:
         yield batch
 
 
-def _answers(decider: "Decider", lines: list[str], *, learn: bool) -> Iterator[dict[str, Any]]:
+def _answers(parts: "Parts", lines: list[str], *, learn: bool) -> Iterator[dict[str, Any]]:
+    from acegraph.graph.operations.decide import decide_many
     from acegraph.graph.operations.feedback import feedback_many
 
     for kind, some in groupby((_read(line) for line in lines if line.strip()), key=type):
         given: list[Any] = list(some)
         if kind is dict:
-            for item, answer in zip(given, decider.decide_many(given), strict=True):
+            for item, answer in zip(given, decide_many(parts, given), strict=True):
                 if isinstance(answer, AceError):
                     yield _refused(item["decision_id"], answer)
                 else:
                     yield dict(answer)
         elif kind is tuple:
-            unknown = feedback_many(decider.playbook, given, learn=learn).unknown
+            unknown = feedback_many(parts.playbook, given, learn=learn).unknown
             for decision_id, label in given:
                 status = "unknown" if decision_id in unknown else "stored"
                 yield {"decision_id": decision_id, "label": label.value, "status": status}

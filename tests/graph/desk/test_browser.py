@@ -21,7 +21,7 @@ from injections import STRINGS
 from playwright.sync_api import expect
 
 from acegraph.graph.data.synthetic import write_sample
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.state import AceContext, BulletPlaybook, verify
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.users import add_user
@@ -274,7 +274,7 @@ def test_a_new_decision_appears_by_itself(browser: "Browser", empty_desk: Served
     page = pat.go("/live")
     page.wait_for_selector("text=New decisions appear")
     payment = {"amount": 950, "memo": STRINGS[0]}
-    Decider(empty_desk.book).decide_many([{"transaction": payment, "decision_id": "first<b>"}])
+    decide_many(empty_desk.book, [{"transaction": payment, "decision_id": "first<b>"}])
     page.wait_for_selector("tbody >> text=first<b>")
     assert pat.is_unharmed()
     pat.close()
@@ -330,7 +330,7 @@ def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
     browser: "Browser", empty_desk: Served, part: int
 ) -> None:
     strings = STRINGS[part::3]  # workers share them
-    book, decider = empty_desk.book, Decider(empty_desk.book, AceContext(explore=1.0))
+    book, context = empty_desk.book, AceContext(explore=1.0)
     for n, text in enumerate(strings):
         with pytest.raises(InvalidInput):
             add_user(book.database, text, "viewer")
@@ -340,7 +340,7 @@ def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
         {"transaction": one, "decision_id": f"{''.join(filter(str.isprintable, text))[:80]} {n}"}
         for n, (one, text) in enumerate(zip(fields, strings, strict=True))
     ]
-    answers = decider.decide_many(given)
+    answers = decide_many(book, given, context)
     ids = [answer["decision_id"] for answer in answers if not isinstance(answer, AceError)]
     assert len(ids) == len(strings)
     pat = Looker(browser, empty_desk)

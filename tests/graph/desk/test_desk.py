@@ -11,7 +11,7 @@ from starlette.testclient import TestClient
 
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
@@ -356,7 +356,7 @@ def test_the_reasons_of_a_decision_name_their_rules_and_say_what_they_speak_for(
 
 def test_a_long_id_is_on_one_line_and_whole_in_its_title_and_on_its_page(office: Office) -> None:
     name = f"history:fraud_detection:{'x' * 40}:9ba2615422f9"
-    Decider(office.book).decide_many([{"transaction": {"amount": 7}, "decision_id": name}])
+    decide_many(office.book, [{"transaction": {"amount": 7}, "decision_id": name}])
     viewer = office.person("viewer")
     for path in ("/decisions", "/live"):
         page = viewer.get(path)

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from acegraph.graph.operations.decide import Decider
+from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import feedback_many, read_label
 from acegraph.graph.operations.monitoring.watch import Watch, watch
 from acegraph.state import AceInput, BulletPlaybook, Case
@@ -41,7 +41,7 @@ def decide(book: BulletPlaybook, count: int, factor: float = 1.0) -> None:
     given: list[AceInput] = [
         {"transaction": payment(i, factor), "decision_id": f"d{i}"} for i in range(count)
     ]
-    assert all(isinstance(one, dict) for one in Decider(book).decide_many(given))
+    assert all(isinstance(one, dict) for one in decide_many(book, given))
 
 
 def give_labels(book: BulletPlaybook, count: int, days_ago: float = 0) -> None:

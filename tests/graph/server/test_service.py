@@ -24,7 +24,7 @@ from acegraph.graph.operations.decide import Answer
 from acegraph.graph.server.app import ENDPOINTS, create_service
 from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.service import ServiceSettings
-from acegraph.state import AceInput, AceOutput, BulletPlaybook, verify
+from acegraph.state import AceInput, AceOutput, BulletPlaybook, Label, verify
 from acegraph.state.database import tables
 from acegraph.state.maintenance.people.users import ROLES, Role, add_user
 
@@ -68,11 +68,13 @@ def test_a_decision_sent_again_gives_the_same_answer_and_counts_once(
     first, again = sent(client, "/decisions", given), sent(client, "/decisions", given)
     assert first.json()["decision"] == again.json()["decision"] == "DECLINE"
     assert first.json()["reasons"] == again.json()["reasons"]
-    assert playbook.get_bullet("b1").times_selected == 1
+    assert playbook.get_bullet("b1").times_selected == 0  # nobody reads it
+    playbook.label("once-1", Label("DECLINE", "test"))
+    assert playbook.get_bullet("b1").helpful_count == 1
     stored = client.get("/decisions/once-1?replay=1", headers=as_role("viewer")).json()
     assert stored["bullets"] == ["b1"]
     assert stored["replay"]["is_reproduced"]
-    assert stored["replay"]["funnel"]["diversity"] == 1
+    assert stored["replay"]["funnel"]["semantic"] == 1
 
 
 def test_of_many_each_is_answered_and_a_refused_one_stops_no_other(client: TestClient) -> None:

@@ -1,14 +1,11 @@
-"""Passes that ask no model do not run LangGraph; they decide and learn what the graph does.
-
-Where the caller gives an agent, the graph runs, also if it is the embedded agent.
-"""
+"""Long passes do not run LangGraph; they decide and learn what the graph does."""
 
 from typing import Any
 
 import pytest
 
-from acegraph.graph import Decider, TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.nodes import SimpleFraudAgent
+from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
+from acegraph.graph.operations.decide import decide_many
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.run.context import Mode
 
@@ -16,16 +13,16 @@ from acegraph.state.run.context import Mode
 @pytest.mark.parametrize("costs", [None, "missed_fraud=1,false_decline=0.1"])
 @pytest.mark.parametrize("mode", ["vanilla", "offline_online"])
 def test_a_frozen_evaluation_decides_like_the_graph(mode: Mode, costs: str | None) -> None:
-    context = AceContext(costs=costs)
+    context = AceContext(costs=costs, mode=mode, learn=False)
     stream = generate_transactions(80, seed=4)
     with BulletPlaybook() as playbook:
         playbook.add_bullet("DECLINE when vpn is true and amount >= 300", context.node)
         playbook.add_bullet("APPROVE when account_age_days >= 300", context.node)
-        in_batches = TrainingPipeline(playbook, context=context)
-        by_graph = TrainingPipeline(playbook, context=context, agent=SimpleFraudAgent())
-        ours = in_batches.evaluate(stream, mode, learn=False)
-        theirs = by_graph.evaluate(stream, mode, learn=False)
-    assert (ours.decisions, ours.risks) == (theirs.decisions, theirs.risks)
+        ours = TrainingPipeline(playbook, context=context).evaluate(stream, mode, learn=False)
+        graph = create_ace_graph(playbook=playbook, context=context).compile()
+        theirs = [graph.invoke({"transaction": e.query, "ground_truth": e.answer}) for e in stream]
+    assert ours.decisions == [result["decision"] for result in theirs]
+    assert ours.risks == [result["risk_score"] for result in theirs]
     assert set(ours.decisions) == {"APPROVE", "DECLINE"}
 
 
@@ -39,27 +36,36 @@ def learned(playbook: BulletPlaybook) -> list[Any]:
     return [changes, records, playbook.clock]
 
 
-@pytest.mark.parametrize("way", ["train_offline", "train_online"])
-def test_a_pass_learns_like_the_graph(way: str) -> None:
-    found = []
-    for given in ({}, {"agent": SimpleFraudAgent()}):
-        with BulletPlaybook() as playbook:
-            report = getattr(TrainingPipeline(playbook, **given), way)(
-                generate_transactions(140, seed=8)
-            )
-            found.append([report.run.decisions, report.run.risks, learned(playbook)])
-    assert found[0] == found[1]
-    assert found[0][2][0], "something was learned"
+def test_a_stream_teaches_what_the_graph_learns() -> None:
+    stream = generate_transactions(140, seed=8)
+    context = AceContext(mode="online", learn_every=7)
+    with BulletPlaybook() as one, BulletPlaybook() as other:
+        report = TrainingPipeline(one, context=context).train_online(stream)
+        graph = create_ace_graph(playbook=other, context=context).compile()
+        results = [
+            graph.invoke({"transaction": e.query, "ground_truth": e.answer, "decision_id": case.id})
+            for e, case in zip(stream, one.cases(context.node), strict=True)
+        ]
+        assert report.run.decisions == [result["decision"] for result in results]
+        assert report.run.risks == [result["risk_score"] for result in results]
+        assert learned(one) == learned(other)
+        assert learned(one)[0], "something was learned"
 
 
-def test_a_decider_learns_like_the_graph() -> None:
+def told(answer: Any) -> Any:
+    """What an answer says; the graph shows the best rules first."""
+    used, reasons = sorted(answer["bullets_used"]), sorted(answer["reasons"])
+    return {**answer, "bullets_used": used, "reasons": reasons}
+
+
+def test_many_decisions_teach_what_the_graph_learns() -> None:
     payments: list[Any] = [
         {"transaction": dict(e.fields), "ground_truth": e.answer, "decision_id": f"d{i}"}
         for i, e in enumerate(generate_transactions(140, seed=8))
     ]
     with BulletPlaybook() as one, BulletPlaybook() as other:
-        answers = Decider(one).decide_many(payments)
+        answers = decide_many(one, payments)
         graph = create_ace_graph(playbook=other).compile()
-        assert answers == [graph.invoke(payment) for payment in payments]
+        assert list(map(told, answers)) == [told(graph.invoke(payment)) for payment in payments]
         assert learned(one) == learned(other)
         assert learned(one)[0], "something was learned"

@@ -1,4 +1,4 @@
-"""Many calls under way at once, and still one run: the order, the lag, the number of calls."""
+"""Many calls under way at once, and still one run: the order, and the number of calls."""
 
 import asyncio
 import random
@@ -21,8 +21,6 @@ from model_samples import (
 from openai_server import Body, OpenAIServer, Reply, Response, delayed, failed, filled, held
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
-from acegraph.graph.build import gather_parts
-from acegraph.graph.training.lookahead import Lookahead, turns
 from acegraph.nodes import Curator
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 
@@ -62,15 +60,17 @@ def _shown(server: OpenAIServer) -> dict[int, set[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("lag", [1, 3])
-def test_a_case_is_decided_on_what_was_learned_a_lag_before(server: OpenAIServer, lag: int) -> None:
-    server.on("DecisionForm", _at_random(filled(**APPROVAL), lag))
-    server.on("ReflectionForm", _at_random(_lesson, lag))
+@pytest.mark.parametrize("together", [1, 3])
+def test_cases_are_decided_together_on_what_was_learned_before_them(
+    server: OpenAIServer, together: int
+) -> None:
+    server.on("DecisionForm", _at_random(filled(**APPROVAL), together))
+    server.on("ReflectionForm", _at_random(_lesson, together))
     context = AceContext(n_bullets=20, semantic_threshold=-1)
     prose_acts = Curator(gate="off")
-    pipeline = TrainingPipeline(context=context, concurrency=lag, curator=prose_acts)
+    pipeline = TrainingPipeline(context=context, concurrency=together, curator=prose_acts)
     pipeline.train_online(_stream(6))
-    expected = {n: set(NUMBERS[: max(0, n + 1 - lag)]) for n in range(6)}
+    expected = {n: set(NUMBERS[: n // together * together]) for n in range(6)}
     assert _shown(server) == expected
 
 
@@ -128,37 +128,6 @@ def test_without_learning_concurrency_changes_nothing(
     assert runs[0] == runs[1]
     assert len(set(runs[0].decisions)) == 2
     assert prompts[0] == prompts[1]
-
-
-@pytest.mark.slow
-def test_a_lag_of_one_is_the_plain_loop(no_key: None) -> None:
-    cases = generate_transactions(30, seed=4)
-    context = AceContext(mode="online", learn_every=7)
-    left: list[Any] = []
-    for ahead in (False, True):
-        playbook = BulletPlaybook()
-        parts = gather_parts(playbook)
-        look = Lookahead(parts, context)
-        told: dict[str, Any] = {}
-        items = [({"id": str(i), **_item(e)}, f"d{i}") for i, e in enumerate(cases)]
-        if ahead:
-            asyncio.run(_collect(look, items, turns(look.parts, context), told))
-        else:
-            turn = turns(parts, context)
-            told = {case_id: turn(item, case_id) for item, case_id in items}
-        left.append((told, list(playbook.history()) and [(b.content, b.weight) for b in playbook]))
-    for first, second in zip(left[0][0].values(), left[1][0].values(), strict=True):
-        assert first == second
-    assert left[0][1] == left[1][1]
-
-
-def _item(example: Any) -> dict[str, Any]:
-    return {"query": example.query, "answer": example.answer}
-
-
-async def _collect(look: Lookahead, items: Any, turn: Any, told: dict[str, Any]) -> None:
-    async for case_id, result in look.results(items, 1, turn, lambda: True):
-        told[case_id] = result
 
 
 def test_as_many_calls_are_under_way_as_asked_for(server: OpenAIServer) -> None:
@@ -269,7 +238,7 @@ def test_a_mistake_of_the_caller_ends_the_run_and_leaves_no_task(no_key: None) -
     pipeline = TrainingPipeline(playbook, concurrency=4, agent=buggy)
     with pytest.raises(ZeroDivisionError):
         pipeline.train_online(_stream(8))
-    assert len(playbook.cases(NODE)) == 3
+    assert not playbook.cases(NODE)  # what is decided together is recorded together
 
 
 def test_concurrency_is_a_number_from_one_on(no_key: None) -> None:

@@ -16,12 +16,13 @@ spans, reader, tracers = InMemorySpanExporter(), InMemoryMetricReader(), TracerP
 tracers.add_span_processor(SimpleSpanProcessor(spans))
 trace.set_tracer_provider(tracers)
 metrics.set_meter_provider(MeterProvider([reader]))
-from acegraph import AceContext, BulletPlaybook, Decider, create_ace_graph
+from acegraph import AceContext, BulletPlaybook, create_ace_graph
+from acegraph.graph.operations.decide import decide_many
 playbook = BulletPlaybook()
 playbook.add_bullet("DECLINE when amount >= 900", "fraud_detection")
 given = [{"transaction": {"amount": 4711.5, "memo": "canary"}, "decision_id": i} for i in "abc"]
 create_ace_graph(playbook=playbook).compile().invoke(given[0], context=AceContext(mode="online"))
-Decider(playbook).decide_many(given[1:])
+decide_many(playbook, given[1:])
 ended = spans.get_finished_spans()
 told = [[s.name, dict(s.attributes), s.end_time - s.start_time] for s in ended]
 (scope,) = reader.get_metrics_data().resource_metrics[0].scope_metrics
