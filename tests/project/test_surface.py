@@ -77,9 +77,10 @@ def test_a_dropped_public_name_says_where_it_went(room: str) -> None:
     module = import_module(f"acegraph.{room}")
     for home, names in NAMES[room].items():
         for name in names.split():
-            with pytest.raises(ImportError, match=rf"^acegraph\.{room} does .*{home} has it$"):
+            said = rf"^acegraph\.{room} does .*{re.escape(home)} has it$"
+            with pytest.raises(ImportError, match=said):
                 getattr(module, name)
-            if home.startswith("acegraph."):
+            if home.startswith("acegraph.") and " " not in home:
                 assert getattr(import_module(home), name) is not None
 
 
