@@ -8,9 +8,7 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook
 
 
-def reembed(
-    playbook: BulletPlaybook, model: str | Embeddings | EmbeddingModel | None = None
-) -> int:
+def reembed(playbook: BulletPlaybook, model: str | Embeddings | EmbeddingModel | None) -> int:
     """Embed every bullet with this model (None: the configured one) and use it from now on.
 
     Every vector is fetched, also where one was stored. Returns the number of bullets. If one vector
