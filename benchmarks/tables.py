@@ -322,7 +322,7 @@ def learning(rows: int) -> dict[str, float]:
             write_labelled(folder / "some.csv", 10_000)
             one_by_one = BulletPlaybook()
             dataset = read_dataset(folder / "some.csv", FileLayout(None, "is_fraud"))
-            TrainingPipeline(one_by_one).train_offline(dataset.items, dataset.form)
+            TrainingPipeline(one_by_one).train_offline(dataset.items)
             by_row = balanced_accuracy(one_by_one, fresh, BALANCED)
             print(f"  10,000 rows one by one: {by_row:.3f}")
             found |= {"bullets_of_shuffled_labels": nothing, "row_by_row": by_row}

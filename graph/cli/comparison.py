@@ -3,7 +3,7 @@
 The options come in groups; a group turns its options into what an experiment takes.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -100,12 +100,11 @@ class SplitOptions:
                         "two files are the split: leave out --train, --test, --seeds and --split"
                     )
                 train, test = columns.load_to_learn(past, stream)
-                return [Split(train.items, test.items)]
-            case Path() as file, None, "random":
-                return list(random_splits(columns.load_to_learn(file)[0].items, *sizes))
-            case Path() as file, None, "temporal":
-                items = columns.load_to_learn(file)[0].items
-                return list(temporal_splits(items, *sizes, columns.time))
+                return [Split(train.items, test.items, task=train.task)]
+            case Path() as file, None, "random" | "temporal":
+                dataset = columns.load_to_learn(file)[0]
+                split_by = temporal_splits if self.split == "temporal" else random_splits
+                return [replace(s, task=dataset.task) for s in split_by(dataset.items, *sizes)]
             case _:
                 raise InvalidSettings(f"a split is random or temporal, not {self.split!r}")
 
@@ -218,17 +217,13 @@ def _compare_modes(
     from acegraph.state import AceContext
     from acegraph.state.run.costs import CostMatrix
 
-    if columns.time and not (splitting.split == "temporal" or columns.derive):
-        raise InvalidSettings("--time goes with --split temporal or --derive")
     announce_models(options.model)
     agent = resolve_model("agent", None, options.model)
     if options.report:
         check_report(options.report)
     job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines(options.baselines)
-    plan = Plan(
-        time=columns.time, costs=CostMatrix.parse(options.costs), by=tuple(options.by or ())
-    )
+    plan = Plan(costs=CostMatrix.parse(options.costs), by=tuple(options.by or ()))
     context = AceContext(agent_model=options.model).with_changes(costs=options.costs or None)
     splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
@@ -259,18 +254,15 @@ def _compare_versions(version: int, file: Path | None, columns: Columns, costs: 
     from acegraph.state import AceContext
     from acegraph.state.run.costs import CostMatrix
 
-    amount = columns.amount
-    matrix = CostMatrix.parse(costs)
     with lasting(must_exist=True) as book, progress_bar() as progress:
+        found = book.task(AceContext().node).of_role("amount")
+        amount = found.name if found else None
+        matrix = CostMatrix.parse(costs)
         if file is None:
             result = live_duel(book, version, costs=matrix, amount=amount)
         else:
             items, report = columns.load(file), progress(None)
-            # What the options convert is not converted again.
-            context = AceContext(rates={} if columns.rates else None)
-            result = duel(
-                book, version, items, costs=matrix, amount=amount, context=context, progress=report
-            )
+            result = duel(book, version, items, costs=matrix, amount=amount, progress=report)
     if not told_as_json(result.to_json()):
         _say_duel(result)
 

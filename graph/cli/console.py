@@ -80,14 +80,6 @@ Drift = Annotated[
     bool,
     typer.Option(help="After a change of the fraud, older cases stop being evidence."),
 ]
-Rates = Annotated[
-    str | None,
-    typer.Option(
-        envvar="ACE_RATES",
-        help="What one unit of a currency is worth in the base currency, as EUR=1.08,GBP=1.27: "
-        "amounts are converted.",
-    ),
-]
 MatureDays = Annotated[
     str | None,
     typer.Option(

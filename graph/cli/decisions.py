@@ -12,7 +12,6 @@ from acegraph.graph.cli.console import (
     DecidingOptions,
     Drift,
     MatureDays,
-    Rates,
     Redact,
     announce_models,
     lasting,
@@ -47,7 +46,6 @@ class LiveOptions:
     learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True
     drift: Drift = True
     mature_days: MatureDays = None
-    rates: Rates = None
     redact: Redact = None
 
     def settings(self) -> dict[str, object]:
@@ -56,7 +54,6 @@ class LiveOptions:
             "learn": self.learn and None,
             "drift": self.drift,
             "mature_days": self.mature_days or {},
-            "rates": self.rates or None,
             "redact": self.redact or [],
         }
 

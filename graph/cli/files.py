@@ -8,14 +8,15 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import Rates, names_in
 from acegraph.graph.cli.printing import progress_bar, warn
+from acegraph.graph.data.forms import Forms
 from acegraph.nodes.text.reader import read_fields
-from acegraph.state import Transaction
+from acegraph.state import InvalidSettings, Transaction
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, FileLayout, Item
     from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
+    from acegraph.state.task.task import Task
     from acegraph.state.values.verdict import Verdict
 
 _ROWS_TRIED: Final = 200
@@ -39,51 +40,36 @@ class Columns:
     positive: Annotated[
         str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
     ] = None
-    drop: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to leave out; several with commas, or given again."),
-    ] = None
-    keep: Annotated[
-        list[str] | None,
-        typer.Option(help="A column to use although it looks like a leak or has many values."),
-    ] = None
     id: Annotated[str | None, typer.Option(help="Column of the row's id (else: id).")] = None
-    time: Annotated[
-        str | None, typer.Option(help="Column of the time: a date, or seconds; else found.")
-    ] = None
-    amount: Annotated[
-        str | None, typer.Option(help="Column of the amount, which mistakes cost.")
-    ] = None
-    day_first: Annotated[
-        bool | None,
-        typer.Option("--day-first/--month-first", help="How 01/02/2025 is meant; else found."),
-    ] = None
-    rates: Rates = None
-    derive: Annotated[
-        bool,
+    declared: Annotated[
+        list[str] | None,
         typer.Option(
-            "--derive",
-            help="Derive fields from earlier rows of the same customer, card, device and merchant.",
+            "--as",
+            metavar="NAME=WHAT",
+            help="What a column is, where the guess is wrong: a kind (number, flag, category, "
+            "time, text), a role (id, amount, protected, ignored, ...) or whom it names (customer, "
+            "card, device, merchant: their earlier rows are counted). Again for each column.",
         ),
-    ] = False
+    ] = None
+    task: Annotated[
+        Path | None,
+        typer.Option(help="A task.json that says what the columns are; nothing is guessed then."),
+    ] = None
 
     @property
     def layout(self) -> "FileLayout":
         """The options as the reader takes them."""
         from acegraph.graph.data.files import FileLayout
-        from acegraph.state import AceContext
 
+        task = _task_in(self.task) if self.task else None
         return FileLayout(
             query=self.text or (None if self.label else "query"),
             answer=self.label or "answer",
             positive=self.positive,
             ids=self.id or "id",
-            drop=names_in(self.drop),
-            keep=names_in(self.keep),
-            time=self.time,
-            amount=self.amount,
-            day_first=self.day_first,
-            rates=AceContext().with_changes(rates=self.rates or {}).rates or {},
+            declared=dict(map(_declaration, self.declared or ())),
+            task=task,
+            forms=Forms(task.forms) if task else None,
         )
 
     @property
@@ -91,13 +77,9 @@ class Columns:
         """The options as they are typed, those that were given."""
         words: list[str] = []
         for name, value in vars(self).items():
-            if name == "day_first" and value is not None:
-                words.append("--day-first" if value else "--month-first")
-            elif name == "derive":
-                words += ["--derive"] if value else []
-            elif value is not None:
-                values = value if isinstance(value, list) else [value]
-                words += [word for one in values for word in (f"--{name}", one)]
+            values = value if isinstance(value, list) else [value] if value is not None else []
+            option = "--as" if name == "declared" else f"--{name}"
+            words += [word for one in values for word in (option, str(one))]
         return words
 
     def read(self, file: Path) -> "Dataset":
@@ -109,9 +91,9 @@ class Columns:
         from acegraph.graph.data.earlier_rows import EarlierRows
         from acegraph.graph.data.files import read_dataset
 
-        earlier = EarlierRows() if self.derive else None
+        earlier, layout = EarlierRows(), self.layout
         with progress_bar() as progress:
-            return [read_dataset(file, self.layout, progress(None), earlier) for file in files]
+            return [read_dataset(file, layout, progress(None), earlier) for file in files]
 
     def load(self, file: Path) -> "list[Item]":
         """The labelled rows of a file as it is; what a person should know is reported."""
@@ -144,7 +126,7 @@ class Columns:
         if not has_enough(datasets[0]):
             warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
         for name, why in leaks.items():
-            warn(f"{name} left out: {why}; --keep {shlex.quote(name)} uses it")
+            warn(f"{name} left out: {why}; --as {shlex.quote(name)}=KIND uses it")
         return [dataset.without(leaks.keys()) for dataset in datasets]
 
     def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
@@ -156,3 +138,20 @@ class Columns:
         if not any(map(read_fields, first)):
             warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
         return dataset
+
+
+def _task_in(file: Path) -> "Task":
+    """The task that a file declares."""
+    from acegraph.state.task.task import Task
+
+    try:
+        return Task.from_text(file.read_text(encoding="utf-8"), str(file))
+    except (OSError, UnicodeDecodeError):
+        raise InvalidSettings(f"{file}: no file that can be read as text") from None
+
+
+def _declaration(word: str) -> tuple[str, str]:
+    name, is_given, what = word.rpartition("=")
+    if not is_given or not name:
+        raise InvalidSettings(f"--as wants NAME=WHAT, as card1=category, not {word!r}")
+    return name, what

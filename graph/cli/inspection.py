@@ -1,5 +1,6 @@
 """`acegraph read`, `doctor`, `monitor`: what is read and expected, set up, and changed lately."""
 
+import json
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -21,6 +22,7 @@ from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
     from acegraph.graph.data.explain import FileReport
+    from acegraph.graph.data.files import Dataset
     from acegraph.state.maintenance.label_coverage import Coverage
 
 
@@ -34,7 +36,10 @@ def read(
     columns: Columns,
     to: Annotated[
         str | None,
-        typer.Option(help="What the playbook expects as json-schema or as pydantic source."),
+        typer.Option(help="Write what the playbook expects as a JSON Schema (json-schema)."),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", "-o", help="Write what the columns are to a task.json.")
     ] = None,
 ) -> None:
     """Show what the reader makes of a transaction or a file; of neither: what a playbook expects.
@@ -47,21 +52,20 @@ def read(
     elif to is not None:
         raise InvalidSettings("--to writes what a playbook expects: leave out the file")
     else:
-        _say_read(given, columns)
+        _say_read(given, columns, out)
 
 
 def _say_expected(to: str | None) -> None:
     from acegraph.graph.cli.tables import schema_table
-    from acegraph.graph.operations.schema import expected_fields, json_schema, pydantic_source
+    from acegraph.graph.operations.schema import expected_fields
     from acegraph.state import AceContext
+    from acegraph.state.task.schema import json_schema
 
     node = AceContext().node
     with lasting(must_exist=True) as book:
         match to:
             case "json-schema":
-                print_json(json_schema(book, node))
-            case "pydantic":
-                typer.echo(pydantic_source(book, node), nl=False)
+                print_json(json_schema(book.task(node)))
             case None:
                 fields = expected_fields(book, node)
                 if told_as_json([asdict(field) for field in fields]):
@@ -71,10 +75,19 @@ def _say_expected(to: str | None) -> None:
                 else:
                     say("too few labelled cases yet: nobody knows which fields are usual")
             case _:
-                raise InvalidSettings(f"--to is json-schema or pydantic, not {to!r}")
+                raise InvalidSettings(f"--to is json-schema, not {to!r}")
 
 
-def _say_read(given: str, columns: Columns) -> None:
+def _write_task(dataset: "Dataset", out: Path) -> None:
+    """Write what the columns were taken for, to be corrected by hand and given to `train`."""
+    if dataset.task is None:
+        raise InvalidSettings("a file of texts has no columns to declare")
+    text = json.dumps(dataset.task.to_json(), indent=1, ensure_ascii=False)
+    out.write_text(text + "\n", encoding="utf-8")
+    say(f"written to {out}: correct it, then acegraph train FILE --task {out}")
+
+
+def _say_read(given: str, columns: Columns, out: Path | None) -> None:
     from acegraph.graph.cli.tables import reading_table
     from acegraph.graph.data.explain import FileReport, Readings, explain, explain_dataset
     from acegraph.graph.data.leakage import find_leaks
@@ -82,6 +95,8 @@ def _say_read(given: str, columns: Columns) -> None:
     if _names_a_file(given):
         dataset = columns.read(Path(given))
         readings: Readings = explain_dataset(dataset, find_leaks(dataset))
+        if out is not None:
+            _write_task(dataset, out)
     else:
         readings = explain(Transaction.of(parse_transaction(given)))
     if told_as_json(asdict(readings)):

@@ -2,7 +2,7 @@
 
 import shlex
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -94,8 +94,8 @@ class LearningOptions:
 
         is_parquet = file.suffix.lower() in (".parquet", ".pq")
         why = TrainingPipeline(context=context).why_row_by_row(context)
-        if self.online or columns.derive or columns.rates or columns.layout.query is not None:
-            why = "--online, --derive, --rates and texts want it"
+        if self.online or columns.layout.query is not None:
+            why = "--online and texts want it"
         try:
             need_tables()
             from acegraph.graph.tables.labelled import LARGE, LabelledTable
@@ -117,13 +117,13 @@ class LearningOptions:
         typer.echo(f"about {rows:,} rows: rules are sought on some, and proved on all", err=True)
         return table
 
-    def old_enough(self, items: "list[Item]", time: str | None) -> "list[Item]":
+    def old_enough(self, items: "list[Item]") -> "list[Item]":
         """The rows without the honest ones that are too young."""
         from acegraph.graph.data.splits import mature_rows
 
         if not self.mature_days:
             return items
-        mature = mature_rows(items, self.mature_days, time)
+        mature = mature_rows(items, self.mature_days, None)
         young = len(items) - len(mature)
         warn(f"{young} honest rows of the last {self.mature_days:g} days left out")
         return mature
@@ -164,18 +164,19 @@ def train(
         if risk.costs and not dataset.has_amounts:
             warn(f"{file}: {_NO_AMOUNT}")
         warn_of_misspelt(learning.redact or [], dataset.items)
-        items = dataset.items if drawn else learning.old_enough(dataset.items, columns.time)
+        items = dataset.items if drawn else learning.old_enough(dataset.items)
         with lasting() as book, progress_bar() as progress:
             pipeline = TrainingPipeline(
                 book, context=context, progress=progress(None), **vars(calls)
             )
-            had_sightings = bool(columns.derive and book.sighting_columns(context.node))
+            derives = bool(dataset.task and dataset.task.derived)
+            had_sightings = derives and bool(book.sighting_columns(context.node))
             if table and drawn:
                 report = pipeline.train_table(table, drawn, learning.mature_days)
             elif learning.online:
-                report = pipeline.train_online(items, dataset.form)
+                report = pipeline.train_online(items, dataset.task)
             else:
-                report = pipeline.train_offline(items, dataset.form)
+                report = pipeline.train_offline(items, dataset.task)
             bullets = book.get_bullets_for_node(context.node)
             why_not = _why_none_is_declined(book, context)
         _warn_of(file, report, had_sightings=had_sightings, why_none_is_declined=why_not)
@@ -242,7 +243,7 @@ def _next_commands(
     """Measure on rows that are held out, if none were; then decide."""
     place = [] if playbook_url.get() == DEFAULT_URL else ["--playbook", shown()]
     in_time = ["--split", "temporal"] if dataset.time else []
-    words = replace(columns, time=columns.time if in_time else None).words
+    words = columns.words
     compare = ["acegraph", "compare", str(file), *words, *in_time]
     commands = [["acegraph", "read", *place], ["acegraph", "decide", "-", *place]]
     return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]

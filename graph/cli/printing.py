@@ -15,7 +15,7 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.file_rows import Progress
+    from acegraph.graph.data.rows import Progress
     from acegraph.graph.experiments.experiment import Experiment
     from acegraph.nodes.curator.curator import Curation
 

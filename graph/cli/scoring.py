@@ -28,7 +28,6 @@ from acegraph.state import AceContext, InvalidSettings
 if TYPE_CHECKING:
     from acegraph.graph.tables.backtest import BacktestReport
     from acegraph.graph.tables.score import ScoreReport
-    from acegraph.state import BulletPlaybook
 
 TableName = Annotated[
     str,
@@ -83,7 +82,7 @@ def score(
     context = AceContext(redact=redact or []).with_changes(**vars(risk))
     with lasting(must_exist=True) as book, progress_bar() as progress:
         if record:
-            _warn_of_misspelt(context, book, table)
+            _warn_of_misspelt(context, table)
         report = score_files(
             book,
             table,
@@ -98,17 +97,12 @@ def score(
         _say_scored(report, out)
 
 
-def _warn_of_misspelt(context: AceContext, book: "BulletPlaybook", table: str) -> None:
-    """Say which names to redact are no column, under its own name or the one that is known."""
+def _warn_of_misspelt(context: AceContext, table: str) -> None:
+    """Say which names to redact are no column."""
     from acegraph.graph.tables.databases import open_table
-    from acegraph.nodes.text.field_contract import DATE_PARTS, FieldContract
 
     if context.redact:
-        contract = FieldContract.of(book.cases(context.node))
-        columns = open_table(table).flat_schema.names
-        known = [contract.known_name(name) or name for name in columns]
-        parts = [f"{name}.{part}" for name in columns for part in DATE_PARTS]
-        warn_of_misspelt_columns(context.redact, (*columns, *known, *parts))
+        warn_of_misspelt_columns(context.redact, tuple(open_table(table).flat_schema.names))
 
 
 def _say_scored(report: "ScoreReport", out: str | None) -> None:

@@ -274,9 +274,8 @@ def schema_table(fields: "Sequence[ExpectedField]") -> Table:
     for column in ("field", "kind", "usual values", "", "used by"):
         table.add_column(column)
     for field in fields:
-        share = "required" if field.is_required else f"{field.share:.0%} have it"
-        share = field.derived_from or share
-        row = (field.name, field.kind, field.values, share, ", ".join(field.bullets))
+        wanted = field.derived_from or ("usual" if field.is_required else "")
+        row = (field.name, field.kind, field.values, wanted, ", ".join(field.bullets))
         table.add_row(*map(_cell, row))
     return table
 

@@ -1,28 +1,31 @@
-"""What the reader (nodes/text/reader.py) reads and ignores; graph/cli/tables.py prints it."""
+"""What becomes of a transaction or of the columns of a file; graph/cli/inspection.py prints it."""
 
 import re
 from collections import deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Final
 
-from acegraph.graph.data.files import Dataset, Item, is_prose
-from acegraph.nodes.evidence.columns.entities import distinct_numbers, names_somebody
-from acegraph.nodes.evidence.columns.learnable_fields import (
-    is_identifier,
-    learnable_fields,
-    occurs_once,
-)
-from acegraph.nodes.evidence.sightings.columns import origin_of
-from acegraph.nodes.text.reader import Found, find, read_fields
+from acegraph.graph.data.files import Dataset
+from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
+from acegraph.nodes.text.reader import Found, find
+from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import APPROVE, DECLINE, Case, Transaction
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
+from acegraph.state.task.guess import Guess
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
-from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.transaction import is_derived
 
-_WORDS = re.compile(r"[\w$€£.,:%'-]++")
-_LETTER = re.compile(r"\w")
-_LOOKED_AT = 20_000
-_FREE_TEXT = "free text: rules may ask which words it mentions, to decline"
+_WORDS: Final = re.compile(r"[\w$€£.,:%'-]++")
+_LETTER: Final = re.compile(r"\w")
+_LOOKED_AT: Final = 20_000
+_SHOWN: Final = 4
+_NO_RULE: Final = {
+    "id": "names somebody, or a row: no rule may ask for it",
+    "ignored": "left out",
+    "currency": "the currency of the amount: another one is a doubt",
+}
 
 
 @dataclass(frozen=True)
@@ -42,22 +45,26 @@ class Readings:
     ignored: list[str]
 
 
-def explain(transaction: Transaction) -> Readings:
-    """The fields of one transaction with the words they were read from."""
-    fields = read_fields(transaction)
+def explain(transaction: Transaction, task: Task = CARD_PAYMENTS) -> Readings:
+    """The fields of one transaction as a task reads them; of a text, the words they stand in."""
+    understood = understand_given(transaction, task)
+    doubts = [f"{doubt.field} ({doubt.why})" for doubt in understood.doubts]
     if transaction.fields:
-        read = [
-            Reading(name, str(value), "given" if name in transaction.fields else "derived")
-            for name, value in fields.items()
-            if value is not None
-        ]
-        return Readings(read, [name for name, value in fields.items() if value is None])
+        return Readings(list(_of_fields(understood, transaction)), doubts)
     text, spans = transaction.text, find(transaction.text)
     words: dict[str, str] = {}
     for span in spans:
         words.setdefault(span.field, text[span.start : span.end].strip())
+    fields = {name: value for name, value in understood.fields.items() if name != "text"}
     read = [Reading(name, str(v), words.get(name, "derived")) for name, v in fields.items()]
-    return Readings(read, list(_words_outside(text, spans)))
+    return Readings(read, [*doubts, *_words_outside(text, spans)])
+
+
+def _of_fields(understood: Understood, given: Transaction) -> Iterator[Reading]:
+    for name, value in understood.fields.items():
+        if value is not None:
+            origin = "given" if name.rpartition(".")[0] not in given.fields else "derived"
+            yield Reading(name, str(value), origin)
 
 
 def _words_outside(text: str, spans: Sequence[Found]) -> Iterator[str]:
@@ -80,7 +87,7 @@ class FileReport(Readings):
     labels: dict[str, dict[str, str | int]]
     """By label as the file writes it, what it was `taken_for` and how many `rows` have it."""
     time: str | None
-    """The column that says when a payment happened, where one is known."""
+    """The column that says when a case happened, where one is known."""
     looked_at: int
     """How many of the labelled rows, the newest, tell what the columns hold."""
     warnings: list[str]
@@ -89,18 +96,22 @@ class FileReport(Readings):
 
 def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     """What a file holds, column by column; `leaks` are the suspected fields with their reasons."""
-    readings = explain_file(dataset.items, dataset.forms, dataset.sighting_columns)
-    parts = tuple(f"{name}{end}" for name in leaks for end in (" (", ".month", ".weekday", ".hour"))
-    read = [r for r in readings.read if not f"{r.field} (".startswith(parts)]
-    ignored = [text for text in readings.ignored if not text.startswith(parts)]
-    suspected = [f"{name} (looks like a leak: {why})" for name, why in leaks.items()]
+    table = _table(dataset)
+    testable = set(learnable_fields(table))
+    read, ignored = [], [f"{name} (looks like a leak: {why})" for name, why in leaks.items()]
+    for one in dataset.guesses:
+        name, why = one.field.name, _why_ignored(one.field, table, testable)
+        if why:
+            ignored.append(f"{name} ({why}{_said(one, why)})")
+        elif name not in leaks:
+            read.append(Reading(name, kind_in_words(one.field, table), one.why or "plain"))
     warnings = [
-        f"{name} looks like a leak: {why}; it is left out, --keep {name} uses it"
+        f"{name} looks like a leak: {why}; it is left out, --as {name}=KIND uses it"
         for name, why in leaks.items()
     ]
     return FileReport(
         read,
-        [*ignored, *suspected, *(f"{name} (not read)" for name in dataset.unread)],
+        ignored,
         rows=len(dataset.items) + dataset.unlabelled,
         fraud=sum(item["answer"] == DECLINE for item in dataset.items),
         unlabelled=dataset.unlabelled,
@@ -114,64 +125,52 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     )
 
 
-def explain_file(
-    items: Sequence[Item],
-    forms: Mapping[str, str] | None = None,
-    sighting_columns: Mapping[str, str] | None = None,
-) -> Readings:
-    """The columns of labelled items: what kind each is, and why a rule may not use it.
-
-    The newest 20,000 rows are looked at. `forms` are those of the dates, `sighting_columns` are
-    those that derived fields come from.
-    """
-    transactions = [Transaction.of(item["query"]) for item in items[-_LOOKED_AT:]]
-    given_names = dict.fromkeys(name for t in transactions for name in t.fields)
-    table = CaseTable(Case(str(i), read_fields(t), APPROVE) for i, t in enumerate(transactions))
-    learnable, read, ignored = set(learnable_fields(table)), [], []
-    for name in table.field_names:
-        column = table.column(name)
-        assert column is not None
-        if why := _why_ignored(name, column, table, learnable, forms or {}):
-            ignored.append(f"{name} ({why})")
-        else:
-            origin = "given" if name in given_names else "derived"
-            if sighting_columns and is_derived(name):
-                origin = origin_of(name, sighting_columns)
-            read.append(Reading(name, _FREE_TEXT if is_free_text(name) else _kind(column), origin))
-    empty = [name for name in given_names if name not in table.field_names]
-    return Readings(read, [*ignored, *(f"{name} (no value in any row)" for name in empty)])
+def _table(dataset: Dataset) -> CaseTable:
+    """The newest rows as labelled cases in the words of their task."""
+    task = dataset.task or CARD_PAYMENTS
+    rows = (Transaction.of(item["query"]) for item in dataset.items[-_LOOKED_AT:])
+    fields = (understand_given(row, task).fields for row in rows)
+    table = CaseTable(Case(str(i), one, APPROVE) for i, one in enumerate(fields))
+    table.task = task
+    return table
 
 
-def _why_ignored(
-    name: str, column: Column, table: CaseTable, learnable: set[str], forms: Mapping[str, str]
-) -> str:
+def _why_ignored(field: Field, table: CaseTable, testable: set[str]) -> str:
     """Why no rule may use a field; empty if one may."""
-    known = int(column.known().sum())
-    distinct = len(column.counts()) + len(distinct_numbers(column))
-    if distinct == 1 and known == len(table) > 1:
-        return "the same in all rows"
-    if name in learnable or is_free_text(name):
+    if field.role in _NO_RULE:
+        return _NO_RULE[field.role]
+    column = table.column(field.name)
+    if column is None:
+        return "no value in any row"
+    if field.kind == "time":
+        parts = [name for name in field.part_names if name in testable]
+        return "" if parts or field.role == "time" else "the rows span each of its values once"
+    if field.name in testable or field.kind == "text":
         return ""
-    if occurs_once(name, table):
-        return "a calendar artefact: the rows span each of its values once"
-    if table.column(f"{name}.weekday") is not None:
-        form = forms.get(name, "ISO 8601")
-        return f"dates, {form}: only weekday, month and hour are read from them"
-    words = [value for value in column.counts() if isinstance(value, str)]
-    if words and is_prose(words):
-        return "free text: a language model reads it, rules do not"
-    if not is_identifier(name, table):
-        return "too few rows have it"
-    if column.is_numeric or names_somebody(name, table) or 2 * distinct > known:
-        return f"names an individual: {_kind(column)}"
-    return f"too many values for a category: {_kind(column)}; --keep {name} uses the frequent ones"
+    known = int(column.known().sum())
+    is_one = len(column.counts()) + len(set(column.known_numbers().tolist())) == 1
+    return "the same in all rows" if is_one and known > 1 else "too many values, or too few rows"
 
 
-def _kind(column: Column) -> str:
-    share = f"{100 * float(column.known().mean()):.0f} % known"
-    if column.is_numeric:
-        numbers = column.known_numbers()
-        return f"number, {numbers.min():g} to {numbers.max():g}, {share}"
-    if all(isinstance(value, bool) for value in column.values):
-        return f"flag, {share}"
-    return f"category, {len(column.values)} values, {share}"
+def _said(one: Guess, why: str) -> str:
+    return f"; {one.why}" if one.why and one.why != why else ""
+
+
+def kind_in_words(field: Field, table: CaseTable) -> str:
+    """What a field holds, in a few words."""
+    column = table.column(field.name)
+    share = f"{100 * float(column.known().mean()):.0f} % known" if column else "never known"
+    role = f", {field.role}" if field.role else ""
+    return f"{field.kind}{role}{_range(field, column)}, {share}"
+
+
+def _range(field: Field, column: Column | None) -> str:
+    if field.kind == "number" and column and len(numbers := column.known_numbers()):
+        return f" {numbers.min():g} to {numbers.max():g}" + f" {field.unit}" * bool(field.unit)
+    if field.kind == "category" and column:
+        words = [str(word) for word in column.counts()]
+        more = f" and {len(words) - _SHOWN} more" if len(words) > _SHOWN else ""
+        return f": {', '.join(words[:_SHOWN])}{more}"
+    if field.kind == "time":
+        return f" with {', '.join(field.parts)}" if field.parts else ""
+    return ": " + " or ".join(field.words) if field.words else ""

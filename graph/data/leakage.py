@@ -72,22 +72,19 @@ def find_leaks(dataset: Dataset) -> dict[str, str]:
     if len(rows) < len(fraud) or min(fraud.sum(), (~fraud).sum()) < ENOUGH:
         return {}
     names = dict.fromkeys(str(name) for row in rows for name in row)
-    times = [item.get("time") for item in items]
+    moments = [item.get("time") for item in items]
+    times = {one.field.name for one in dataset.guesses if one.field.kind == "time"}
     leaks = {}
     for name in names:
         given = [row.get(name) for row in rows]
         # What is nested in JSON is not looked at.
         values = [value if isinstance(value, str | int | float) else None for value in given]
         # Derived fields come from earlier payments only.
-        if (
-            name in dataset.kept
-            or name == dataset.time
-            or (dataset.sighting_columns and is_derived(name))
-        ):
+        if name in dataset.declared or name == dataset.time or is_derived(name):
             continue
-        is_dated = name in dataset.forms
+        is_dated = name in times
         reason = _filled_for_one_label(values, fraud) or (
-            _after_the_payment(name, values, times)
+            _after_the_payment(name, values, moments)
             if is_dated
             else _tells_too_much(name, values, fraud)
         )

@@ -12,8 +12,8 @@ from typing import cast
 import numpy as np
 
 from acegraph.graph.data.files import Item, time_of
-from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, InvalidDataset, Transaction
+from acegraph.state.task.task import Task
 from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Scalar, is_derived
 from acegraph.state.values.verdict import other
@@ -29,6 +29,8 @@ class Split:
     """How many test rows were left out because they repeat training rows."""
     copies: int = 0
     """How many such test rows stay, because most test rows are such; the report has to say so."""
+    task: Task | None = None
+    """What the rows are, where their file told."""
 
     def without_duplicates(self) -> "Split":
         """The split without test rows that repeat a training row in every field but row numbers.
@@ -41,7 +43,7 @@ class Split:
         copies = len(self.test) - len(kept)
         if 2 * len(kept) < len(self.test):
             return replace(self, copies=copies)
-        return Split(self.train, kept, copies)
+        return replace(self, test=kept, duplicates=copies)
 
     def check_labels(self) -> None:
         """Refuse test rows that are all honest or all fraud: half of the figures would be void."""
@@ -90,7 +92,7 @@ def random_splits(
 
 
 def temporal_splits(
-    items: Sequence[Item], train: int | None, test: int | None, seeds: int, time: str | None
+    items: Sequence[Item], train: int | None, test: int | None, seeds: int, time: str | None = None
 ) -> Iterator[Split]:
     """Training rows that precede the test rows in time; several seeds move along the file."""
     train, test = _sizes(items, train, test)
@@ -139,10 +141,12 @@ def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
     if len(dated) == 1:
         return next(iter(dated.values()))
     if dated:
-        raise InvalidDataset(f"{' and '.join(dated)} hold dates: say which is the time by --time")
+        raise InvalidDataset(
+            f"{' and '.join(dated)} hold dates: say which is the time by --as NAME=time"
+        )
     wanted = f"field {time!r} to hold" if time else "a field with"
     raise InvalidDataset(
-        f"time order wants {wanted} a date, or a number of seconds, in every row: see --time"
+        f"time order wants {wanted} a time in every row: name it by --as NAME=time"
     )
 
 
@@ -172,7 +176,7 @@ def _sizes(items: Sequence[Item], train: int | None, test: int | None) -> tuple[
 def _keys(items: Sequence[Item]) -> list[tuple[object, ...]]:
     """What makes two rows the same: the text, or all fields except those that number the rows."""
     transactions = [Transaction.of(item["query"]) for item in items]
-    rows = [read_fields(t) if t.fields else {"text": t.text} for t in transactions]
+    rows = [t.fields or {"text": t.text} for t in transactions]
     names = [
         name
         for name in dict.fromkeys(name for row in rows for name in row)

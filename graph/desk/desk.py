@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Final, TypeVar, cast
@@ -114,7 +115,9 @@ class Desk:
         playbook = self.playbook
         with self._opening:
             if self._index is None:
-                self._index = DecisionIndex(playbook.database, amount_of)
+                amount = playbook.task(self.node).of_role("amount")
+                named = amount.name if amount else None
+                self._index = DecisionIndex(playbook.database, partial(amount_of, named=named))
         return self._index.columns()
 
     def number_of(self, decision_id: str) -> int | None:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_mean
 from acegraph.graph.metrics.records import Record
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import DECLINE, Bullet, Condition
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
 from acegraph.state.run.costs import CostMatrix
@@ -153,7 +152,7 @@ class Cases:
     def __init__(self, table: CaseTable) -> None:
         self.table, self.fraud, self.honest = table, table.fraud, ~table.fraud
         self.all_frauds = int(self.fraud.sum())
-        name = next(iter(amount_fields(table.field_names)), None)
+        name = table.amount_name
         column = table.column(name) if name else None
         self.amounts = column.numbers if column else np.full(len(table), np.nan)
         self._orders: dict[str, NDArray[np.intp]] = {}

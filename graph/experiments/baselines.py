@@ -14,12 +14,12 @@ from typing import Final, Literal, Protocol, Self, cast, get_args
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item, row_name
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.scale import RiskScale
-from acegraph.nodes.text.reader import read_fields
-from acegraph.state import APPROVE, DECLINE, Case, InvalidDataset, InvalidSettings, Transaction
+from acegraph.state import APPROVE, DECLINE, Case, InvalidDataset, InvalidSettings
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
 
@@ -77,9 +77,12 @@ def run_baselines(
     learners = _plain(seed)
     if which == "all":
         learners |= _readable(seed, fewest=int(min(labels.sum(), (~labels).sum())))
-    amount = next(filter(None, (item.get("amount_field") for item in train)), None)
-    scale = RiskScale(base_rate=float(labels.mean()), costs=costs, amount_name=amount)
-    limits = [scale.decline_from(read_fields(Transaction.of(item["query"]))) for item in test]
+    task = task_of(train)
+    amount = task.of_role("amount")
+    scale = RiskScale(
+        base_rate=float(labels.mean()), costs=costs, amount_name=amount.name if amount else None
+    )
+    limits = [scale.decline_from(fields) for fields in fields_of(test, task)]
     runs = {}
     for name, learner in learners.items():
         run = Run()
@@ -137,8 +140,10 @@ def _matrices(
     from sklearn.feature_extraction import DictVectorizer
     from sklearn.impute import SimpleImputer
 
-    rows = [read_fields(Transaction.of(item["query"])) for item in (*train, *test)]
+    task = task_of(train)
+    rows = fields_of((*train, *test), task)
     table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(rows[: len(train)]))
+    table.task = task
     names = learnable_fields(table)
     if not names:  # one column without information, since a learner needs one
         return np.zeros((len(train), 1)), np.zeros((len(test), 1))

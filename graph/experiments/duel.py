@@ -7,8 +7,9 @@ stream (`AceContext(challenger=VERSION)`) and the labels in the ledger say which
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
 
-from acegraph.graph.data.file_rows import Progress
+from acegraph.graph.data.declare import fields_of
 from acegraph.graph.data.files import as_items, row_name
+from acegraph.graph.data.rows import Progress
 from acegraph.graph.metrics.costs import cost_difference
 from acegraph.graph.metrics.intervals import rounded
 from acegraph.graph.metrics.paired import Difference, PairedTest, mcnemar
@@ -16,8 +17,7 @@ from acegraph.graph.metrics.rates import accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import LabelledCases
-from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings, Transaction
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
 from acegraph.state.ledger.lookups import challenged_decisions
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.transaction import Fields
@@ -87,9 +87,9 @@ def duel(
     of.
     """
     items = as_items(dataset)
-    rows = [fields_to_test(Transaction.of(item["query"])) for item in items]
-    amounts, runs = _amounts(rows, amount), []
     today = TableRules.of(playbook, context)
+    rows = fields_of(items, today.task)
+    amounts, runs = _amounts(rows, amount), []
     for rules in (today, TableRules.of_version(playbook, version, context)):
         run = Run(amounts=amounts)
         for item, row in zip(items, rows, strict=True):

@@ -11,8 +11,9 @@ from typing import Final
 import numpy as np
 
 from acegraph.graph.build import Collaborators
-from acegraph.graph.data.file_rows import Progress
+from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item, as_items
+from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import Split, moments_of
 from acegraph.graph.data.synthetic import generate_transactions
 from acegraph.graph.experiments.baselines import Baselines, run_baselines
@@ -36,9 +37,9 @@ from acegraph.nodes.models.named import model_name
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.nodes.text.reader import read_fields
-from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings, Transaction
+from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings
 from acegraph.state.run.costs import CostMatrix
+from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import Scalar
 
 RARE_FRAUD: Final = 0.2
@@ -54,8 +55,6 @@ class Plan:
     shuffle_labels: bool = False
     delay_days: float | None = None
     """If given, the stream is also decided with labels that come this many days later."""
-    time: str | None = None
-    """The field that says when a case happened; without a name it is looked for."""
     costs: CostMatrix = field(default_factory=CostMatrix)
     by: tuple[str, ...] = ()
     """Fields by whose groups false declines are reported."""
@@ -69,7 +68,7 @@ class Plan:
             split = split.with_label_noise(self.label_noise, seed)
         if self.delay_days is None:
             return split
-        order = np.argsort(moments_of(split.test, self.time), kind="stable")
+        order = np.argsort(moments_of(split.test, None), kind="stable")
         return replace(split, test=[split.test[i] for i in order])
 
 
@@ -114,19 +113,17 @@ class Experiment:
         truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
         return truths.count(DECLINE) / len(truths) if truths else math.nan
 
-    def add_test(self, test: list[Item]) -> list[float | None]:
+    def add_test(self, test: list[Item], task: Task | None) -> list[float | None]:
         """Note the groups of one more seed's test cases, and give their amounts."""
-        rows = [read_fields(Transaction.of(item["query"])) for item in test]
+        task = task or task_of(test)
+        rows, amount = fields_of(test, task), task.of_role("amount")
         names = dict.fromkeys(name for row in rows for name in row)
         for name in self.plan.by:
             if name not in names:
                 known = ", ".join(sorted(names)) or "none"
                 raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
-        return [
-            item.get("amount") or amount_of(row, item.get("amount_field"))
-            for item, row in zip(test, rows, strict=True)
-        ]
+        return [amount_of(row, amount.name) if amount else None for row in rows]
 
     def add_seed(
         self, modes: dict[str, Run], baselines: dict[str, Run], amounts: list[float | None]
@@ -140,7 +137,7 @@ class Experiment:
     def decide(self, pipeline: TrainingPipeline, split: Split) -> dict[str, Run]:
         """Train on one split and decide its test cases in every mode."""
         with metered(self.meter):
-            self.training.append(pipeline.train_offline(split.train))
+            self.training.append(pipeline.train_offline(split.train, split.task))
             return pipeline.compare(split.test)
 
     def add(self, other: "Experiment") -> None:
@@ -272,7 +269,7 @@ class _Seed:
         plan, split = self.plan, self.plan.prepared(self.split, self.number)
         split.check_labels()
         experiment = Experiment(plan=plan, duplicates=split.duplicates, copies=split.copies)
-        amounts = experiment.add_test(split.test)
+        amounts = experiment.add_test(split.test, split.task)
         settings = self.context.with_changes(seed=self.number)
         curator, reflector = Curator(gate=plan.gate), Reflector(gate=plan.gate)
         learners: Collaborators = {"curator": curator, "reflector": reflector}
@@ -298,7 +295,7 @@ def _delayed(
     pipeline: TrainingPipeline, test: list[Item], plan: Plan, learners: Collaborators
 ) -> dict[str, Run]:
     """Runs of the modes that learn from the stream, with labels that come later."""
-    moments, delay = moments_of(test, plan.time), plan.delay_days or 0.0
+    moments, delay = moments_of(test, None), plan.delay_days or 0.0
     runs = {}
     for mode in ("offline_online", "online"):
         starts_trained = mode == "offline_online"

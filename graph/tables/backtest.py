@@ -11,24 +11,23 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.data.file_rows import label_cell
-from acegraph.graph.data.files import read_label
+from acegraph.graph.data.labels import read_label
 from acegraph.graph.metrics.records import Counts, Record
 from acegraph.graph.tables.databases import DatabaseTable, open_table
 from acegraph.graph.tables.files import TableFiles, check_output, writing
-from acegraph.graph.tables.reading import Mask, field_of_column
+from acegraph.graph.tables.reading import Mask
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer, check_columns, check_tested
 from acegraph.nodes.rules.columns import DECISIONS
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Condition, InvalidDataset, InvalidSettings
 from acegraph.state.database.places import whole_file
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
+from acegraph.state.task.form import label_cell
 from acegraph.state.values.condition import Comparison, is_meant_as_condition
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.file_rows import Progress
+    from acegraph.graph.data.rows import Progress
     from acegraph.state import BulletPlaybook
     from acegraph.state.values.verdict import Verdict
 
@@ -183,9 +182,8 @@ class _Backtesting:
         names = table.flat_schema.names
         conditions = [s.condition for s in subjects if s.condition]
         self._amount = labels.amount
-        if labels.amount is None:
-            fields = tuple(field_of_column(subjects[0].rules, name) for name in names)
-            self._amount = next(iter(amount_fields(fields)), None)
+        if labels.amount is None and (found := subjects[0].rules.task.of_role("amount")):
+            self._amount = found.name
         if self._amount is not None:  # so that it is read
             conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
         self._scorers: dict[int, Scorer] = {}

@@ -20,7 +20,6 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.data.file_rows import ReadRows, read_cell, read_cells
 from acegraph.graph.data.files import (
     Dataset,
     FileLayout,
@@ -28,11 +27,12 @@ from acegraph.graph.data.files import (
     time_of,
     understand_rows,
 )
+from acegraph.graph.data.forms import Forms
+from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.data.splits import days_of
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFiles
-from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, field_of_column
-from acegraph.graph.tables.ruleset import TableRules
+from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, fields_of_columns
 from acegraph.graph.tables.scorer import patterns
 from acegraph.nodes.evidence.columns.entities import (
     case_shares,
@@ -41,18 +41,17 @@ from acegraph.nodes.evidence.columns.entities import (
     shares_of_names,
 )
 from acegraph.nodes.rules.columns import BatchTests
-from acegraph.nodes.rules.points import prior_points
-from acegraph.nodes.rules.prior import PRIOR_FIELDS
-from acegraph.nodes.text.currencies import amount_fields
-from acegraph.nodes.text.field_contract import FieldContract, date_of_part
+from acegraph.nodes.rules.points import prior_of, prior_points
 from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.form import Form
 from acegraph.state.values.cases import ALL_COUNT, CaseTable, Column, Draw, is_drawn
 from acegraph.state.values.transaction import Scalar, plain_value
 from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.file_rows import Progress
+    from acegraph.graph.data.rows import Progress
 
 Numbers = NDArray[np.float64]
 LARGE: Final = 50_000
@@ -156,11 +155,11 @@ class LabelledTable:
         """The table of a file, which must have the columns of the layout."""
         files = TableFiles.open(file)
         check_names(file, files.flat_schema.names, layout)
-        read = [one for one in files.flat_schema if one.name not in layout.drop]
+        read = [one for one in files.flat_schema if one.name not in layout.left_out]
         if odd := [one.name for one in read if any(is_odd(one.type) for is_odd in _NO_VALUES)]:
             raise InvalidDataset(
                 f"{file}: lists or bytes are in {', '.join(odd)}: "
-                f"--drop {shlex.quote(','.join(odd))} leaves them out"
+                f"--as {shlex.quote(odd[0])}=ignored leaves it out"
             )
         return cls(files, layout)
 
@@ -173,6 +172,11 @@ class LabelledTable:
     def _labels(self) -> Labels:
         positive = self.layout.positive
         return Labels(self.layout.answer, None if positive is None else str(positive))
+
+    @cached_property
+    def _forms(self) -> Forms:
+        """How the columns are written, as a sample of the rows tells."""
+        return self.layout.forms or Forms({})
 
     @cached_property
     def names(self) -> list[str]:
@@ -220,17 +224,17 @@ class LabelledTable:
 
     def _understood(self, table: pa.Table, places: NDArray[np.int64]) -> Dataset:
         """The rows of a table as the careful reader takes those of a file."""
-        layout, names = self.layout, table.column_names
+        layout = self.layout
         rows = table.to_pylist()
         if self.files.is_cells:
-            cells = ({name: cell or "" for name, cell in row.items()} for row in rows)
-            is_continental = self.files.is_continental
-            read = read_cells(
-                cells, names, layout.answer, layout.amount, is_continental=is_continental
+            cells = [{name: cell or "" for name, cell in row.items()} for row in rows]
+            forms = layout.forms or forms_of(
+                cells, layout.answer, is_continental=self.files.is_continental
             )
+            read = ReadRows(read_cells(cells, layout.answer, forms), list(forms.notes), forms)
         else:
             typed = [
-                {n: None if n in layout.drop else plain_value(n, v) for n, v in row.items()}
+                {n: plain_value(n, v) for n, v in row.items() if n not in layout.left_out}
                 for row in rows
             ]
             read = ReadRows(typed)
@@ -254,14 +258,14 @@ class LabelledTable:
         `cases` are the labelled cases that count; they tell what the columns mean, and those that
         do not come from this table count besides. With `costs` the amounts of a group are alike.
         """
-        counting, contract = _Counting(cases, rules, self, costs=costs), FieldContract.of(cases)
+        counting = _Counting(cases, rules, self, costs=costs)
         total, done, young = self.files.rows, 0, 0
         names = {*counting.columns, self.layout.answer, *([which.time] if which.time else [])}
         for batch in self.files.batches([n for n in self.names if n in names]):
             labels = self._labels.read(batch, is_cells=self.files.is_cells)
             counts = (labels != UNLABELLED) & (np.arange(batch.num_rows) >= which.since - done)
             if which.time:
-                days = _days(batch.column(which.time), which.time, contract)
+                days = _days(batch.column(which.time), self._forms.of(which.time))
                 is_young = counts & (labels == HONEST) & (days > which.last_day)
                 counts &= ~is_young
                 young += int(is_young.sum())
@@ -284,23 +288,22 @@ class _Counting:
         self, cases: CaseTable, rules: Sequence[Condition], table: LabelledTable, *, costs: bool
     ) -> None:
         self._cases, self._rules = cases, rules
-        contract, is_cells = FieldContract.of(cases), table.files.is_cells
-        known = TableRules(contract=contract)
-        fields = {name: field_of_column(known, name) for name in table.names}
-        amounts = amount_fields(tuple(fields.values()), cases.form.amount)
-        self._amounts = amounts if costs else ()
-        wanted = {name for rule in rules for name in rule.fields} | PRIOR_FIELDS
-        wanted |= {*self._amounts, *filter(None, map(date_of_part, wanted))}
-        compared, reasons = [test for rule in rules for test in rule.comparisons], Reasons()
+        task = cases.task or CARD_PAYMENTS
+        fields = fields_of_columns(task, table.names)
+        self._amount = cases.amount_name if costs else None
+        self._prior = prior_of(cases)
+        wanted = {name for rule in rules for name in rule.fields} | {self._amount}
+        wanted |= {rule.test.field for rule in self._prior if rule.test}
+        reasons, is_cells = Reasons(), table.files.is_cells
         self._readers = {
-            column: FieldReader(name, contract, compared, reasons, is_cells=is_cells)
-            for column, name in fields.items()
-            if name in wanted
+            column: FieldReader(one, task.form_of(one.name), reasons, is_cells=is_cells)
+            for column, one in fields.items()
+            if not wanted.isdisjoint((one.name, *one.part_names))
         }
         self._entities = {
             column: _Entities()
-            for column, name in fields.items()
-            if name in cases.field_names and names_somebody(name, cases)
+            for column, one in fields.items()
+            if one.name in cases.field_names and names_somebody(one.name, cases)
         }
         self.columns = [*{**self._readers, **self._entities}]
         self._groups: dict[tuple[int, ...], int] = {}
@@ -311,12 +314,12 @@ class _Counting:
     def add(self, batch: pa.RecordBatch, fraud: Mask, counts: Mask) -> None:
         """Count the rows of a batch."""
         batch, fraud = batch.filter(pa.array(counts)), fraud[counts]
-        rows = Rows(batch.num_rows, frozenset(), Reasons())
+        rows = Rows(batch.num_rows, Reasons())
         for column, reader in self._readers.items():
             rows.fields |= reader.read(batch.column(column))
         for column, entities in self._entities.items():
             entities.add(batch.column(column))
-        points, tests = prior_points(rows), BatchTests(rows)
+        points, tests = prior_points(rows, self._prior), BatchTests(rows)
         fired = [tests.all_hold(rule.comparisons) for rule in self._rules]
         keys, codes = patterns(np.array([fraud, *fired]))
         parts = (codes.to_numpy(), points, self._amount_bins(rows))
@@ -334,10 +337,8 @@ class _Counting:
 
     def _amount_bins(self, rows: Rows) -> NDArray[np.int64]:
         """By row how large the amount is, in steps of a fifth."""
-        amounts = np.full(len(rows), np.nan)
-        for name in self._amounts:
-            if (column := rows.column(name)) is not None:
-                amounts = np.where(np.isnan(amounts), column.numbers, amounts)
+        column = rows.column(self._amount or "")
+        amounts = np.full(len(rows), np.nan) if column is None else column.numbers
         steps = np.nan_to_num(np.log2(np.maximum(amounts, 1e-3)) * 4, nan=-100)
         return np.asarray(steps.astype(np.int64))
 
@@ -374,7 +375,7 @@ class _Counting:
         table = CaseTable(
             replace(case, weight=stands_for[case.label] / least) for case, _ in counted
         )
-        table.form = cases.form
+        table.task = cases.task
         set_case_shares(table, np.array([share for _, share in counted]))
         rows = np.bincount(groups, minlength=len(counted))
         return CountedRows(table, rows, young)
@@ -408,15 +409,14 @@ def _value(column: Column, row: int) -> Scalar:
     return None if number != number else number
 
 
-def _days(array: pa.Array, name: str, contract: FieldContract) -> Numbers:
+def _days(array: pa.Array, form: Form) -> Numbers:
     """The moments of a column of times, in days; NaN where there is none."""
     try:
         moments = array.cast(pa.timestamp("us"))
     except pa.ArrowInvalid:  # written otherwise: each different text is read for itself
         encoded = array.dictionary_encode()
-        texts = [None if t is None else read_cell(str(t)) for t in encoded.dictionary.to_pylist()]
-        values = [contract.understand_value(name, text)[0] for text in texts]
-        days = [np.nan if (day := days_of(time_of(value))) is None else day for value in values]
+        texts = [None if t is None else form.read(str(t)) for t in encoded.dictionary.to_pylist()]
+        days = [np.nan if (day := days_of(time_of(text))) is None else day for text in texts]
         codes = encoded.indices.fill_null(len(days)).to_numpy()
         return np.asarray(np.array([*days, np.nan])[codes])
     return np.asarray(moments.cast(pa.int64()).to_numpy(zero_copy_only=False) / 86_400e6)

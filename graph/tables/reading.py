@@ -1,12 +1,12 @@
-"""The columns of a table as the fields that a playbook knows: values, and what is in doubt.
+"""The columns of a table as the fields of a task: values, and what is in doubt.
 
-Every value is read by the functions that read a single payment. They see each different value once;
-plain numbers and plain dates go over whole columns.
+A value is read by `Field.fit`, as in a single payment. Each different value is read once; plain
+numbers and plain times go over whole columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Container, Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -15,27 +15,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from acegraph.graph.data.file_rows import read_cell
-from acegraph.graph.tables.amounts import amount_columns
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.rules.prior import PRIOR_FIELDS
-from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE
-from acegraph.nodes.text.currencies import (
-    CURRENCY_DOUBTS,
-    PERHAPS_ANOTHER,
-    amount_fields,
-    currencies_of_amounts,
-)
-from acegraph.nodes.text.field_contract import FieldContract, KnownField, date_of_part
-from acegraph.nodes.text.lexicon import FLAGS
-from acegraph.nodes.text.money import read_money
-from acegraph.nodes.text.reader import WEEKDAYS, is_code, read_value
+from acegraph.nodes.text.understand import Doubt
 from acegraph.state import Condition, InvalidDataset
+from acegraph.state.task.field import WEEKDAYS, Field, Misfit
+from acegraph.state.task.form import Form, has_clock
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Column
-from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import is_free_text
-from acegraph.state.values.notation import NOTHING, may_be_thousands, with_point
-from acegraph.state.values.transaction import Scalar, clean_text, plain_value
+from acegraph.state.values.transaction import Scalar
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
@@ -43,12 +30,10 @@ _KEPT_VALUES: Final = 100_000
 """So many different values of a column are remembered."""
 _EXACT: Final = 2**53
 _MISSING: Final = -1
-_LONG_DIGITS: Final = r"^\s*[+-]?[0-9]{16,}\s*$"
-_A_DATE: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
-_A_POINT: Final = r"^[^0-9]*[1-9][0-9]{0,2}[.][0-9]{3}[^0-9]*$"
-"""A number that `may_be_thousands`."""
-_A_DATE_WORD: Final = "a date"
-"""Stands for the text of each date in a column whose text no rule compares."""
+_A_TIME: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
+_A_NUMBER: Final = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
+_A_MOMENT: Final = "a time"
+"""Stands for the text of each time: no rule compares it."""
 
 
 @dataclass(frozen=True)
@@ -66,6 +51,10 @@ class FieldRows:
         return FieldRows(taken, None if self.whys is None else self.whys[rows])
 
 
+Parts = dict[str, FieldRows]
+"""A field and, of a time, its parts."""
+
+
 @dataclass
 class Reasons:
     """The reasons of doubts, numbered."""
@@ -78,48 +67,155 @@ class Reasons:
             self.texts.append(text)
         return self.texts.index(text)
 
-    def are_of(self, texts: Container[str], codes: Codes) -> Mask:
-        """Which of these numbers stand for one of the reasons."""
-        return np.array([text in texts for text in self.texts])[codes]
 
+class FieldReader:
+    """Reads a column of a table as a field of a task."""
 
-class _KnownValues:
-    """What each value of a column that was seen means: it is read once, and looked up after."""
-
-    def __init__(self, read: Callable[[object], tuple[Mapping[str, Scalar], int]]) -> None:
-        self._read = read
-        self._clear()
-
-    def _clear(self) -> None:
+    def __init__(self, field: Field, form: Form, reasons: Reasons, *, is_cells: bool) -> None:
+        """`is_cells` says that the values are the texts of a CSV, written in a `form`."""
+        self.field, self._form, self._is_cells = field, form, is_cells
+        self._reasons = reasons
+        self._names = (field.name, *field.part_names)
         self._numbers: dict[Hashable, int] = {}
-        self._read_values: list[tuple[Mapping[str, Scalar], int]] = []
+        self._read: list[tuple[Mapping[str, Scalar], int]] = []
+        """What each value that was seen means: it is read once, and looked up after."""
 
-    def look_up(self, values: Sequence[object], codes: Codes, part_names: Sequence[str]) -> Parts:
-        """The fields of some values, each of them over the rows that have these codes."""
+    def read(self, array: pa.Array) -> Parts:
+        """The field over the rows of a batch."""
+        if pa.types.is_dictionary(array.type):
+            values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
+            codes = _codes_of(array, len(array.dictionary))
+            return {name: rows.taken(codes) for name, rows in self.read(values).items()}
+        parts = None
+        if self.field.kind == "number":
+            parts = self._read_numbers(array)
+        elif self.field.kind == "time" and not self.field.epoch:
+            parts = self._read_times(array)
+        return self._read_encoded(array) if parts is None else parts
+
+    def read_cell(self, cell: str) -> Scalar:
+        """The value of a cell of a CSV."""
+        return self._form.read(cell)
+
+    def _read_encoded(self, array: pa.Array) -> Parts:
+        """The field, with each different value read once."""
         if len(self._numbers) > _KEPT_VALUES:
-            self._clear()
-        rows = [self._number(value) for value in values]
-        read = [self._read_values[row] for row in rows]
+            self._numbers, self._read = {}, []
+        encoded = array.dictionary_encode()
+        values = [*encoded.dictionary.to_pylist(), None]
+        codes = _codes_of(encoded, len(values) - 1)
+        read = [self._read[self._number(value)] for value in values]
         whys = np.array([why for _, why in read], dtype=np.int32)
         return {
             name: FieldRows(
                 _column([fields.get(name) for fields, _ in read], codes),
-                whys[codes] if not i and whys.any() else None,
+                whys[codes] if whys.any() else None,
             )
-            for i, name in enumerate(part_names)
-            if not i or any(name in fields for fields, _ in read)
+            for name in self._names
         }
 
     def _number(self, value: object) -> int:
         key: Hashable = (type(value), value)  # 1, 1.0 and true are equal, and are not the same
         if (number := self._numbers.get(key)) is None:
-            number = self._numbers[key] = len(self._read_values)
-            self._read_values.append(self._read(value))
+            number = self._numbers[key] = len(self._read)
+            self._read.append(self._read_one(value))
         return number
 
+    def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
+        """What one value means, and the number of the reason why it is in doubt."""
+        if self._is_cells and isinstance(value, str):
+            value = self.read_cell(value)
+        fitted = self.field.fit(value)
+        if isinstance(fitted, Misfit):
+            return {}, self._reasons.number(Doubt.of(fitted).why)
+        parts = self.field.parts_of(str(fitted)) if self.field.parts and fitted else {}
+        return {self.field.name: fitted, **parts}, 0
 
-Parts = dict[str, FieldRows]
-"""The field of a column and, of a date, its weekday, month and hour."""
+    def _read_numbers(self, array: pa.Array) -> Parts | None:
+        """A column of plain numbers; None for any other one."""
+        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+            array = pc.if_else(pc.equal(pc.utf8_trim_whitespace(array), ""), None, array)
+            is_plain = self._form == Form() or not self._is_cells
+            if not is_plain or not pc.all(pc.match_substring_regex(array, _A_NUMBER)).as_py():
+                return None
+            array = array.cast(pa.float64())
+        if pa.types.is_integer(array.type):
+            least, most = pc.min_max(array).as_py().values()
+            if least is not None and max(abs(least), abs(most)) > _EXACT:
+                return None
+        elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
+            return None
+        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        finite = np.isfinite(numbers)
+        numbers = numbers if finite.all() else np.where(finite, numbers, np.nan)
+        out = np.zeros(len(numbers), dtype=bool)
+        for limit, is_out in ((self.field.least, np.less), (self.field.most, np.greater)):
+            out |= is_out(numbers, limit) if limit is not None else False
+        whys = self._whys(out, "range", ~finite)
+        if out.any():
+            numbers = np.where(out, np.nan, numbers)
+        no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
+        return {self.field.name: FieldRows(Column(numbers, no_words, ()), whys)}
+
+    def _whys(self, wrong: Mask, why: str, absent: Mask) -> Codes | None:
+        """The numbers of reasons: for wrong values, and for missing ones that are usual."""
+        whys = np.zeros(len(wrong), dtype=np.int32)
+        if wrong.any():
+            whys[wrong] = self._reasons.number(Doubt.of(self.field.misfit("range")).why)
+        if self.field.usual and absent.any():
+            whys[absent] = self._reasons.number(Doubt.of(self.field.misfit("missing")).why)
+        return whys if whys.any() else None
+
+    def _read_times(self, array: pa.Array) -> Parts | None:
+        """A column of plain times; None for any other one."""
+        is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
+        has_hour = not pa.types.is_date(array.type)
+        if is_text and self._is_cells and self._form.date:
+            has_hour = has_clock(self._form.date)
+            try:
+                array = pc.strptime(array, self._form.date, "us")
+            except pa.ArrowInvalid:
+                return None
+        elif is_text:
+            lengths = [n for n in pc.min_max(pc.binary_length(array)).as_py().values() if n]
+            is_one_form = len({n > len("2026-01-31") for n in lengths}) == 1
+            if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py():
+                return None
+            has_hour = lengths[0] > len("2026-01-31")
+        try:
+            array = array.cast(pa.timestamp("us")) if _is_naive(array) else array
+        except pa.ArrowInvalid:  # such as the thirtieth of February
+            return None
+        if not pa.types.is_timestamp(array.type):
+            return None
+        if array.type.tz is not None:
+            array = array.cast(pa.timestamp("us", self.field.zone))
+        return self._parts_of(array, has_hour)
+
+    def _parts_of(self, times: pa.Array, has_hour: bool) -> Parts:
+        """A time and its parts, by the clock of its zone."""
+        absent = times.is_null().to_numpy(zero_copy_only=False)
+        none, no_word = np.full(len(absent), np.nan), np.full(len(absent), np.int32(_MISSING))
+        whys = self._whys(np.zeros(len(absent), dtype=bool), "range", absent)
+        word = np.where(absent, np.int32(_MISSING), np.int32(0))
+        parts = {self.field.name: FieldRows(Column(none, word, (_A_MOMENT,)), whys)}
+        for part, name in zip(self.field.parts, self.field.part_names, strict=True):
+            if part == "weekday":
+                days = pc.day_of_week(times).fill_null(_MISSING).to_numpy(zero_copy_only=False)
+                parts[name] = FieldRows(Column(none, days.astype(np.int32), WEEKDAYS), whys)
+            elif part == "month" or has_hour:
+                values = (pc.month if part == "month" else pc.hour)(times).cast(pa.float64())
+                numbers = values.to_numpy(zero_copy_only=False)
+                parts[name] = FieldRows(Column(numbers, no_word, ()), whys)
+            elif self.field.usual:
+                why = self._reasons.number("is missing; a time of day wanted")
+                lacking = np.full(len(absent), why, dtype=np.int32)
+                parts[name] = FieldRows(Column(none, no_word, ()), lacking)
+        return parts
+
+
+def _is_naive(array: pa.Array) -> bool:
+    return not (pa.types.is_timestamp(array.type) and array.type.tz is not None)
 
 
 def _column(values: Sequence[Scalar], codes: Codes) -> Column:
@@ -134,212 +230,36 @@ def _column(values: Sequence[Scalar], codes: Codes) -> Column:
     return Column(numbers[codes], words[codes], tuple(word for _, word in by_word))
 
 
-class FieldReader:
-    """Reads a column of a table as a field of the playbook."""
-
-    def __init__(
-        self,
-        name: str,
-        contract: FieldContract,
-        compared_with: Sequence[Comparison],
-        reasons: Reasons,
-        *,
-        is_cells: bool,
-    ) -> None:
-        """`compared_with` are the tests of all rules; cells are the text of a CSV."""
-        self.name, self._contract, self._is_cells = name, contract, is_cells
-        self._reasons = reasons
-        self._part_names = (name, *(f"{name}.{part}" for part in ("weekday", "month", "hour")))
-        known = self._contract.fields.get(name)
-        is_plain = known is None or known.kind in ("number", "mixed")
-        has_form = name in self._contract.form.dates
-        self._has_commas = is_cells and contract.form.decimal_marks.get(name) == ","
-        wanted = contract.known_field(name)
-        self._doubts_points = (
-            is_cells and not self._has_commas and bool(wanted and wanted.has_cents)
-        )
-        is_other = name in FLAGS or is_code(name) or has_form or self._has_commas
-        self._takes_numbers = is_plain and not is_other
-        self._is_number = wanted is not None and wanted.kind == "number"
-        self._is_amount = bool(amount_fields((name,), contract.form.amount))
-        # As in a file that is learned from; among words NA may mean Namibia.
-        self._na_is_nothing = known is not None and known.kind in ("number", "flag")
-        self._least, self._most = (wanted.least, wanted.most) if wanted else (-np.inf, np.inf)
-        compared = {test.field for test in compared_with if test.value is not None}
-        is_word = known is None or (known.kind in ("word", "mixed") and not known.is_closed)
-        has_zones = known is not None and bool(known.zones) and "" not in known.zones
-        self._takes_dates = is_word and not (has_form or has_zones or name in compared)
-        self._known = _KnownValues(self.read_one)
-
-    def read(self, array: pa.Array) -> Parts:
-        """The field over the rows of a batch, with the parts of a date."""
-        if pa.types.is_dictionary(array.type):
-            values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
-            codes = _codes_of(array, len(array.dictionary))
-            return {name: rows.taken(codes) for name, rows in self.read(values).items()}
-        for read in (self._read_numbers, self._read_dates):
-            if (parts := read(array)) is not None:
-                return parts
-        return self._read_encoded(array)
-
-    def read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
-        """What one value means, and the number of the reason why it is in doubt."""
-        if self._is_cells and isinstance(value, str):
-            value = self.read_cell(value)
-        plain = plain_value(self.name, value)
-        understood, why = self._contract.understand_value(self.name, plain)
-        return read_value(self.name, understood), self._reasons.number(why)
-
-    def read_cell(self, cell: str) -> Scalar:
-        """The value of a cell; where its form is in question, or it names a currency, the text,
-        which the contract reads.
-        """
-        text = cell.strip()
-        if text == "NA" and self._na_is_nothing:
-            return None
-        has_doubt = self._doubts_points and may_be_thousands(text, ".")
-        if self._is_number and (self._has_commas or has_doubt):
-            return text
-        if (self._is_number or self._is_amount) and read_money(text)[1]:
-            return text
-        value = read_cell(with_point(text)) if self._has_commas else None
-        return read_cell(text) if value is None or isinstance(value, str) else value
-
-    def _read_encoded(self, array: pa.Array) -> Parts:
-        if pa.types.is_boolean(array.type):
-            flags = array.cast(pa.int8()).fill_null(2).to_numpy(zero_copy_only=False)
-            return self._known.look_up([False, True, None], flags, self._part_names)
-        encoded = array.dictionary_encode()
-        values = [*encoded.dictionary.to_pylist(), None]
-        codes = _codes_of(encoded, len(values) - 1)
-        return self._known.look_up(values, codes, self._part_names)
-
-    def _read_numbers(self, array: pa.Array) -> Parts | None:
-        """The parts of a column of plain numbers; None for any other column."""
-        if not self._takes_numbers:
-            return None
-        if self._is_cells and pa.types.is_string(array.type):
-            if self._doubts_points and pc.any(pc.match_substring_regex(array, _A_POINT)).as_py():
-                return None
-            try:
-                array = array.cast(pa.float64()) if _has_no_names(array) else array
-            except pa.ArrowInvalid:
-                return self._read_numbers(blank) if (blank := self._blanked(array)) else None
-        kind = array.type
-        if pa.types.is_integer(kind):
-            least, most = pc.min_max(array).as_py().values()
-            if least is not None and max(abs(least), abs(most)) > _EXACT:
-                return None
-        elif not (pa.types.is_floating(kind) or pa.types.is_decimal(kind)):
-            return None
-        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        finite = np.isfinite(numbers)
-        if not finite.all():
-            numbers = np.where(finite, numbers, np.nan)
-        whys = None
-        for is_odd in (numbers < self._least, numbers > self._most):
-            if is_odd.any():
-                _, why = self._contract.understand_value(self.name, float(numbers[is_odd][0]))
-                whys = np.zeros(len(numbers), np.int32) if whys is None else whys
-                whys[is_odd & (whys == 0)] = self._reasons.number(why)
-        no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
-        return {self.name: FieldRows(Column(numbers, no_words, ()), whys)}
-
-    def _blanked(self, cells: pa.Array) -> pa.Array | None:
-        """The cells without words for nothing; None if there are no such words."""
-        words = pc.utf8_trim_whitespace(cells)
-        is_nothing = pc.is_in(pc.utf8_lower(words), pa.array(sorted(NOTHING)))
-        if self._na_is_nothing:
-            is_nothing = pc.or_(is_nothing, pc.equal(words, "NA"))
-        return pc.if_else(is_nothing, None, cells) if pc.any(is_nothing).as_py() else None
-
-    def _read_dates(self, array: pa.Array) -> Parts | None:
-        """The parts of a column of plain dates; None for any other column."""
-        if not self._takes_dates or not len(array):
-            return None
-        has_hour = True
-        if pa.types.is_date(array.type):
-            has_hour = False
-            array = array.cast(pa.timestamp("s"))
-        elif pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
-            lengths = pc.min_max(pc.binary_length(array)).as_py().values()
-            is_one_form = not {10, *lengths} - {10} or (min(filter(None, lengths), default=0) > 10)
-            if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_DATE)).as_py():
-                return None
-            has_hour = max(filter(None, lengths)) > 10
-            try:
-                array = array.cast(pa.timestamp("us"))
-            except pa.ArrowInvalid:  # such as the thirtieth of February
-                return None
-        if not pa.types.is_timestamp(array.type) or array.type.tz is not None:
-            return None
-        return self._parts_of(array, has_hour)
-
-    def _parts_of(self, dates: pa.Array, has_hour: bool) -> Parts:
-        absent = dates.is_null().to_numpy(zero_copy_only=False)
-        word = np.where(absent, np.int32(_MISSING), np.int32(0))
-        days = pc.day_of_week(dates).fill_null(_MISSING).to_numpy(zero_copy_only=False)
-        nothing, no_word = np.full(len(absent), np.nan), np.full(len(absent), np.int32(_MISSING))
-        parts = {
-            self.name: FieldRows(Column(nothing, word, (_A_DATE_WORD,))),
-            f"{self.name}.weekday": FieldRows(Column(nothing, days.astype(np.int32), WEEKDAYS)),
-        }
-        for part, values in (("month", pc.month), ("hour", pc.hour)):
-            if part == "month" or has_hour:
-                numbers = values(dates).cast(pa.float64()).to_numpy(zero_copy_only=False)
-                parts[f"{self.name}.{part}"] = FieldRows(Column(numbers, no_word, ()))
-        return parts
-
-
 def _codes_of(encoded: pa.DictionaryArray, missing: int) -> Codes:
     """The codes of the rows; rows without a value have the code `missing`."""
     codes = encoded.indices.fill_null(missing) if encoded.null_count else encoded.indices
     return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
-def _has_no_names(cells: pa.Array) -> bool:
-    """Whether no cell is a row of so many digits that it is a name, not a number."""
-    longest = pc.max(pc.binary_length(cells)).as_py() or 0
-    return longest <= 15 or not pc.any(pc.match_substring_regex(cells, _LONG_DIGITS)).as_py()
-
-
 class Rows:
-    """The rows of a batch as the fields of the playbook."""
+    """The rows of a batch as the fields of a task."""
 
-    def __init__(self, size: int, given: frozenset[str], reasons: Reasons) -> None:
-        self.size, self.given, self.reasons = size, given, reasons
+    def __init__(self, size: int, reasons: Reasons) -> None:
+        self.size, self.reasons = size, reasons
         self.fields: dict[str, FieldRows] = {}
-        self.doubts: dict[str, Codes] = {}
-        """By field that is in doubt somewhere, the number of the reason by row; 0: no doubt."""
 
     def __len__(self) -> int:
         return self.size
+
+    @property
+    def names(self) -> Iterable[str]:
+        """The fields that a row may have."""
+        return self.fields
 
     def column(self, name: str) -> Column | None:
         """One field over all rows, or None if no row has it."""
         rows = self.fields.get(name)
         return None if rows is None else rows.column
 
-    def known(self, name: str) -> Mask:
-        """Where a field has a value."""
-        column = self.column(name)
-        return np.zeros(self.size, dtype=bool) if column is None else column.known()
-
-    def doubt(self, name: str, why: str, where: Mask) -> None:
-        """Put a field in doubt on some rows."""
-        if where.any():
-            codes = self.doubts.setdefault(name, np.zeros(self.size, dtype=np.int32))
-            codes[where] = self.reasons.number(why)
-
-    def in_doubt(self, name: str) -> Mask:
-        """Where a field is in doubt."""
-        codes = self.doubts.get(name)
-        return np.zeros(self.size, dtype=bool) if codes is None else codes > 0
-
     @property
-    def names(self) -> Iterable[str]:
-        """The fields that a row may have."""
-        return self.fields
+    def doubts(self) -> dict[str, Codes]:
+        """By field in doubt somewhere, the number of the reason by row; 0: no doubt."""
+        return {name: one.whys for name, one in self.fields.items() if one.whys is not None}
 
     def why(self, number: int) -> str:
         """The reason of a number."""
@@ -361,116 +281,86 @@ class TableReader:
 
         `conditions` are tested besides those of the ruleset.
         """
-        self._rules, self._contract, self._reasons = rules, rules.contract, Reasons()
-        self.fields = dict(fields_of_columns(rules, names, conditions))
-        """By column that is read, the field that it is."""
-        tested = [*conditions, *rules.conditions]
-        compared = [test for condition in tested for test in condition.comparisons]
+        self._task, self._reasons = rules.task, Reasons()
+        wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
         self._readers = {
-            column: FieldReader(name, self._contract, compared, self._reasons, is_cells=is_cells)
-            for column, name in self.fields.items()
+            column: FieldReader(one, self._task.form_of(one.name), self._reasons, is_cells=is_cells)
+            for column, one in fields_of_columns(self._task, names).items()
+            if not wanted.isdisjoint((one.name, *one.part_names))
+            or one.role in ("amount", "currency")
         }
-        self._is_cells = is_cells
-        amounts = amount_columns(self._contract, names)
-        self._amounts = [amount for amount in amounts if amount.column in self.fields]
-        beside = [amount.beside for amount in self._amounts if amount.beside]
-        self.columns = list(dict.fromkeys([*self.fields, *beside]))
-        """The columns that a decision may depend on: the fields, and currencies of amounts."""
+        self._absent = [
+            one
+            for one in self._task.fields
+            if one.usual and one.name in wanted and one.name not in self._read_names
+        ]
+        self.columns = list(self._readers)
+        """The columns that a decision may depend on."""
         self._is_checked = False
+
+    @property
+    def _read_names(self) -> set[str]:
+        return {reader.field.name for reader in self._readers.values()}
 
     def read(self, batch: pa.RecordBatch) -> Rows:
         """The rows of a batch."""
-        rows = Rows(batch.num_rows, frozenset(self.fields.values()), self._reasons)
+        rows = Rows(batch.num_rows, self._reasons)
         for column, reader in self._readers.items():
             rows.fields |= reader.read(batch.column(column))
-        rows.doubts = {n: one.whys for n, one in rows.fields.items() if one.whys is not None}
+        for one in self._absent:
+            for name in (one.name, *one.part_names):
+                rows.fields[name] = _all_missing(one, len(rows), self._reasons)
         if not self._is_checked and len(rows):
-            self._check_kinds(rows)
-        has = sum((rows.known(n) for n in self._contract.counted), np.zeros(len(rows), int))
-        lacks_most = has < self._contract.enough
-        for known in self._contract.fields.values():
-            self._doubt_absent(rows, known, lacks_most)
-        for one in self._amounts:
-            name = self.fields[one.column]
-            for why, where in one.doubts(batch, self._plain_value, self._contract):
-                rows.doubt(name, why, where)
-        for amount, currency in currencies_of_amounts(self._contract).items():
-            only_this = rows.in_doubt(currency) & ~rows.in_doubt(amount)
-            rows.doubt(amount, PERHAPS_ANOTHER, only_this)
-        self._doubt_whole(rows)
+            self._check_kinds(batch, rows)
+        self._doubt_the_amount(rows)
         return rows
 
     def read_cell(self, column: str, text: str) -> Scalar:
         """The value of one cell of a CSV."""
-        reader = self._readers.get(column)
-        return read_cell(text) if reader is None else reader.read_cell(text)
+        one = self._task.field_of(column)
+        return self._task.form_of(one.name if one else column).read(text)
 
-    def _plain_value(self, column: str, value: object) -> Scalar:
-        """A value of a column as a single payment would bring it."""
-        if self._is_cells and isinstance(value, str):
-            value = self.read_cell(column, value)
-        return plain_value(column, value)
-
-    def _doubt_absent(self, rows: Rows, known: KnownField, lacks_most: Mask) -> None:
-        """Put a field in doubt where a row should have it, and lacks it."""
-        if not known.is_usual and not lacks_most.any():
+    def _doubt_the_amount(self, rows: Rows) -> None:
+        """Another currency is a doubt of the amount."""
+        currency, amount = self._task.of_role("currency"), self._task.of_role("amount")
+        if not (currency and amount) or currency.name not in rows.doubts:
             return
-        absent = ~(rows.known(known.name) | rows.in_doubt(known.name))
-        absent &= known.is_usual | lacks_most
-        if absent.any():
-            date = date_of_part(known.name)
-            has_date = rows.known(date) if date else np.zeros(len(rows), dtype=bool)
-            rows.doubt(known.name, known.why_absent(None), absent & ~has_date)
-            rows.doubt(known.name, known.why_absent(date), absent & has_date)
+        of_currency = rows.fields.pop(currency.name).whys
+        known = rows.fields.get(amount.name) or _all_missing(amount, len(rows), self._reasons)
+        whys = np.zeros(len(rows), np.int32) if known.whys is None else known.whys.copy()
+        assert of_currency is not None
+        why = self._reasons.number(f"does not fit; {currency.wanted} wanted")
+        whys[(of_currency > 0) & (whys == 0)] = why
+        rows.fields[amount.name] = FieldRows(known.column, whys)
 
-    def _doubt_whole(self, rows: Rows) -> None:
-        """Put rows in doubt as a whole that have neither an amount nor a field that is known."""
-        unknown, form = np.ones(len(rows), dtype=bool), self._contract.form
-        tested = {name for rule in self._rules.conditions for name in rule.fields}
-        for name in rows.fields:
-            is_told = name in self._contract.fields or (name in tested and not is_free_text(name))
-            if unknown.any() and (is_told or amount_fields((name,), form.amount)):
-                unknown &= ~rows.known(name)
-        if self._contract.fields:  # that they are absent says no more than that none is known
-            for codes in rows.doubts.values():
-                codes[unknown & ~self._reasons.are_of(CURRENCY_DOUBTS, codes)] = 0
-        rows.doubt(WHOLE, NOTHING_KNOWN, unknown)
-
-    def _check_kinds(self, rows: Rows) -> None:
-        """Refuse a column in which no value of the first batch is of the kind that is known."""
+    def _check_kinds(self, batch: pa.RecordBatch, rows: Rows) -> None:
+        """Refuse a column in which no value of the first batch fits."""
         self._is_checked = True
-        for column, name in self.fields.items():
-            known, read = self._contract.fields.get(name), rows.fields[name].column
-            if known is None or known.kind not in ("number", "flag"):
-                continue
-            is_kind = ~np.isnan(read.numbers)
-            if known.kind == "flag":
-                is_kind |= read.equals(True) | read.equals(False)
-            if read.known().any() and not is_kind.any():
-                wanted = {"number": "numbers", "flag": "yes or no"}[known.kind]
+        for column, reader in self._readers.items():
+            one = rows.fields[reader.field.name]
+            given = batch.num_rows - batch.column(column).null_count
+            if given and one.whys is not None and (one.whys > 0).all():
                 raise InvalidDataset(
-                    f"column {column!r}: {wanted} wanted, as the playbook knows it; no value of "
-                    "the first rows is one; correct the column, or leave it out"
+                    f"column {column!r}: {reader.field.wanted} wanted; no value of the first rows "
+                    "is one; correct the column, or leave it out"
                 )
 
 
-def fields_of_columns(
-    rules: TableRules, names: Sequence[str], conditions: Sequence[Condition]
-) -> Iterator[tuple[str, str]]:
-    """The columns that a decision may depend on, and the field that each one is."""
-    contract = rules.contract
-    conditions = [*conditions, *rules.conditions]
-    tested = {name for condition in conditions for name in condition.fields}
-    wanted = {*tested, *filter(None, map(date_of_part, tested)), *contract.fields}
-    wanted |= {*PRIOR_FIELDS, *filter(None, map(date_of_part, PRIOR_FIELDS))}
-    named = [(column, field_of_column(rules, column)) for column in names]
-    # A date is read after a column that says its hour: nobody says another hour than the date does.
-    for column, name in sorted(named, key=lambda pair: not date_of_part(pair[1])):
-        if name in wanted or amount_fields((name,), rules.ruleset.scale.amount_name):
-            yield column, name
+def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:
+    nothing, no_word = np.full(size, np.nan), np.full(size, np.int32(_MISSING))
+    why = reasons.number(Doubt.of(one.misfit("missing")).why)
+    whys = np.full(size, why, dtype=np.int32) if one.usual else None
+    return FieldRows(Column(nothing, no_word, ()), whys)
 
 
-def field_of_column(rules: TableRules, column: str) -> str:
-    """The field that a column is: the known one that its name means, else one of its name."""
-    name = clean_text(column) or "unnamed"
-    return rules.contract.known_name(name) or name
+def fields_of_columns(task: Task, names: Sequence[str]) -> dict[str, Field]:
+    """By column the field that it is; two columns of one field are refused."""
+    fields: dict[str, Field] = {}
+    for column in names:
+        if one := task.field_of(column.strip()):
+            if twice := [other for other, taken in fields.items() if taken.name == one.name]:
+                raise InvalidDataset(
+                    f"columns {twice[0]!r} and {column!r} are one field, {one.name}; leave one out"
+                )
+            fields[column] = one
+    return fields

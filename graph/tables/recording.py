@@ -11,7 +11,6 @@ from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
-from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
@@ -63,7 +62,7 @@ class Recorder:
     def _record(self, rules: TableRules, name: str, row: dict[str, object]) -> DecisionRecord:
         given = Transaction.of(row)
         understood, one = rules.understand(given), rules.decide(row)
-        columns, hidden = rules.sighting_columns, self._settings["redact"]
+        columns = rules.sighting_columns
         return DecisionRecord(
             id=name,
             node=self._settings["node"],
@@ -73,10 +72,7 @@ class Recorder:
             decision=parse_verdict(one.decision),
             risk_score=one.risk,
             reasons=("decided in a table, by all rules that hold",),
-            settings={
-                **self._settings,
-                "redact": also_renamed(hidden, understood.renamed),
-            },
+            settings=dict(self._settings),
             playbook_version=rules.ruleset.version,
             seen=self._clock.position,
             shown=tuple(Shown(b.number, True, b.verdict) for b in one.fired),

@@ -1,23 +1,24 @@
-"""A playbook as data: its ruleset, and the fields it knows, by which rows are read."""
+"""A playbook as data: its ruleset, and the task by which rows are read."""
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Final, cast
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.rules.words import not_understood
-from acegraph.nodes.selector.derived import NOT_DERIVED, doubts_of_derived
-from acegraph.nodes.selector.node import understand_given, unless_unknown
-from acegraph.nodes.text.field_contract import Doubt, FieldContract, Understood, date_of_part
+from acegraph.nodes.selector.derived import NOT_DERIVED, columns_to_see, doubts_of_derived
+from acegraph.nodes.text.understand import Doubt, Understood, understand_given
 from acegraph.state import AceContext, Condition, InvalidSettings, InvalidTransaction, Transaction
 from acegraph.state.run.modes import settle_settings
-from acegraph.state.task.field import Field, Part
-from acegraph.state.values.transaction import Scalar, is_derived, plain_value
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.transaction import is_derived, plain_value
 from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
@@ -25,13 +26,12 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
     from acegraph.state.values.transaction import Fields
 
-
-_MOST: Final = sys.float_info.max
 _IN_WORDS: Final = {
     "number": "a number",
     "flag": "true or false",
     "category": "text",
-    "time": "a timestamp without a time zone, by the clock of the labelled payments",
+    "text": "text",
+    "time": "a timestamp without a time zone, by the clock of the task",
 }
 
 
@@ -40,11 +40,13 @@ class TableRules:
     """What reads the rows of a table, and what decides them; it can be sent to another process."""
 
     ruleset: Ruleset = field(default_factory=Ruleset)
-    contract: FieldContract = field(default_factory=FieldContract)
-    rates: Mapping[str, float] | None = None
-    """What one unit of a currency is worth; None: as in the files that were learned."""
+    task: Task = CARD_PAYMENTS
+    known: frozenset[str] = frozenset()
+    """The fields that labelled cases have."""
     tested_derived: frozenset[str] = frozenset()
     """The fields, derived from earlier payments, that active rules test."""
+    usual_derived: frozenset[str] = frozenset()
+    """Those that nearly all labelled cases have."""
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields that derived fields come from, by what they hold."""
 
@@ -60,13 +62,14 @@ class TableRules:
         """
         settings = settle_settings(context or AceContext())
         node = settings["node"]
-        active = playbook.get_bullets_for_node(node) if settings["selects"] else []
+        table = playbook.cases(node)
         return cls(
             Ruleset.of(playbook, settings),
-            contract=FieldContract.of(playbook.cases(node)).with_rules(active),
-            rates=settings.get("rates"),
+            task=playbook.task(node),
+            known=frozenset(table.field_names),
             tested_derived=playbook.tested_derived(node),
-            sighting_columns=playbook.sighting_columns(node) or {},
+            usual_derived=frozenset(filter(is_derived, table.usual_names)),
+            sighting_columns=columns_to_see(table, playbook.sighting_columns(node)),
         )
 
     @classmethod
@@ -110,43 +113,15 @@ class TableRules:
         return "\n".join([above, *read, query])
 
     def columns(self) -> list[Field]:
-        """The columns that the playbook knows or tests."""
-        tests = [test for rule in self.conditions for test in rule.comparisons]
-        names = dict.fromkeys([*self.contract.fields, *(test.field for test in tests)])
-        parts: dict[str, list[Part]] = {}
-        for name in names:
-            if date := date_of_part(name):
-                parts.setdefault(date, []).append(cast("Part", name.removeprefix(f"{date}.")))
-        dates = [
-            Field(name, "time", usual=self._is_usual(name), parts=tuple(found))
-            for name, found in parts.items()
+        """The columns that a decision depends on: those that rules test, and those of the prior and
+        the amount that labelled cases have.
+        """
+        tested = {name for condition in self.conditions for name in condition.fields}
+        wanted = tested | (self.known & self.ruleset.that_matter)
+        wanted |= self.known & {self.ruleset.scale.amount_name or ""}
+        return [
+            one for one in self.task.fields if not wanted.isdisjoint((one.name, *one.part_names))
         ]
-        return dates + [
-            self._column(name, [test.value for test in tests if test.field == name])
-            for name in names
-            if name not in parts and not date_of_part(name)
-        ]
-
-    def _is_usual(self, name: str) -> bool:
-        return name in self.contract.fields and self.contract.fields[name].is_usual
-
-    def _column(self, name: str, compared: Sequence[Scalar]) -> Field:
-        """A field as labelled cases have it; of one that none has, as rules compare it."""
-        known = self.contract.fields.get(name)
-        if known is None:
-            given = [value for value in compared if value is not None]
-            if any(isinstance(value, str) for value in given):
-                return Field(name, "category")
-            is_flag = bool(given) and all(isinstance(value, bool) for value in given)
-            return Field(name, "flag" if is_flag else "number")
-        if known.kind == "number":
-            least, most = (one if abs(one) < _MOST else None for one in (known.least, known.most))
-            return Field(name, "number", usual=known.is_usual, least=least, most=most)
-        if known.kind == "flag":
-            return Field(name, "flag", usual=known.is_usual)
-        words = tuple(sorted(known.spellings))
-        closed = known.is_closed and bool(words)
-        return Field(name, "category", usual=known.is_usual, words=words, closed=closed)
 
     def fields(self, row: Mapping[str, object]) -> Fields:
         """The fields of a row, as rules test them; none of a row that cannot be a transaction."""
@@ -157,23 +132,18 @@ class TableRules:
 
     def understand(self, transaction: Transaction) -> Understood:
         """The fields of a row, and what is in doubt; derived fields are those that it came with."""
-        understood = understand_given(transaction, self.contract, self.rates)
-        is_given = any(map(is_derived, understood.fields))
-        if is_given:
-            understood = doubts_of_derived(
-                understood, self.contract, self.sighting_columns, self.tested_derived
+        understood = understand_given(transaction, self.task)
+        if any(map(is_derived, understood.fields)):
+            return doubts_of_derived(
+                understood, CaseTable(), self.sighting_columns, self.tested_derived
             )
-        elif self.tested_derived or self.contract.has_derived:
-            doubts = (d for d in understood.doubts if not is_derived(d.field))
-            lacking = (Doubt(name, NOT_DERIVED) for name in self.lacking_derived)
-            understood = replace(understood, doubts=(*doubts, *lacking))
-        return unless_unknown(understood, self.contract, self.ruleset.rules)
+        lacking = (Doubt(name, NOT_DERIVED) for name in self.lacking_derived)
+        return replace(understood, doubts=(*understood.doubts, *lacking))
 
     @property
     def lacking_derived(self) -> list[str]:
         """The derived fields that are in doubt where a row has none."""
-        usual = {field.name for field in self.contract.fields.values() if field.is_usual}
-        return sorted(self.tested_derived.union(filter(is_derived, usual)))
+        return sorted(self.tested_derived | self.usual_derived)
 
 
 def _undecided(why: str) -> Ruling:

@@ -30,7 +30,7 @@ from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSe
 from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.file_rows import Progress
+    from acegraph.graph.data.rows import Progress
 
 
 Table = TypeVar("Table")

@@ -9,14 +9,12 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from acegraph.graph.tables.reading import Mask, Rows, TableReader, field_of_column
+from acegraph.graph.tables.reading import Mask, Rows, TableReader, fields_of_columns
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider, Rulings
 from acegraph.nodes.rules.points import UNIT
-from acegraph.nodes.text.currencies import names_new_currency
-from acegraph.nodes.text.field_contract import date_of_part
-from acegraph.nodes.text.money import read_number
 from acegraph.state import Condition, InvalidDataset
+from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import is_derived, is_observed
 
 _NAMED: Final = 6
@@ -94,8 +92,8 @@ class Scorer:
             column = self._read(batch).column(name)
             return np.full(batch.num_rows, np.nan) if column is None else column.numbers
         rows = (self.row(batch, row) for row in range(batch.num_rows))
-        values = (read_number(self.rules.fields(row).get(name)) for row in rows)
-        return np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+        values = (self.rules.fields(row).get(name) for row in rows)
+        return np.array([value if is_number(value) else np.nan for value in values], np.float64)
 
     def _read(self, batch: pa.RecordBatch) -> Rows:
         if self._last is None or self._last[0] is not batch:
@@ -141,12 +139,12 @@ def check_tested(
     rules: TableRules, names: Sequence[str], conditions: Mapping[str, Condition]
 ) -> None:
     """Refuse a table without a column that one of these conditions tests."""
-    fields = {field_of_column(rules, name) for name in names}
+    found = fields_of_columns(rules.task, names).values()
+    fields = {name for one in found for name in (one.name, *one.part_names)} | {*names}
     lacking: dict[str, list[str]] = {}
     for who, condition in conditions.items():
         for name in condition.fields:
-            is_lacking = name not in fields and date_of_part(name) not in fields
-            if is_lacking and not is_observed(name):  # in a table nobody reads
+            if name not in fields and not is_observed(name):  # in a table nobody reads
                 lacking.setdefault(name, []).append(who)
     if lacking:
         some = "; ".join(f"{name} ({', '.join(ids[:3])})" for name, ids in lacking.items())
@@ -165,12 +163,9 @@ def _listed(names: Sequence[str]) -> str:
 
 def _needs_rows(rules: TableRules, schema: pa.Schema, names: Sequence[str]) -> bool:
     """Whether each row must be read for itself: what it means depends on several columns."""
-    fields = [field_of_column(rules, name) for name in names]
     nested = (pa.types.is_nested(schema.field(name).type) for name in names)
-    rates = rules.contract.form.rates_instead(rules.rates)
-    derived = any(map(is_derived, fields)) or rules.tested_derived or rules.contract.has_derived
-    is_otherwise = names_new_currency(rules.contract, names)
-    return bool(rates or derived or is_otherwise or len(set(fields)) < len(fields) or any(nested))
+    derived = any(map(is_derived, names)) or rules.lacking_derived
+    return bool(derived or any(nested))
 
 
 def _encoded(codes: NDArray[np.integer], texts: pa.Array) -> pa.DictionaryArray:

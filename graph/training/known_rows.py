@@ -11,12 +11,13 @@ from typing import Literal
 
 from acegraph.graph.data.files import Item, transaction_of
 from acegraph.nodes.evidence.sightings.columns import sighting_of
-from acegraph.nodes.text.reader import as_read, fields_to_test
+from acegraph.nodes.text.understand import understand_given
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.ledger.ledger import ERASED
 from acegraph.state.ledger.lookups import count_evidence, known_ids
+from acegraph.state.task.task import Task
 
 Origin = Literal["history", "stream"]
 """How a row came: as labelled history, or as a decision of a stream."""
@@ -25,7 +26,11 @@ Cases = Sequence[tuple[Item, str]]
 
 
 def known_rows(
-    items: Sequence[Item], playbook: BulletPlaybook, context: AceContext, origin: Origin
+    items: Sequence[Item],
+    playbook: BulletPlaybook,
+    context: AceContext,
+    origin: Origin,
+    task: Task,
 ) -> list[Case]:
     """The items as cases, each under the id by which it is stored already, else under a new one.
 
@@ -34,7 +39,7 @@ def known_rows(
     """
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
-    cases = [as_case(item, context.redact) for item in items]
+    cases = [as_case(item, context.redact, task) for item in items]
     names = [
         [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
         for case, row_names in zip(cases, _row_names(items, cases), strict=True)
@@ -118,13 +123,13 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
     return numbers
 
 
-def as_case(item: Item, redact: Sequence[str]) -> Case:
+def as_case(item: Item, redact: Sequence[str], task: Task) -> Case:
     """A labelled item as a case without an id."""
     transaction = transaction_of(item)
-    fields = fields_to_test(transaction)
+    understood = understand_given(transaction, task)
+    fields, text = understood.fields, understood.transaction.text
     columns = item.get("sighting_columns")
     seen = sighting_of(fields, columns) if columns else None
-    text = as_read(transaction, fields).text
     case = Case(
         "",
         fields,

@@ -11,22 +11,20 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from copy import copy
 from dataclasses import asdict, dataclass, field, replace
 from time import monotonic
-from typing import TYPE_CHECKING, Final, Unpack, cast
+from typing import TYPE_CHECKING, Final, Unpack
 
 from langchain_core.embeddings import Embeddings
 
 from acegraph.graph.build import Collaborators, Parts, gather_parts
-from acegraph.graph.data.currencies import convert_amounts
-from acegraph.graph.data.file_rows import Progress
-from acegraph.graph.data.files import Item, as_items, row_name, transaction_of
+from acegraph.graph.data.declare import declare
+from acegraph.graph.data.files import Item, as_items, row_name
+from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.synthetic import Example
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.operations.decide import BATCH, asks_no_model, decide_block
 from acegraph.graph.training.known_rows import Cases, known_rows, stored_results
 from acegraph.graph.training.mistakes import mistakes_over
-from acegraph.graph.training.other_columns import under_known_names
 from acegraph.graph.training.refined_bullets import RefinedBullet, refined_bullets
-from acegraph.graph.training.spellings import in_one_spelling
 from acegraph.nodes.agent.agent import SimpleFraudAgent
 from acegraph.nodes.agent.custom import as_agent
 from acegraph.nodes.curator.curator import Curator
@@ -40,8 +38,6 @@ from acegraph.nodes.reflector.custom import as_reflector, induces_rules
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.nodes.runtime.sync_async import BLOCKING, OWN_LOOP, Wait, finish, run_to_end
 from acegraph.nodes.runtime.usage import Budget, Prices, Spending, metered
-from acegraph.nodes.text.field_contract import FieldContract
-from acegraph.nodes.text.money import read_number
 from acegraph.state import (
     DECLINE,
     AceContext,
@@ -52,13 +48,12 @@ from acegraph.state import (
     Condition,
 )
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.ledger.hidden_fields import also_renamed
 from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
-from acegraph.state.run.schema import GivenTransaction, UsageByNode
+from acegraph.state.run.schema import UsageByNode
+from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import REFINEMENT, Source
 from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -193,18 +188,18 @@ class TrainingPipeline:
         self._remembering: EmbeddingModel | None = None
         self._progress = progress or (lambda what, done, total: None)
 
-    def train_offline(self, dataset: LabelledCases, form: FileForm | None = None) -> TrainingReport:
+    def train_offline(self, dataset: LabelledCases, task: Task | None = None) -> TrainingReport:
         """Turn a labelled set into bullets of source `offline`.
 
         All labels are history, known from the start: rules are sought for all cases together, and
         none is decided. If a language model learns, or parts of your own, one pass decides each
-        case and learns from it. `form` is that of the file: live payments in this form are read
-        alike.
+        case and learns from it. `task` says what the fields are, where the playbook does not know;
+        else it is guessed.
         """
-        items, difference = self._prepared(dataset, form)
-        past = known_rows(items, self.playbook, self.context, "history")
+        items, task, difference = self._prepared(dataset, task)
+        past = known_rows(items, self.playbook, self.context, "history", task)
         context = self.context.with_changes(
-            mode="offline_online", source="offline", learn_as="offline", rates={}
+            mode="offline_online", source="offline", learn_as="offline"
         )
         node, bullets = context.node, len(self.playbook)
         was_learned = self.playbook.refined_from(node) > 0
@@ -256,8 +251,8 @@ class TrainingPipeline:
         if why := self.why_row_by_row(self.context):
             raise InvalidSettings(f"{why}: learn row by row")
         bullets = len(self.playbook)
-        items, difference = self._prepared(drawn.dataset.items, drawn.dataset.form)
-        context = self.context.with_changes(source="offline", learn_as="offline", rates={})
+        items, _, difference = self._prepared(drawn.dataset.items, drawn.dataset.task)
+        context = self.context.with_changes(source="offline", learn_as="offline")
         learning = TableLearning(
             table, drawn, items, self.playbook, context, mature_days, self._progress
         )
@@ -286,19 +281,17 @@ class TrainingPipeline:
         """Why a table must be learned row by row; empty if it may be learned as a whole."""
         if not self._is_refined(context) or self._curator(context).gate is None:
             return "a language model, a reflector of your own or no proof is asked for"
-        if self._kept_form.rates_instead(self.context.rates):
-            return "amounts are converted"
         return ""
 
-    def train_online(self, stream: LabelledCases, form: FileForm | None = None) -> TrainingReport:
+    def train_online(self, stream: LabelledCases, task: Task | None = None) -> TrainingReport:
         """Decide a stream in order, learning from each case after it was decided.
 
         A case has one decision id however often it comes: it counts once. What was learned from as
         history is not decided.
         """
-        items, difference = self._prepared(stream, form)
-        ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream")]
-        context = self.context.with_changes(mode="online", rates={})
+        items, task, difference = self._prepared(stream, task)
+        ids = [row.id for row in known_rows(items, self.playbook, self.context, "stream", task)]
+        context = self.context.with_changes(mode="online")
         is_learned = self._is_refined(context)
         learned = {i for i in ids if is_learned and i.startswith("history:")}
         report = self._train(items, ids, "learning online", context, learned)
@@ -316,10 +309,8 @@ class TrainingPipeline:
         what: str = "",
     ) -> Run:
         """Decide labelled cases in one mode on a copy of the playbook; `progress` shows `what`."""
-        context = self.context.with_changes(mode=mode, learn=learn, source=source, rates={})
-        items, kept = as_items(dataset), self._kept_form
-        if rates := kept.rates_instead(self.context.rates):
-            items, _ = _converted(items, rates, kept.amount)
+        context = self.context.with_changes(mode=mode, learn=learn, source=source)
+        items = as_items(dataset)
         cases = [(item, f"{mode}:{number}") for number, item in enumerate(items)]
         with self.playbook.fork() as fork:
             results, failures = self._decide(fork, context, cases, what or mode, Spending())
@@ -343,8 +334,8 @@ class TrainingPipeline:
         items = as_items(test)
         fresh = copy(self)
         fresh.playbook = BulletPlaybook()
-        rates = self._kept_form.rates_instead(self.context.rates)
-        fresh.context = self.context.with_changes(rates=rates)
+        if self.playbook.stored_task(self.context.node):
+            fresh.playbook.set_task(self.playbook.task(self.context.node), self.context.node)
         return {
             "vanilla": self.evaluate(items, "vanilla"),
             "offline": self.evaluate(
@@ -354,35 +345,13 @@ class TrainingPipeline:
             "online": fresh.evaluate(items, "online", what="online only"),
         }
 
-    @property
-    def _kept_form(self) -> FileForm:
-        """How dates, amounts and numbers are written in the files that were learned from."""
-        return FieldContract.of(self.playbook.cases(self.context.node)).form
-
-    def _prepared(self, dataset: LabelledCases, form: FileForm | None) -> tuple[list[Item], str]:
-        """The items to learn from, under known names, and how their columns differ from what the
-        playbook knows; the form of their file is kept.
-        """
-        node, kept = self.context.node, self._kept_form
-        items, form = as_items(dataset), form or FileForm()
-        if form.amount is None:
-            named = (item.get("amount_field") for item in items)
-            form = replace(form, amount=next(filter(None, named), None))
-        if form.rates:
-            kept.rates_instead(form.rates)  # refuses another base
-        elif rates := kept.rates_instead(self.context.rates):
-            items, rates = _converted(items, rates, form.amount or kept.amount)
-            form = replace(form, rates=rates)
-        items, renamed, difference = under_known_names(items, self.playbook, node)
-        hidden = also_renamed(self.context.redact, renamed)
-        self.context = self.context.with_changes(redact=hidden)
-        items, respelt = in_one_spelling(items, FieldContract.of(self.playbook.cases(node)))
-        difference = "; ".join(filter(None, (difference, *respelt)))
-        if form != FileForm():
-            self.playbook.keep_file_form(node, form.renamed(renamed))
+    def _prepared(self, dataset: LabelledCases, task: Task | None) -> tuple[list[Item], Task, str]:
+        """The items to learn from, the task by which they are read, and what is said of it."""
+        items = as_items(dataset)
+        task, said = declare(items, self.playbook, self.context.node, task)
         if columns := next(filter(None, (item.get("sighting_columns") for item in items)), None):
-            self.playbook.set_sighting_columns(node, columns)  # live payments look back by them
-        return items, difference
+            self.playbook.set_sighting_columns(self.context.node, columns)
+        return items, task, said
 
     def _train(
         self,
@@ -594,36 +563,6 @@ def _with_refinement(
     return replace(report, refined=len(done.added), held_out=held_out, refinement=changes)
 
 
-def _converted(
-    items: Sequence[Item], rates: Mapping[str, float], amount: str | None
-) -> tuple[list[Item], dict[str, float]]:
-    """The items with amounts in the base currency, and the rates with that of the base.
-
-    What was converted before stays as it is; then there are no rates to keep.
-    """
-    unconverted = [i for i, item in enumerate(items) if not item.get("converted")]
-    if not unconverted:
-        return list(items), {}
-    payments = [transaction_of(items[i]) for i in unconverted]
-    rows = [{**payment.fields, **payment.given} for payment in payments]
-    columns = [items[i].get("sighting_columns", {}).get("amount", "") for i in unconverted]
-    before = [read_number(row.get(name)) for row, name in zip(rows, columns, strict=True)]
-    conversion = convert_amounts(rows, rates, amount)
-    after = [read_number(row.get(name)) for row, name in zip(rows, columns, strict=True)]
-    if before != after:
-        raise InvalidSettings(
-            "fields were derived from amounts that are not converted yet, or the amounts would be "
-            "converted twice; give the rates to load_dataset (or --rates), and rates={} here"
-        )
-    for note in conversion.notes:
-        logger.warning(note)
-    done = list(items)
-    for i, row, given in zip(unconverted, rows, conversion.given, strict=True):
-        if row:
-            done[i] = {**items[i], "query": row, "given": given, "converted": True}
-    return done, conversion.rates
-
-
 def _before_learning(run: Run) -> dict[str, float]:
     """How a stream was decided, each case before it was learned from."""
     if not run.truths:
@@ -638,6 +577,4 @@ def _before_learning(run: Run) -> dict[str, float]:
 
 def as_input(item: Item, case_id: str) -> AceInput:
     """A labelled case as the graph takes it."""
-    # The graph also takes a Transaction, which knows the amounts as they came.
-    payment = cast("GivenTransaction", transaction_of(item) if "given" in item else item["query"])
-    return AceInput(transaction=payment, ground_truth=item["answer"], decision_id=case_id)
+    return AceInput(transaction=item["query"], ground_truth=item["answer"], decision_id=case_id)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from acegraph.graph.data.file_rows import Progress
 from acegraph.graph.data.files import Item
+from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
 from acegraph.graph.training.known_rows import as_case
@@ -51,8 +51,8 @@ class TableLearning:
         is_honest = np.array([item["answer"] == APPROVE for item in items])
         if self.mature_days:
             if (time := self.drawn.dataset.time) is None:
-                raise InvalidDataset("time order wants a column of dates: name it by --time")
-            moments = np.array(moments_of(items, self.table.layout.time))
+                raise InvalidDataset("time order wants a time: name its column by --as")
+            moments = np.array(moments_of(items, None))
             last_day = float(moments.max()) - self.mature_days
             is_young = is_honest & (moments > last_day)
             self._which = Which(time=time, last_day=last_day)
@@ -67,7 +67,7 @@ class TableLearning:
 
     def _case(self, row: int) -> Case:
         item, number, node = self.items[row], self.drawn.numbers[row], self.context.node
-        case = as_case(item, self.context.redact)
+        case = as_case(item, self.context.redact, self.playbook.task(node))
         return replace(case, id=f"{TABLE}{number:08x}:{node}:{item['id'][:100]}:{case.digest[:12]}")
 
     def count(self, cases: CaseTable, rules: Sequence[Condition]) -> CaseTable:

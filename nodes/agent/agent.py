@@ -12,6 +12,7 @@ from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.understand import understand_alone
 from acegraph.state import Bullet, Transaction, parse_condition
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict, parse_verdict
@@ -59,11 +60,13 @@ class SimpleFraudAgent:
 
     def decide(self, transaction: str | Mapping[str, object]) -> Decision:
         """The verdict with its risk score, its reasons and the bullets that had a part in it."""
-        return finish(self.decide_with(Transaction.of(transaction), self.bullets, BLOCKING))
+        understood = understand_alone(transaction, self.bullets)
+        return finish(self.decide_with(understood, self.bullets, BLOCKING))
 
     async def adecide(self, transaction: str | Mapping[str, object]) -> Decision:
         """`decide` without blocking the event loop."""
-        return await self.decide_with(Transaction.of(transaction), self.bullets, AWAITING)
+        understood = understand_alone(transaction, self.bullets)
+        return await self.decide_with(understood, self.bullets, AWAITING)
 
     async def decide_with(
         self,

@@ -1,6 +1,6 @@
 """What keeps a decision from standing: something that was not understood could have changed it.
 
-Doubts come from nodes/text/field_contract.py. What they are worth the ruleset says.
+Doubts come from nodes/text/understand.py. What they are worth the ruleset says.
 """
 
 from collections.abc import Sequence

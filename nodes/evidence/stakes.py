@@ -11,7 +11,6 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.bullet import newest_set
@@ -42,9 +41,5 @@ def costs_behind(bullets: Iterable[Bullet]) -> CostMatrix | None:
 
 def amounts_over(table: CaseTable) -> NDArray[np.float64]:
     """The amounts of the cases; not a number where there is none."""
-    amounts = np.full(len(table), np.nan)
-    for name in amount_fields(tuple(table.field_names), table.form.amount):
-        column = table.column(name)
-        if column is not None:
-            amounts = np.where(np.isnan(amounts), column.numbers, amounts)
-    return amounts
+    column = table.column(table.amount_name or "")
+    return np.full(len(table), np.nan) if column is None else column.numbers

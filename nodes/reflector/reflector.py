@@ -28,6 +28,7 @@ from acegraph.nodes.rules.scale import RiskScale
 from acegraph.nodes.rules.weights import fit_weights
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.understand import understand_alone
 from acegraph.state import Bullet, Case, Condition, Transaction
 from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
@@ -102,7 +103,7 @@ class Reflector:
         agent_reasoning: str = "",
     ) -> Reflection | None:
         """One heuristic from one judged decision, or None if there is nothing to learn."""
-        transaction, label = Transaction.of(query), parse_verdict(correct)
+        transaction, label = understand_alone(query), parse_verdict(correct)
         model = self.language_model()
         if model is not None:
             judged = Judged(transaction, parse_verdict(predicted), label, agent_reasoning)

@@ -9,10 +9,8 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.rules.prior import names_of, plain_column
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling, Scored
 from acegraph.nodes.rules.words import could_not_be_tested, not_understood
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.values.cases import Column, Columns
 from acegraph.state.values.condition import Comparison
@@ -78,7 +76,7 @@ class Rulings:
 
 @dataclass
 class BatchTests:
-    """The columns of a batch under their plain names, and what was tested on them."""
+    """The columns of a batch, and what was tested on them."""
 
     batch: Batch
     columns: dict[str, Column | None] = field(default_factory=dict)
@@ -90,7 +88,7 @@ class BatchTests:
     def column(self, name: str) -> Column | None:
         """One field over all rows."""
         if name not in self.columns:
-            self.columns[name] = plain_column(self.batch, name)
+            self.columns[name] = self.batch.column(name)
         return self.columns[name]
 
     def holds(self, test: Comparison) -> Mask:
@@ -119,7 +117,7 @@ class BatchTests:
         for one in rules:
             may, is_open = np.ones(len(self), dtype=bool), np.zeros(len(self), dtype=bool)
             for test in one.tests:
-                doubted = self.in_doubt(names_of(test.field))
+                doubted = self.in_doubt([test.field])
                 may &= self.holds(test) | doubted
                 is_open |= doubted
             yield one, may, may & is_open
@@ -166,10 +164,10 @@ class BatchDecider:
         """Decide the rows with doubts, and say which of them stay open."""
         ruleset, batch = self._ruleset, tests.batch
         low, high = limits, limits
-        amounts = amount_fields(tuple(batch.doubts), ruleset.scale.amount_name)
-        if ruleset.scale.costs and amounts:
+        amount = ruleset.scale.amount_name
+        if ruleset.scale.costs and amount and amount in batch.doubts:
             lowest, highest = ruleset.scale.limits_of_all
-            in_doubt = tests.in_doubt(amounts)
+            in_doubt = tests.in_doubt([amount])
             low, high = np.where(in_doubt, lowest, limits), np.where(in_doubt, highest, limits)
         least = np.full(len(batch), ruleset.start, dtype=np.int32)
         most = least.copy()
@@ -190,19 +188,15 @@ class BatchDecider:
         for one, may, _ in tests.that_may_hold(self._ruleset.scored):
             share = np.ones(len(tests))
             for test in one.tests:
-                in_doubt = tests.in_doubt(names_of(test.field))
+                in_doubt = tests.in_doubt([test.field])
                 share = np.where(in_doubt, share * self._ruleset.shares.get(test.key, 0.0), share)
             points += np.where(may, one.points * share, 0.0)
         return np.floor(points + 0.5).astype(np.int32)
 
     def _amounts(self, batch: Batch) -> NDArray[np.float64]:
         """The amounts; NaN stands for none."""
-        amounts = np.full(len(batch), np.nan)
-        for name in reversed(amount_fields(tuple(batch.names), self._ruleset.scale.amount_name)):
-            column = batch.column(name)
-            if column is not None:
-                amounts = np.where(np.isnan(column.numbers), amounts, column.numbers)
-        return amounts
+        column = batch.column(self._ruleset.scale.amount_name or "")
+        return np.full(len(batch), np.nan) if column is None else column.numbers
 
     def _risks_of(self, points: Points) -> NDArray[np.float64]:
         """The risks: there are few different sums, and each is computed once."""
@@ -216,11 +210,10 @@ class BatchDecider:
 
     def _unknown(self, tests: BatchTests, amounts: NDArray[np.float64]) -> Mask:
         """The rows that have for certain neither an amount nor a field that a rule tests."""
-        names = amount_fields(tuple(tests.batch.doubts), self._ruleset.scale.amount_name)
-        unknown = np.isnan(amounts) | tests.in_doubt(names)
+        unknown = np.isnan(amounts) | tests.in_doubt([self._ruleset.scale.amount_name or ""])
         for name in self._ruleset.tested if unknown.any() else ():
             if (column := tests.column(name)) is not None:
-                unknown &= ~column.known() | tests.in_doubt(names_of(name))
+                unknown &= ~column.known() | tests.in_doubt([name])
         return np.asarray(unknown)
 
     def _reasons(self, tests: BatchTests, which: NDArray[np.intp], unknown: Mask) -> dict[int, str]:

@@ -5,16 +5,15 @@ Points are whole numbers: their sum is the same in any order and on any engine, 
 
 import math
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.rules.prior import PRIOR, plain_column
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet
-from acegraph.state.values.cases import CaseTable, Column, Columns
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import PriorRule
+from acegraph.state.values.cases import CaseTable, Columns
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import sign_of
@@ -27,13 +26,15 @@ UNIT: Final = 10_000
 """Points that make 1 of log-odds."""
 
 
-def amount_of(fields: Mapping[str, Scalar], named: str | None = None) -> float | None:
-    """The amount of a transaction, under the name given for it or whatever name means it."""
-    for name in amount_fields(tuple(fields), named):
-        value = fields[name]
-        if is_number(value):
-            return float(value)
-    return None
+def amount_of(fields: Mapping[str, Scalar], named: str | None) -> float | None:
+    """The amount of a transaction, in the field that is one."""
+    value = fields.get(named or "")
+    return float(value) if is_number(value) else None
+
+
+def prior_of(table: CaseTable) -> tuple[PriorRule, ...]:
+    """The prior of the task that labelled cases have; the shipped one where they have none."""
+    return table.task.prior if table.task else CARD_PAYMENTS.prior
 
 
 def weight_of(bullet: Bullet) -> float:
@@ -56,23 +57,9 @@ def points_of(bullet: Bullet) -> int:
     return round(weight_of(bullet) * UNIT)
 
 
-@dataclass(frozen=True)
-class PlainColumns:
-    """Columns in which a field is found under its plain name."""
-
-    given: Columns
-
-    def __len__(self) -> int:
-        return len(self.given)
-
-    def column(self, name: str) -> Column | None:
-        """One field over all rows, or None if no row has it."""
-        return plain_column(self.given, name)
-
-
 def scorecard_over(table: CaseTable) -> NDArray[np.float64]:
     """The log-odds that the prior gives to every case of a table."""
-    return prior_points(table) / UNIT
+    return prior_points(table, prior_of(table)) / UNIT
 
 
 def start_over(table: CaseTable) -> NDArray[np.float64]:
@@ -85,17 +72,16 @@ def start_over(table: CaseTable) -> NDArray[np.float64]:
 
 def log_odds_over(table: CaseTable, bullets: Iterable[Bullet]) -> NDArray[np.float64]:
     """The log-odds that prior, agent and bullets together give to every case of a table."""
-    points = prior_points(table)
+    points = prior_points(table, prior_of(table))
     for bullet in bullets:
         if bullet.condition is not None:
             points += points_of(bullet) * bullet.condition.holds_over(table)
     return np.asarray(points / UNIT + table.departures)
 
 
-def prior_points(table: Columns) -> NDArray[np.int64]:
-    """The points that the prior gives to every row."""
-    columns = PlainColumns(table)
+def prior_points(table: Columns, prior: Iterable[PriorRule]) -> NDArray[np.int64]:
+    """The points that a prior gives to every case."""
     points = np.full(len(table), 0)
-    for rule in PRIOR:
-        points += rule.points * (True if rule.test is None else rule.test.holds_over(columns))
+    for rule in prior:
+        points += rule.points * (True if rule.test is None else rule.test.holds_over(table))
     return points

@@ -11,13 +11,18 @@ fields in doubt may be. `least` and `most` points are those that they may give.
 from __future__ import annotations
 
 import math
-from collections.abc import Container, Iterable, Iterator, Mapping
+from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Final, Literal
 
-from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, UNIT, points_of, weight_of
-from acegraph.nodes.rules.prior import PRIOR, names_of, plainly_named
+from acegraph.nodes.rules.points import (
+    NO_LANGUAGE_MODEL,
+    UNIT,
+    points_of,
+    prior_of,
+    weight_of,
+)
 from acegraph.nodes.rules.scale import RiskScale, scale_for
 from acegraph.nodes.rules.words import (
     NOTHING_READ,
@@ -28,6 +33,7 @@ from acegraph.nodes.rules.words import (
 )
 from acegraph.state import APPROVE, DECLINE, AceContext, Bullet
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
 from acegraph.state.values.bullet import of_source
 from acegraph.state.values.cases import CaseTable
@@ -47,7 +53,7 @@ Undecided = Literal["hold", "expect"]
 TestKey = tuple[str, str, bool, Scalar]
 WHOLE: Final = "transaction"
 """The name under which a transaction is in doubt as a whole."""
-NOTHING_KNOWN: Final = "has neither an amount nor a field that the playbook knows"
+NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
 
 
@@ -94,7 +100,7 @@ class Ruleset:
 
     rules: tuple[Bullet, ...] = ()
     """The rules that act; those without a condition are left to readers."""
-    prior: tuple[PriorRule, ...] = PRIOR
+    prior: tuple[PriorRule, ...] = CARD_PAYMENTS.prior
     scale: RiskScale = field(default_factory=RiskScale)
     version: int = 0
     """The version of the playbook."""
@@ -118,14 +124,16 @@ class Ruleset:
         """
         settings = settings or settle_settings(AceContext())
         node, source = settings["node"], settings["source"]
+        cases = playbook.cases(node)
+        prior = prior_of(cases)
         if not settings["selects"]:  # it knows nothing of the labelled cases either
-            return cls(scale=scale_for((), CaseTable(()), settings))
+            return cls(prior=prior, scale=scale_for((), cases.first(0), settings))
         if active is None:
             active = playbook.get_bullets_for_node(node)
         bullets = of_source(active, source)
-        scale = scale_for(bullets, playbook.cases(node), settings)
+        scale = scale_for(bullets, cases, settings)
         rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
-        return cls(rules, scale=scale, version=playbook.clock.version)
+        return cls(rules, prior, scale, playbook.clock.version)
 
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""
@@ -168,15 +176,21 @@ class Ruleset:
         """The fields by which something is known of a payment."""
         return frozenset[str]().union(*(one.fields for one in self.scored))
 
+    @cached_property
+    def that_matter(self) -> frozenset[str]:
+        """The fields of which a doubt could change a decision."""
+        tested = (test.field for one in self.scored for test in one.tests)
+        amount = self.scale.amount_name if self.scale.costs else None
+        return frozenset([*tested, amount or WHOLE, WHOLE])
+
     def weigh(self, fields: Mapping[str, Scalar]) -> Ruling:
         """The decision on fields as they stand, whatever is in doubt of them or is not known.
 
         >>> Ruleset().weigh({"amount": 20.0, "hour": 14}).decision
         'APPROVE'
         """
-        named = plainly_named(fields)
-        prior = tuple(i for i, one in enumerate(self.prior_scored) if one.holds(named))
-        fired = [one for one in self.rules_scored if one.holds(named)]
+        prior = tuple(i for i, one in enumerate(self.prior_scored) if one.holds(fields))
+        fired = [one for one in self.rules_scored if one.holds(fields)]
         points = self.start + sum(self.prior_scored[i].points for i in prior)
         points += sum(one.points for one in fired)
         decision: Verdict = DECLINE if points > self.scale.limit(fields) else APPROVE
@@ -189,17 +203,18 @@ class Ruleset:
         >>> Ruleset().decide({"hour": 3, "amount": 900}, {"hour": "is no hour"}).undecided
         'not understood: hour is no hour'
         """
-        ruling, named = self.weigh(fields), plainly_named(fields)
-        if why := self.why_unknown(named, doubts):
+        ruling = self.weigh(fields)
+        doubts = {name: why for name, why in doubts.items() if name in self.that_matter}
+        if why := self.why_unknown(fields, doubts):
             return Ruling(UNDECIDED, ruling.points, None, undecided=why)
         if not doubts:
             return ruling
-        least, most = self.bounds(named, doubts)
+        least, most = self.bounds(fields, doubts)
         low, high = self.scale.limits_in_doubt(fields, doubts)
         if least > high or most <= low:
             return replace(ruling, decision=DECLINE if least > high else APPROVE)
         if self.undecided == "expect":
-            points = self.expected(named, doubts)
+            points = self.expected(fields, doubts)
             decision = DECLINE if points > self.scale.limit(fields) else APPROVE
             return replace(ruling, decision=decision, points=points, risk=self.scale.risk(points))
         why = not_understood(doubts) + could_not_be_tested(self.open_rules(fields, doubts))
@@ -209,10 +224,9 @@ class Ruleset:
         """Why nothing is known for certain of a payment; empty if something is."""
         if WHOLE in doubts:
             return not_understood(doubts)
-        doubted = plain_doubts(doubts) if doubts else ()
-        if any(fields.get(name) is not None and name not in doubted for name in self.tested):
+        if any(fields.get(name) is not None and name not in doubts for name in self.tested):
             return ""
-        certain = {name: value for name, value in fields.items() if name not in doubted}
+        certain = {name: value for name, value in fields.items() if name not in doubts}
         if self.scale.amount(certain) is not None:
             return ""
         return not_understood({**doubts, WHOLE: NOTHING_KNOWN})
@@ -224,26 +238,26 @@ class Ruleset:
         (-7000, 7000)
         """
         least = most = self.start
-        for one, is_open in self._that_may_hold(fields, plain_doubts(doubts)):
+        for one, is_open in self._that_may_hold(fields, doubts.keys()):
             least += min(one.points, 0) if is_open else one.points
             most += max(one.points, 0) if is_open else one.points
         return least, most
 
     def expected(self, fields: Mapping[str, Scalar], doubts: Doubts) -> int:
         """The points that the labelled cases which have the fields in doubt let expect."""
-        points, doubted = float(self.start), plain_doubts(doubts)
-        for one, _ in self._that_may_hold(fields, doubted):
-            in_doubt = (test for test in one.tests if test.field in doubted)
+        points = float(self.start)
+        for one, _ in self._that_may_hold(fields, doubts.keys()):
+            in_doubt = (test for test in one.tests if test.field in doubts)
             points += one.points * math.prod(self.shares.get(test.key, 0.0) for test in in_doubt)
         return math.floor(points + 0.5)
 
     def open_rules(self, fields: Mapping[str, Scalar], doubts: Doubts) -> list[Bullet]:
         """The rules that a field in doubt keeps from being tested, and that may hold."""
-        found = self._that_may_hold(plainly_named(fields), plain_doubts(doubts))
+        found = self._that_may_hold(fields, doubts.keys())
         return [one.bullet for one, is_open in found if is_open and one.bullet]
 
     def _that_may_hold(
-        self, fields: Mapping[str, Scalar], doubted: set[str]
+        self, fields: Mapping[str, Scalar], doubted: Set[str]
     ) -> Iterator[tuple[Scored, bool]]:
         """What holds if fields in doubt have some value, and whether it depends on them."""
         for one in self.scored:
@@ -291,13 +305,3 @@ class Ruleset:
         if self.scale != RiskScale():
             reasons.append(self.scale.in_words(fields))
         return [*reasons, NO_LANGUAGE_MODEL]
-
-
-def plain_doubts(doubts: Iterable[str]) -> set[str]:
-    """The fields in doubt, also by the plain names of those with another name."""
-    named = set(doubts)
-    plain = {name for name in _PLAIN if named.intersection(names_of(name))}
-    return named | plain
-
-
-_PLAIN: Final = tuple(dict.fromkeys(rule.test.field for rule in PRIOR if rule.test))

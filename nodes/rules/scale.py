@@ -31,7 +31,6 @@ from acegraph.nodes.rules.points import (
     amount_of,
     log_odds_over,
 )
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import Bullet
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
@@ -149,7 +148,7 @@ class RiskScale:
     """The share of fraud."""
     costs: CostMatrix | None = None
     amount_name: str | None = None
-    """The field of the amount, where a file named it."""
+    """The field of the amount, where the task has one."""
     riskiest: int | None = None
     """The points of the labelled case that has most; None where too few are known."""
     knows_rate: bool = True
@@ -169,7 +168,7 @@ class RiskScale:
         sample with another share.
         """
         # In steps, so that it is not computed with every case; the same cases give the same scale.
-        size, amount = stepped(len(table), digits=7), table.form.amount
+        size, amount = stepped(len(table), digits=7), table.amount_name
         has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
             if base_rate is None:  # then no risk can be weighed against its costs
@@ -238,14 +237,15 @@ class RiskScale:
     ) -> tuple[int, int]:
         """The lowest and the highest limit that the fields in doubt allow."""
         limit = self.limit(fields)
-        if not (doubts and self.costs and amount_fields(tuple(doubts), self.amount_name)):
+        if not (self.costs and self.amount_name in doubts):
             return limit, limit
         return self.limits_of_all
 
     @cached_property
     def limits_of_all(self) -> tuple[int, int]:
         """The lowest and the highest limit of payments, by their amounts."""
-        limits = [self.limit({"amount": amount}) for amount in (None, *_AMOUNTS)]
+        name = self.amount_name or ""
+        limits = [self.limit({name: amount}) for amount in (None, *_AMOUNTS)]
         return min(limits), max(limits)
 
     @property
@@ -256,7 +256,7 @@ class RiskScale:
     @property
     def lowest_limit(self) -> int:
         """The points above which a payment of some amount is declined."""
-        return min(self.limit({"amount": amount}) for amount in _AMOUNTS)
+        return self.limits_of_all[0]
 
     def declines(
         self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]

@@ -13,10 +13,8 @@ from string import ascii_lowercase, ascii_uppercase
 from typing import Final
 
 from acegraph.nodes.rules.points import UNIT
-from acegraph.nodes.rules.prior import names_of
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
-from acegraph.nodes.text.currencies import amount_fields
 from acegraph.state import APPROVE, DECLINE, InvalidSettings
 from acegraph.state.run.costs import CostMatrix
 from acegraph.state.task.field import WEEKDAYS, Field, ascii_lower
@@ -93,17 +91,11 @@ class _Column:
 
 
 def _columns_of(fields: Iterable[Field]) -> dict[str, _Column]:
-    """By field how it is read, also the parts of times; under plain names as well."""
+    """By field how it is read, also the parts of times."""
     columns: dict[str, _Column] = {}
     for name, kind, value, doubt in (one for field in fields for one in _read(field)):
         columns[name] = _Column(f"v{len(columns)}", kind, value, doubt)
-    others = {other: plain for plain in _PLAIN for other in names_of(plain)}
-    for name, column in list(columns.items()):
-        columns.setdefault(others.get(name, name), column)
     return columns
-
-
-_PLAIN: Final = ("amount", "hour", "tx_last_hour", "distance_km")
 
 
 def _read(field: Field) -> Iterator[tuple[str, str, str, str]]:
@@ -226,9 +218,9 @@ class _Query:
 
     @property
     def _amounts(self) -> list[_Column]:
-        """The columns that are the amount, the plainest one first."""
-        named = amount_fields(tuple(self._columns), self._ruleset.scale.amount_name)
-        return [self._columns[name] for name in named if self._columns[name].kind == "number"]
+        """The column that is the amount, where there is one."""
+        column = self._columns.get(self._ruleset.scale.amount_name or "")
+        return [column] if column and column.kind == "number" else []
 
     def _limits(self) -> Iterator[str]:
         """The points above which a row is declined, and the least and the most they may be."""

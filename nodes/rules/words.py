@@ -4,7 +4,6 @@ from collections.abc import Iterable, Mapping
 from typing import Final
 
 from acegraph.nodes.rules.points import weight_of
-from acegraph.nodes.text.field_contract import date_of_part
 from acegraph.state import Bullet
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.transaction import Scalar
@@ -23,7 +22,7 @@ def not_understood(doubts: Mapping[str, str]) -> str:
     >>> not_understood({"vpn": "is no flag", "amount": "missing", "hour": "missing"})
     'not understood: amount, hour missing; vpn is no flag'
     """
-    named = [name for name in sorted(doubts) if date_of_part(name) not in doubts]
+    named = [name for name in sorted(doubts) if name.rpartition(".")[0] not in doubts]
     alike: dict[str, list[str]] = {}
     for name in named[:_NAMED]:
         alike.setdefault(doubts[name], []).append(name)

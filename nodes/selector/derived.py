@@ -11,10 +11,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
-from acegraph.nodes.evidence.sightings.columns import columns_of, sighting_of, unread
+from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
-from acegraph.nodes.text.field_contract import NEW_WORD, Doubt, FieldContract, Understood
+from acegraph.nodes.text.understand import Doubt, Understood
 from acegraph.state import Transaction
+from acegraph.state.task.guess import NEARLY
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Fields, is_derived, render_fields
 
@@ -26,7 +28,7 @@ NOT_DERIVED: Final = "cannot be derived from earlier payments"
 
 def with_derived(
     understood: Understood,
-    contract: FieldContract,
+    table: CaseTable,
     playbook: ReadablePlaybook,
     node: str,
     case_id: str,
@@ -37,22 +39,22 @@ def with_derived(
     sighting is read from.
     """
     tested, is_given = playbook.tested_derived(node), any(map(is_derived, understood.fields))
-    if not (is_given or tested or contract.has_derived):
+    if not (is_given or tested or has_derived(table)):
         return understood
     keeps_given = keeps_given and is_given
     if not keeps_given:
         understood = _without_derived(understood)
-    columns = playbook.sighting_columns(node) or columns_of(understood.fields)
+    columns = columns_to_see(table, playbook.sighting_columns(node))
     sighting = sighting_of(understood.fields, columns)
     if sighting is not None and understood.transaction.fields and not keeps_given:
         past = playbook.past(node, sighting, case_id)
         understood = _with_fields(understood, derived_fields(sighting, past))
-    return doubts_of_derived(understood, contract, columns, tested)
+    return doubts_of_derived(understood, table, columns, tested)
 
 
 def doubts_of_derived(
     understood: Understood,
-    contract: FieldContract,
+    table: CaseTable,
     columns: Mapping[str, str],
     tested: frozenset[str],
 ) -> Understood:
@@ -60,9 +62,8 @@ def doubts_of_derived(
 
     `columns` are the fields that they come from, by what they hold; rules test the `tested` ones.
     """
-    columns = columns or columns_of(understood.fields)
-    usual = {field.name for field in contract.fields.values() if field.is_usual}
-    unsure = _unsure_sources(understood, contract, columns)
+    usual = {name for name in table.field_names if is_usual(name, table)}
+    unsure = _unsure_sources(understood, table, columns)
     doubts = [d for d in understood.doubts if not _is_absent(d, understood.fields)]
     doubts += [
         Doubt(name, NOT_DERIVED)
@@ -101,25 +102,37 @@ def _is_absent(doubt: Doubt, fields: Fields) -> bool:
 
 
 def _unsure_sources(
-    understood: Understood, contract: FieldContract, columns: Mapping[str, str]
+    understood: Understood, table: CaseTable, columns: Mapping[str, str]
 ) -> set[str]:
     """Of what derived fields are computed from, what is in doubt, cannot be read, or is missing
-    though the labelled payments do not lack it.
+    though the labelled payments do not lack it. A payment without a date happens now.
     """
-    fields, known = understood.fields, contract.fields
-    why = {doubt.field: doubt.why for doubt in understood.doubts}
-    # A new customer has no past, and that is known. A payment without a date happens now.
-    unsure = {
-        what
-        for what, name in columns.items()
-        if name in why and not (what in KINDS and why[name] == NEW_WORD)
-    }
+    in_doubt = {doubt.field for doubt in understood.doubts}
+    unsure = {what for what, name in columns.items() if name in in_doubt}
     sources = {*KINDS, "amount", "latitude", "longitude"}
-    for what in unread(fields, columns) | (sources - columns.keys()):
+    for what in unread(understood.fields, columns) | (sources - columns.keys()):
         name = columns.get(what, "")
+        is_missing = what in KINDS or understood.fields.get(name) is None
         # Whoever is named has this field: it tells how often the labelled payments name nobody.
-        field = known.get(f"{what}.payments_last_week" if what in KINDS else name)
-        is_missing = what in KINDS or fields.get(name) is None
-        if what == "time" or field is None or field.is_usual or not is_missing:
+        counted = f"{what}.payments_last_week" if what in KINDS else name
+        if what == "time" or not is_missing or is_usual(counted, table, unknown=True):
             unsure.add(what)
     return unsure
+
+
+def columns_to_see(table: CaseTable, kept: Mapping[str, str] | None = None) -> Mapping[str, str]:
+    """The fields that derived fields come from: those of the task, else those that were kept."""
+    return (table.task.sighting_columns if table.task else {}) or kept or {}
+
+
+def has_derived(table: CaseTable) -> bool:
+    """Whether labelled cases have fields that are derived from earlier ones."""
+    return any(map(is_derived, table.field_names))
+
+
+def is_usual(name: str, table: CaseTable, *, unknown: bool = False) -> bool:
+    """Whether nearly all labelled cases have a field; `unknown` where none has it."""
+    column = table.column(name)
+    if column is None:
+        return unknown
+    return bool(column.known().mean() >= NEARLY)

@@ -3,35 +3,25 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
 from langgraph.config import get_config
 from langgraph.runtime import get_runtime
 
 from acegraph.nodes.models.named import refuse_recording
-from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.selector.derived import with_derived
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
-from acegraph.nodes.text.currencies import (
-    CURRENCY_DOUBTS,
-    PERHAPS_ANOTHER,
-    amount_fields,
-    currencies_of_amounts,
-    in_base_currency,
-)
-from acegraph.nodes.text.field_contract import TWO_VALUES, Doubt, FieldContract, Understood
-from acegraph.nodes.text.reader import only_pairs
+from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.ledger.hidden_fields import also_renamed, unmatched
+from acegraph.state.ledger.hidden_fields import unmatched
 from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.decision import Clock
-from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import Scalar, clean_text
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -141,8 +131,7 @@ def selected(
 ) -> Update:
     """What the first node writes: the transaction and the bullets chosen for it."""
     redact, came = settings["redact"], case.get("came", "")
-    given = only_pairs(came) if isinstance(came, str) else came
-    settings = {**settings, "redact": also_renamed(redact, understood.renamed)}
+    given = {} if isinstance(came, str) else came
     return {
         "case": case,
         "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
@@ -155,7 +144,6 @@ def selected(
         "warnings": [
             *selection.warnings,
             *_not_redacted(redact, {**given, **case["fields"]}),
-            *(str(doubt) for doubt in understood.doubts if doubt.why in CURRENCY_DOUBTS),
         ],
         **_NOT_YET_WRITTEN,
     }
@@ -168,51 +156,12 @@ def understand(
     case_id: str,
     keeps_derived: bool = False,
 ) -> Understood:
-    """The transaction in the words and the currency of the playbook, and what is in doubt."""
+    """The transaction in the words of the node's task, and what is in doubt."""
     node = settings["node"]
-    bullets = playbook.get_bullets_for_node(node)
-    contract = FieldContract.of(playbook.cases(node)).with_rules(bullets)
-    understood = understand_given(transaction, contract, settings.get("rates"))
-    understood = with_derived(
-        understood, contract, playbook, node, case_id, keeps_given=keeps_derived
-    )
-    return unless_unknown(understood, contract, bullets)
-
-
-def understand_given(
-    transaction: Transaction, contract: FieldContract, rates: Mapping[str, float] | None
-) -> Understood:
-    """What a caller gave, in the words and the currency of a contract, and what is in doubt."""
-    transaction = contract.with_pairs_as_fields(transaction)
-    transaction, of_currency = in_base_currency(transaction, rates, contract)
-    understood = contract.understand(transaction)
-    if not (understood.doubts or of_currency):
-        return understood
-    is_converted = bool(contract.form.rates_instead(rates))
-    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-    for amount, currency in currencies_of_amounts(contract).items():
-        if currency in doubts and (not is_converted or doubts[currency] == TWO_VALUES):
-            doubts.setdefault(amount, PERHAPS_ANOTHER)
-    doubts |= of_currency
-    return replace(understood, doubts=tuple(map(Doubt, doubts, doubts.values())))
-
-
-def unless_unknown(
-    understood: Understood, contract: FieldContract, bullets: Iterable[Bullet]
-) -> Understood:
-    """The transaction; as a whole it is in doubt if the playbook knows none of its fields, and it
-    has no amount: what the scorecard says of other fields alone is not enough to approve.
-    """
-    fields = understood.fields
-    names = {n for n, value in fields.items() if value is not None and not is_free_text(n)}
-    if names & contract.fields.keys() or amount_fields(tuple(names), contract.form.amount):
-        return understood
-    if any(names.intersection(b.condition.fields) for b in bullets if b.condition):
-        return understood
-    others = understood.doubts
-    if contract.fields:  # that they are absent says no more than that none is known
-        others = tuple(doubt for doubt in others if doubt.why in CURRENCY_DOUBTS)
-    return replace(understood, doubts=(Doubt(WHOLE, NOTHING_KNOWN), *others))
+    table = playbook.cases(node)
+    assert table.task is not None
+    understood = understand_given(transaction, table.task)
+    return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
 
 
 def new_case(state: AceInput | AceState, given: Transaction, understood: Understood) -> CaseData:

@@ -21,6 +21,7 @@ from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import StageSettings
 from acegraph.nodes.selector.stages import Pool, Query, Selection, choose
 from acegraph.nodes.text.reader import fields_to_test
+from acegraph.nodes.text.understand import understand_given
 from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
@@ -107,7 +108,8 @@ class HybridSelector:
         decision_ids: Sequence[str] | None = None,
     ) -> list[ScoredBullets]:
         """`select_bullets` for many transactions, with one matrix product for all of them."""
-        transactions = [Transaction.of(query) for query in queries]
+        task = playbook.task(node)
+        transactions = [understand_given(Transaction.of(q), task).transaction for q in queries]
         ids = list(decision_ids) if decision_ids else [uuid.uuid4().hex for _ in queries]
         if len(ids) != len(transactions):
             raise InvalidSettings(

@@ -37,7 +37,6 @@ from acegraph.state.ledger.row_mapping import (
     to_row,
 )
 from acegraph.state.playbook.index import BulletIndex
-from acegraph.state.playbook.kept_by_node import read_form
 from acegraph.state.playbook.settings_of_nodes import Stored
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
@@ -351,8 +350,6 @@ class PlaybookCache:
             self._cases.clear()  # cases may have been pruned or erased
         if is_set:
             self._set.clear()
-        for node, table in self._cases.items():
-            table.form = read_form(fetch, node)
         self._take_labels(since, clock.position, fetch)
         self._clock = clock
         self._is_stale = False

@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.playbook import BulletPlaybook
+from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock
@@ -59,6 +60,11 @@ class FrozenPlaybook:
     def cases(self, node: str) -> CaseTable:
         """The labelled cases."""
         return self._cases
+
+    def task(self, node: str) -> Task:
+        """What the cases of the node are."""
+        assert self._cases.task is not None
+        return self._cases.task
 
     def view(self, node: str) -> View:
         """The bullets as arrays."""

@@ -41,13 +41,13 @@ from acegraph.state.ledger.waiting_lessons import (
 from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.kept_by_node import (
-    keep_form,
     keep_refined_from,
-    read_form,
     read_refined_from,
 )
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
+from acegraph.state.playbook.tasks import DEFAULT_NODE, task_of
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
+from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.condition import Condition, parse_condition
@@ -60,7 +60,6 @@ from acegraph.state.values.decision import (
     Sighting,
     add_deltas,
 )
-from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
 from acegraph.state.values.transaction import clean_text
@@ -472,13 +471,6 @@ class BulletPlaybook(PlaybookCache):
         with self.database.reading() as connection:
             return labels_of_tables(connection, node)
 
-    @retried
-    def keep_file_form(self, node: str, form: FileForm) -> None:
-        """Keep how dates, amounts and numbers are written in a file, for live payments."""
-        with self.writing() as writer:
-            keep_form(writer, node, form)
-            self._cases.pop(node, None)
-
     def refined_from(self, node: str) -> int:
         """How many labelled cases there were when the playbook was last refined as a whole, or
         learned its first lesson; 0 if neither has happened.
@@ -602,15 +594,33 @@ class BulletPlaybook(PlaybookCache):
             if table is None or (table.draw is not None and table.draw.is_outdated):
                 table = self.database.in_snapshot(partial(self._read_cases, node))
                 self._cases[node] = table
-            return table.snapshot()
+            snapshot = table.snapshot()
+            bullets = self._bullets.of_node(node).bullets
+            stored = self.stored_task(node) or self.stored_task(DEFAULT_NODE)
+            snapshot.task = task_of(stored, snapshot, bullets, self._clock.version)
+            return snapshot
+
+    def task(self, node: str = DEFAULT_NODE) -> Task:
+        """What the cases of a node are, as it was set or as it has grown."""
+        task = self.cases(node).task
+        assert task is not None
+        return task
+
+    def set_task(
+        self, task: Task, node: str = DEFAULT_NODE, *, by: str = "", reason: str = ""
+    ) -> Task:
+        """Say what the cases of a node are, as the next version of its task."""
+        stored = self.stored_task(node)
+        version = stored[0] if stored else 0
+        task = replace(task, version=version + 1)
+        self.store_task(node, task.to_json(), expected_version=version, by=by, reason=reason)
+        return task
 
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
         fetch = fetch_by(connection)
         if not self.database.is_writing:  # bullets and cases are of one moment
             self._refresh(fetch)
-        table = evidence_of(connection, node)
-        table.form = read_form(fetch, node)
-        return table
+        return evidence_of(connection, node)
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""

@@ -129,11 +129,6 @@ class AceContext(BaseModel):
         default=True,
         description="Whether cases from before a change of the fraud stop being evidence.",
     )
-    rates: dict[str, float] | None = Field(
-        default=None,
-        description="What one unit of a currency is worth in the base currency, as "
-        "`EUR=1.08,GBP=1.27`: amounts are converted. Empty: as in the files that were learned.",
-    )
     mature_days: dict[str, float] = Field(
         default_factory=dict,
         description="By source of labels, the age in days from which on a payment that it calls "
@@ -166,7 +161,7 @@ class AceContext(BaseModel):
             except ValidationError as error:
                 raise InvalidSettings(_first_fault(error)) from None
 
-    @field_validator("rates", "mature_days", mode="before")
+    @field_validator("mature_days", mode="before")
     @classmethod
     def _read_pairs(cls, given: object, field: ValidationInfo) -> object:
         if not isinstance(given, str):
@@ -179,13 +174,11 @@ class AceContext(BaseModel):
                 f"NAME=NUMBER wanted, several with commas, in {field.field_name}"
             ) from None
 
-    @field_validator("rates", "mature_days")
+    @field_validator("mature_days")
     @classmethod
     def _check_positive(
         cls, given: dict[str, float] | None, field: ValidationInfo
     ) -> dict[str, float] | None:
-        if given and field.field_name == "rates":
-            given = {currency.strip().upper(): rate for currency, rate in given.items()}
         if not all(name and number > 0 for name, number in (given or {}).items()):
             raise ValueError("a name and a number above 0 wanted for each")
         return given

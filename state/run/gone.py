@@ -10,6 +10,7 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 
 VARIABLES: Final[Mapping[str, str]] = {
+    "ACE_RATES": "convert amounts before they come: no currency is converted here",
     "ACE_ATTEMPTS": "a request is attempted three times; ACE_TIMEOUT limits all of it",
     "ACE_DEADLINE": "ACE_TIMEOUT is the seconds for one question, with all attempts",
     "ACE_METHOD": "a server that refuses a form is asked in plain JSON from then on",
@@ -39,11 +40,19 @@ COMMANDS: Final[Mapping[str, str]] = {
     "users add": "acegraph users NAME --role ROLE",
     "users list": "acegraph users",
     "users remove": "acegraph users NAME --remove",
-    "schema": "acegraph read without a file; --to json-schema or pydantic",
+    "schema": "acegraph read without a file; --to json-schema",
 }
 """Commands, without `acegraph` before them."""
 _IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
+    "--amount": "--as NAME=amount",
+    "--day-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
+    "--derive": "--as NAME=customer (card, device, merchant) counts their earlier rows",
+    "--drop": "--as NAME=ignored",
+    "--keep": "--as NAME=category, or another kind",
+    "--month-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
+    "--rates": "convert amounts before they come: no currency is converted here",
+    "--time": "--as NAME=time",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",
@@ -60,7 +69,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--patience": "whoever starts the command starts it again: what was answered counts once",
     "--picture": "--report FILE has all pictures",
     "--pictures": "--report FILE has all pictures",
-    "--pydantic": "acegraph read --to pydantic",
+    "--pydantic": "acegraph read --to json-schema, which generators of models read",
     "--reason": "--why says it",
     "--row-by-row": "all labelled rows are learned from at once, whatever their number",
     "--shuffle-labels": f"Plan(shuffle_labels=True) {_IN_PYTHON}",
@@ -78,6 +87,7 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
 SETTINGS: Final[Mapping[str, str]] = {
+    "rates": "convert amounts before they come: no currency is converted here",
     "trial": "try_bullet asks the agent with and without a bullet on past labelled cases",
 }
 """Settings of `AceContext`."""

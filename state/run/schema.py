@@ -82,7 +82,6 @@ class RunSettings(TypedDict):
     costs: NotRequired[str | None]
     base_rate: NotRequired[float | None]
     drift: NotRequired[bool]
-    rates: NotRequired[dict[str, float] | None]
     mature_days: NotRequired[dict[str, float]]
     explore: float
     review_from: float

@@ -113,7 +113,8 @@ class Field:
     @property
     def is_tested(self) -> bool:
         """Whether rules may ask for it."""
-        return self.role not in ("id", "currency", "ignored") and self.stored
+        is_clock = self.role == "time" and self.kind == "number"
+        return self.role not in ("id", "currency", "ignored") and self.stored and not is_clock
 
     @property
     def part_names(self) -> tuple[str, ...]:

@@ -10,11 +10,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import pairwise
-from typing import Final
+from typing import Final, cast
 
+from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.field import Epoch, Field, Part, Role
+from acegraph.state.task.derived import derived_of
+from acegraph.state.task.field import Epoch, Field, Kind, Part, Role
 from acegraph.state.task.task import Task, fold
+from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Scalar
 
 NEARLY: Final = 0.98
@@ -69,6 +72,63 @@ def guess(columns: Mapping[str, Sequence[Scalar]], *, is_file: bool = True) -> l
     return _one_time(_one_of_a_role([one for one in found if one is not None]), columns)
 
 
+def corrected(
+    guesses: Sequence[Guess], columns: Mapping[str, Sequence[Scalar]], declared: Mapping[str, str]
+) -> list[Guess]:
+    """The guesses with what a person says instead: by column a kind, a role, or an entity."""
+    fields = [
+        replace(one, field=_as(one.field, declared[one.field.name], columns), why="as you said")
+        if one.field.name in declared
+        else one
+        for one in guesses
+    ]
+    times = [one.field.name for one in fields if one.field.role == "time"]
+    if (said := {name for name in times if name in declared}) and len(times) > 1:
+        fields = [
+            replace(one, field=replace(one.field, role=""), why="")
+            if one.field.role == "time" and one.field.name not in said
+            else one
+            for one in fields
+        ]
+    return fields
+
+
+def _as(found: Field, word: str, columns: Mapping[str, Sequence[Scalar]]) -> Field:
+    """A field as a person names its kind, its role, or whom it names."""
+    plain = Field(found.name, found.kind, usual=found.usual)
+    if word in KINDS:
+        return replace(plain, kind="category", role="entity", entity=word)
+    if word == "time":
+        return _as_time(found, columns[found.name])
+    if word in ("number", "amount", "latitude", "longitude"):
+        numbers = [float(v) for v in columns[found.name] if isinstance(v, int | float)]
+        most = _FAR * max(map(abs, numbers), default=1.0)
+        least = 0.0 if min(numbers, default=0.0) >= 0 else -most
+        number = replace(plain, kind="number", least=least, most=most or None)
+        return number if word == "number" else replace(number, role=cast(Role, word))
+    if word in ("flag", "category", "text"):
+        return replace(plain, kind=cast(Kind, word))
+    if word in ("id", "ignored", "protected", "currency"):
+        return replace(found, role=cast(Role, word))
+    kinds = "number, flag, category, time, text"
+    roles = "id, amount, currency, latitude, longitude, protected, ignored"
+    raise InvalidSettings(
+        f"{found.name} is no {word!r}: a kind ({kinds}), a role ({roles}) or whom it names "
+        f"({', '.join(KINDS)}) wanted"
+    )
+
+
+def _as_time(found: Field, values: Sequence[Scalar]) -> Field:
+    """The time of a case: a date, a number that counts from 1970, or one that only rises."""
+    if found.kind == "time":
+        return replace(found, role="time")
+    numbers = [float(v) for v in values if isinstance(v, int | float)]
+    if numbers and (counted := _of_epoch(found.name, min(numbers), max(numbers))):
+        return replace(counted.field, role="time", usual=found.usual)
+    kind: Kind = "number" if numbers else "time"
+    return Field(found.name, kind, role="time", usual=found.usual)
+
+
 def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
     """The task of these fields; card payments that use the names of the shipped task have its
     prior and its reader, too.
@@ -76,15 +136,22 @@ def guess_task(name: str, guesses: Sequence[Guess]) -> Task:
     fields = tuple(one.field for one in guesses)
     kinds = {fold(one.name): one for one in fields}
     shared = [own for own in CARD_PAYMENTS.fields if _is_same(own, kinds.get(fold(own.name)))]
+    derived = derived_of(fields)
     if len(shared) < 2:
-        return Task(name, fields)
+        return Task(name, fields, derived)
     names = {fold(own.name): own.name for own in shared}
     renamed = tuple(replace(one, name=names.get(fold(one.name), one.name)) for one in fields)
     prior = tuple(
         rule for rule in CARD_PAYMENTS.prior if not rule.test or rule.test.field in names.values()
     )
     return replace(
-        CARD_PAYMENTS, name=name, fields=renamed, prior=prior, unknown="ignore", version=1
+        CARD_PAYMENTS,
+        name=name,
+        fields=renamed,
+        derived=derived,
+        prior=prior,
+        unknown="ignore",
+        version=1,
     )
 
 

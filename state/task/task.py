@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.field import Field, Misfit
+from acegraph.state.task.form import PLAIN, Form
 from acegraph.state.task.reading import read_as, read_json
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.transaction import Fields, plain_value
@@ -79,6 +80,8 @@ class Task:
     prior: tuple[PriorRule, ...] = ()
     about: str = ""
     """What a model is told about the domain."""
+    forms: dict[str, Form] = field(default_factory=dict)
+    """By column how files write it, where that is not plain: tomorrow's file is written alike."""
     version: int = 1
 
     def __post_init__(self) -> None:
@@ -120,6 +123,19 @@ class Task:
     def of_role(self, role: str) -> Field | None:
         """The field of a role that at most one field has."""
         return next((one for one in self.fields if one.role == role), None)
+
+    @cached_property
+    def sighting_columns(self) -> dict[str, str]:
+        """The fields that derived fields come from, by what they hold; empty if none is derived."""
+        if not self.derived:
+            return {}
+        roles = ("time", "amount", "latitude", "longitude")
+        found = {one.role: one.name for one in self.fields if one.role in roles}
+        return {one.entity: one.name for one in self.fields if one.entity} | found
+
+    def form_of(self, name: str) -> Form:
+        """How files write a field."""
+        return self.forms.get(name, PLAIN)
 
     def field_of(self, name: str) -> Field | None:
         """The field that a caller's name means; names fold by case and separators alone."""

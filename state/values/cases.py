@@ -8,16 +8,18 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
-from typing import Final, Protocol, TypeVar
+from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
-from acegraph.state.values.file_form import FileForm
 from acegraph.state.values.memos import padded_words
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
+
+if TYPE_CHECKING:
+    from acegraph.state.task.task import Task
 
 ALL_COUNT: Final = 20_000
 """Of a label with fewer cases all count; of one with more every second, every fourth and so on."""
@@ -29,6 +31,7 @@ _CASES_FOR_A_RATE: Final = 20_000
 _BEFORE_THE_FIRST: Final = 5
 _MISSING = -1
 _START = 16
+_USUAL: Final = 0.98
 _RARE: Final = 4
 """A field that more cases have gets an array."""
 _MAX_NAMES: Final = 600
@@ -313,8 +316,8 @@ class CaseTable:
         self._departures = np.zeros(_START)
         self._start = self._size = 0
         self._newest_copy: CaseTable | None = None
-        self.form = FileForm()
-        """How dates, amounts and numbers are written in the files that the cases came from."""
+        self.task: Task | None = None
+        """What the fields of the cases are; without it all that they have are taken as they are."""
         self.shared: dict[str, object] = {}
         """What was computed from the cases; snapshots of the table share it."""
         self.in_order_from = 0
@@ -364,6 +367,18 @@ class CaseTable:
         self._size = size
 
     @property
+    def usual_names(self) -> list[str]:
+        """The fields that nearly all cases have."""
+        columns = ((name, self.column(name)) for name in self.field_names)
+        return [name for name, one in columns if one is not None and one.known().mean() >= _USUAL]
+
+    @property
+    def amount_name(self) -> str | None:
+        """The field of the amount, where the task has one."""
+        field = self.task.of_role("amount") if self.task else None
+        return field.name if field else None
+
+    @property
     def known_at(self) -> str:
         """When the label of the newest case became known."""
         return self._cases[self._size - 1].known_at if self._size else ""
@@ -383,7 +398,7 @@ class CaseTable:
     def snapshot(self) -> "CaseTable":
         """The table as it is now: a copy that shares the data and does not grow."""
         copy = self._newest_copy
-        if copy is None or (copy._size, copy.form) != (self._size, self.form):
+        if copy is None or copy._size != self._size:
             copy = self._newest_copy = self._copy()
         return copy
 
@@ -393,7 +408,7 @@ class CaseTable:
         copy._weights, copy._departures = self._weights, self._departures
         copy._start, copy._columns = self._start, dict(self._columns)
         copy._filled = dict(self._filled)
-        copy.form, copy.shared = self.form, self.shared
+        copy.shared, copy.task = self.shared, self.task
         copy.in_order_from = self.in_order_from
         return copy
 

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from acegraph.graph.data.file_rows import read_cell
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.figures import risk_of
 from acegraph.graph.desk.visit import Visit
@@ -19,6 +18,7 @@ from acegraph.state import Transaction
 from acegraph.state.errors import AceError, UnknownDecision
 from acegraph.state.ledger.lookups import label_history, read_cases
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
+from acegraph.state.task.form import read_cell
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.verdict import APPROVE, DECLINE
 

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.text.category_words import is_field_name
 from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.transaction import is_derived, is_observed
 
 _SAMPLE: Final = 2_000
 """How many of the newest numbers of a field are looked at."""
@@ -71,7 +72,7 @@ def learnable_fields(table: CaseTable) -> list[str]:
     known: dict[str, int] = {}
     for name in table.field_names:
         column = table.column(name)
-        known[name] = int(column.known().sum()) if column and is_field_name(name) else 0
+        known[name] = int(column.known().sum()) if column and _may_be_tested(name, table) else 0
     few = min(_HANDFUL, len(table))
     common = sorted((n for n in known if known[n] >= few), key=lambda n: -known[n])[:_MAX_FIELDS]
     sparse = [name for name in common if known[name] < _SPARSE * len(table)]
@@ -81,6 +82,13 @@ def learnable_fields(table: CaseTable) -> list[str]:
         for name in known
         if name in kept and not is_identifier(name, table) and not occurs_once(name, table)
     ]
+
+
+def _may_be_tested(name: str, table: CaseTable) -> bool:
+    """Whether the task has the field, and lets rules ask for it."""
+    if not is_field_name(name) or table.task is None:
+        return is_field_name(name)
+    return name in table.task.names or is_derived(name) or is_observed(name)
 
 
 def occurs_once(name: str, table: CaseTable) -> bool:

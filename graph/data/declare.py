@@ -1,0 +1,132 @@
+"""The task of a node after some labelled rows: what is not declared yet is guessed from them.
+
+Everything that was guessed is said, and kept with the playbook; a person corrects it by a task of
+their own (`acegraph read FILE -o task.json`, `train --task task.json`).
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Final
+
+from acegraph.graph.data.files import Item, transaction_of
+from acegraph.nodes.text.understand import understand_given
+from acegraph.state import BulletPlaybook, InvalidDataset
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
+from acegraph.state.task.guess import Guess, guess, guess_task
+from acegraph.state.task.task import Task
+from acegraph.state.values.transaction import Fields, Scalar, is_derived
+
+_LOOKED_AT: Final = 20_000
+"""So many rows are enough for a guess."""
+_NAMED: Final = 8
+
+
+def declare(
+    items: Sequence[Item], playbook: BulletPlaybook, node: str, given: Task | None = None
+) -> tuple[Task, str]:
+    """The task by which these rows are learned, kept in the playbook; and what was said of it.
+
+    `given` is what their file told, or a person.
+    """
+    columns = columns_of(items)
+    before = playbook.task(node)
+    if not columns:
+        return before, ""
+    known = bool(len(playbook.cases(node))) or playbook.stored_task(node) is not None
+    new = {name: values for name, values in columns.items() if before.field_of(name) is None}
+    if known and len(new) == len(columns):
+        raise InvalidDataset(
+            f"these rows have none of the fields that the playbook learned from "
+            f"({_some(one.name for one in before.fields)}): learn them into another playbook "
+            "(--playbook), since no rule could be asked on both"
+        )
+    if known:
+        task, said = _widened(before, columns, new), _differences(before, columns, new)
+    else:
+        guesses = [] if given else guess(columns)
+        task, said = given or guess_task(node, guesses), "; ".join(_told(guesses))
+    grows = task.unknown == "grow"
+    if not grows and task != before:
+        playbook.set_task(task, node, by="guess", reason="labelled rows")
+    return task, said
+
+
+def task_of(items: Sequence[Item]) -> Task:
+    """The task that these rows make, where no playbook has one: the shipped one for texts."""
+    columns = columns_of(items)
+    return guess_task("", guess(columns)) if columns else CARD_PAYMENTS
+
+
+def fields_of(items: Iterable[Item], task: Task) -> list[Fields]:
+    """The fields of rows, in the words of a task."""
+    return [understand_given(transaction_of(item), task).fields for item in items]
+
+
+def columns_of(items: Sequence[Item]) -> dict[str, list[Scalar]]:
+    """The fields of rows that are mappings, column by column; rows of texts have none."""
+    rows = [transaction_of(item).fields for item in islice(items, _LOOKED_AT)]
+    names = dict.fromkeys(name for row in rows for name in row if not is_derived(name))
+    return {name: [row.get(name) for row in rows] for name in names}
+
+
+def misfits_of(rows: Iterable[Mapping[str, object]], task: Task) -> list[str]:
+    """How many values of each field do not fit, in words; missing ones are not told."""
+    counts: Counter[str] = Counter()
+    wanted: dict[str, str] = {}
+    total = 0
+    for row in rows:
+        total += 1
+        for misfit in task.fit(row).misfits:
+            if misfit.why != "missing":
+                counts[misfit.field] += 1
+                wanted[misfit.field] = misfit.wanted
+    return [
+        f"{name}: {count:,} of {total:,} values do not fit ({wanted[name]} wanted)"
+        for name, count in counts.most_common(_NAMED)
+    ]
+
+
+def _widened(
+    task: Task, columns: Mapping[str, list[Scalar]], new: Mapping[str, list[Scalar]]
+) -> Task:
+    """The task with the fields and the words that these rows have besides."""
+    if task.unknown != "ignore":
+        return task
+    given = {found.name: values for n, values in columns.items() if (found := task.field_of(n))}
+    fields = [_with_words(one, given.get(one.name, ())) for one in task.fields]
+    fields += [replace(one.field, since=task.version + 1) for one in guess(new)]
+    return replace(task, fields=tuple(fields))
+
+
+def _with_words(one: Field, values: Sequence[Scalar]) -> Field:
+    """A closed category with the words that came more than once."""
+    if one.kind != "category" or not one.closed:
+        return one
+    known = {word.lower() for word in one.words}
+    often = (word for word, count in Counter(map(str, filter(None, values))).items() if count > 1)
+    more = {word.lower(): word for word in often if word.lower() not in known}
+    return replace(one, words=(*one.words, *more.values())) if more else one
+
+
+def _differences(
+    task: Task, columns: Mapping[str, list[Scalar]], new: Mapping[str, list[Scalar]]
+) -> str:
+    """Which columns are new, and which usual fields are missing."""
+    given = {found.name for name in columns if (found := task.field_of(name))}
+    missing = [one.name for one in task.fields if one.usual and one.name not in given]
+    said = [f"new: {_some(new)}"] if new else []
+    said += [f"missing: {_some(missing)}"] if missing else []
+    return f"other columns than the playbook knows: {'; '.join(said)}" if said else ""
+
+
+def _told(guesses: Sequence[Guess]) -> list[str]:
+    return [f"{one.field.name}: {one.why}" for one in guesses if one.why]
+
+
+def _some(names: Iterable[str]) -> str:
+    listed = list(names)
+    rest = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + rest

@@ -1,0 +1,150 @@
+"""How a file writes the values of a column: its decimal mark, its unit, its dates.
+
+A form is found from all texts of a column, and stands in task.json, since tomorrow's file is
+written like today's. This is the one lenient reader; what it cannot settle it says.
+"""
+
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice, pairwise
+from typing import Final
+
+from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
+from acegraph.state.values.notation import decimal_marks, is_nothing
+
+_DAY_FIRST: Final = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
+_MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y")
+_OTHER_DAYS: Final = (
+    "%Y/%m/%d", "%Y.%m.%d", "%d %b %Y", "%d-%b-%Y", "%d %B %Y", "%b %d, %Y", "%B %d, %Y"
+)  # fmt: skip
+_CLOCKS: Final = (
+    "", " %H:%M", " %H:%M:%S", " %H:%M:%S.%f", " %I:%M %p", " %I:%M:%S %p", ", %H:%M", ", %H:%M:%S"
+)  # fmt: skip
+_LOOKED_AT: Final = 500
+_NEARLY: Final = 0.98
+_LIKE_A_DATE: Final = re.compile(r"\d.*[./ -].*\d")
+_UNIT: Final = re.compile(r"([^\w\s.,+-]|[A-Za-z]{1,4}(?=\s))?\s?([-+]?\d[\d.,'\s]*)\s?(\S{0,4})")
+
+
+@dataclass(frozen=True)
+class Forms:
+    """How the columns of a file are written, and what was not settled by its values."""
+
+    by_column: Mapping[str, Form]
+    """Those that are not plain."""
+    notes: tuple[str, ...] = ()
+
+    def of(self, name: str) -> Form:
+        """The form of a column."""
+        return self.by_column.get(name, PLAIN)
+
+
+def find_forms(columns: Mapping[str, Sequence[str]], *, is_continental: bool) -> Forms:
+    """The forms of columns of texts; a continental file has semicolons between its cells.
+
+    >>> forms = find_forms({"paid": ["31.01.2026"], "sum": ["1,5"]}, is_continental=True)
+    >>> forms.of("paid").date, forms.of("sum").decimal
+    ('%d.%m.%Y', ',')
+    """
+    given = {
+        name: [text for cell in cells if not is_nothing(text := cell.strip())]
+        for name, cells in columns.items()
+    }
+    dates, notes = _dates(given, is_continental)
+    units = {name: _unit(texts) for name, texts in given.items() if name not in dates}
+    numbers = {name: {without_unit(text, units[name]) for text in given[name]} for name in units}
+    marks = decimal_marks(numbers, is_continental=is_continental)
+    forms = {name: Form(date=date) for name, date in dates.items()}
+    for name, unit in units.items():
+        is_comma = marks.get(name) == ","
+        if unit or is_comma:
+            forms[name] = Form("," if is_comma else ".", unit)
+    return Forms(forms, tuple(notes))
+
+
+def _dates(
+    columns: Mapping[str, Sequence[str]], is_continental: bool
+) -> tuple[dict[str, str], list[str]]:
+    """The formats of the columns of dates, and what no value settles."""
+    found = {name: _formats(texts) for name, texts in columns.items()}
+    settled = [formats[0] for formats in found.values() if len(formats) == 1]
+    votes = [_is_day_first(one) for one in settled if _is_day_first(one) is not None]
+    dates, notes = {}, []
+    for name, formats in found.items():
+        if len(formats) < 2:
+            if formats:
+                dates[name] = formats[0]
+            continue
+        day_first = _told_by_order(columns[name], formats)
+        if day_first is None and len(set(votes)) == 1:
+            day_first = votes[0]
+        if day_first is None:
+            day_first = is_continental
+            first = "day" if day_first else "month"
+            notes.append(f"{name}: the {first} is taken to stand first, which no value settles")
+        dates[name] = next(one for one in formats if _is_day_first(one) == day_first)
+    return dates, notes
+
+
+def _formats(texts: Sequence[str]) -> list[str]:
+    """The formats in which nearly all texts are dates: none, one, or two of another order."""
+    some = list(islice(dict.fromkeys(texts), _LOOKED_AT))
+    if not some or not all(map(_LIKE_A_DATE.search, some[:5])) or _is_iso(some[0]):
+        return []
+    counts: dict[str, int] = {}
+    for date in (*_DAY_FIRST, *_MONTH_FIRST, *_OTHER_DAYS):
+        for clock in _CLOCKS:
+            if _parses(some[0], date + clock) or _parses(some[-1], date + clock):
+                counts[date + clock] = sum(_parses(text, date + clock) for text in some)
+    most = max(counts.values(), default=0)
+    if most < _NEARLY * len(some):
+        return []
+    best = [one for one, count in counts.items() if count == most]
+    orders = {_is_day_first(one): one for one in reversed(best)}
+    return list(orders.values())
+
+
+def _is_day_first(date: str) -> bool | None:
+    """Whether the day stands before the month; None where that is no question."""
+    if date.startswith(_DAY_FIRST):
+        return True
+    return False if date.startswith(_MONTH_FIRST) else None
+
+
+def _told_by_order(texts: Iterable[str], formats: Sequence[str]) -> bool | None:
+    """Whether the rows are in the order of time with the day, or with the month, first."""
+    in_order = {}
+    for one in formats:
+        moments = [iso for text in islice(texts, 20 * _LOOKED_AT) if (iso := in_iso(text, one))]
+        pairs = list(pairwise(moments))
+        rises, falls = all(a <= b for a, b in pairs), all(a >= b for a, b in pairs)
+        in_order[_is_day_first(one)] = len(set(moments)) > 2 and (rises or falls)
+    told = [day_first for day_first, is_ordered in in_order.items() if is_ordered]
+    return told[0] if len(told) == 1 else None
+
+
+def _is_iso(text: str) -> bool:
+    return text[4:5] == "-" and text[:4].isdigit()
+
+
+def _parses(text: str, date: str) -> bool:
+    return in_iso(text, date) is not None
+
+
+def _unit(texts: Collection[str]) -> str:
+    """The unit that stands beside every number of a column; empty if there is none."""
+    units = set()
+    for text in islice(texts, _LOOKED_AT):
+        match = _UNIT.fullmatch(text)
+        if match is None or bool(match[1]) == bool(match[3]):
+            return ""
+        units.add(match[1] or match[3])
+    return units.pop() if len(units) == 1 else ""
+
+
+def columns_of(rows: Iterable[Mapping[str, str]]) -> Iterator[tuple[str, list[str]]]:
+    """The cells of rows, column by column."""
+    listed = list(rows)
+    for name in listed[0] if listed else ():
+        yield name, [row.get(name, "") for row in listed]

@@ -1,0 +1,109 @@
+"""The rows of a file with typed cells: CSV, a JSON list or JSON lines."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final, TypeVar, cast
+
+from acegraph.graph.data.csv_files import find_delimiter, read_encoded, read_sheet
+from acegraph.graph.data.forms import Forms, columns_of, find_forms
+from acegraph.state.errors import InvalidDataset
+from acegraph.state.task.form import label_cell
+from acegraph.state.values.transaction import Scalar, each_name_once
+
+_ROWS_A_TICK: Final = 2_000
+_ENCODINGS: Final = {
+    "cp1252": "Windows-1252; save it as UTF-8 if letters look wrong",
+    "cp1250": "Windows-1250 (Central European); save it as UTF-8 if letters look wrong",
+}
+T = TypeVar("T")
+Progress = Callable[[str, int, int], None]
+"""Called with what is under way, how much of it is done, and how much there is."""
+
+
+def ticking(rows: Iterable[T], what: str, total: int, progress: Progress | None) -> Iterator[T]:
+    """The rows, with word of how many are done."""
+    for number, row in enumerate(rows, start=1):
+        if progress and number % _ROWS_A_TICK == 0:
+            progress(what, number, total)
+        yield row
+    if progress:
+        progress(what, total, total)
+
+
+@dataclass(frozen=True)
+class ReadRows:
+    """The rows of a file, and how it writes."""
+
+    rows: list[dict[str, Scalar]]
+    notes: list[str] = field(default_factory=list)
+    forms: Forms = field(default_factory=lambda: Forms({}))
+
+
+def read_rows(
+    file: Path, answer: str, forms: Forms | None = None, progress: Progress | None = None
+) -> ReadRows:
+    """The rows of a file; `answer` is the column of labels, `forms` are known from another file."""
+    text, encoding = read_encoded(file)
+    notes = [f"{file}: read as {_ENCODINGS[encoding]}"] if encoding in _ENCODINGS else []
+    name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
+    if name.suffix.lower() in (".csv", ".tsv"):
+        _, lines = read_sheet(file, text)
+        cells = [row for _, row in ticking(lines, "reading", text.count("\n"), progress)]
+        is_continental = find_delimiter(text) == ";"
+        forms = forms or forms_of(cells, answer, is_continental=is_continental)
+        return ReadRows(read_cells(cells, answer, forms), [*notes, *forms.notes], forms)
+    entries = _json_entries(file, text)
+    for number, entry in enumerate(entries, start=1):
+        if not isinstance(entry, dict):
+            raise InvalidDataset(f"{file}: row {number} is not an object")
+    return ReadRows(cast("list[dict[str, Scalar]]", entries), notes)
+
+
+def forms_of(cells: Sequence[Mapping[str, str]], answer: str, *, is_continental: bool) -> Forms:
+    """How the columns of a CSV are written; its labels are words."""
+    columns = {name: texts for name, texts in columns_of(cells) if name != answer}
+    return find_forms(columns, is_continental=is_continental)
+
+
+def read_cells(
+    cells: Iterable[Mapping[str, str]], answer: str, forms: Forms
+) -> list[dict[str, Scalar]]:
+    """The values of the cells of a CSV, row by row."""
+    rows = [
+        {n: label_cell(text) if n == answer else forms.of(n).read(text) for n, text in row.items()}
+        for row in cells
+    ]
+    _blank_na(rows)
+    return rows
+
+
+def _blank_na(rows: Sequence[dict[str, Scalar]]) -> None:
+    """Replace NA by None in columns of numbers or flags; among words it may mean Namibia."""
+    for name in rows[0] if rows else ():
+        values = {row[name] for row in rows} - {None}
+        words = {value for value in values if isinstance(value, str)}
+        if words == {"NA"} and values != words:
+            for row in rows:
+                row[name] = None if row[name] == "NA" else row[name]
+
+
+def _json_entries(file: Path, text: str) -> list[object]:
+    is_list = text.lstrip().startswith("[")
+    entries = []
+    for number, part in enumerate([text] if is_list else text.split("\n"), start=1):
+        try:
+            if part.strip():
+                entries.append(json.loads(part, object_pairs_hook=each_name_once))
+        except json.JSONDecodeError as error:
+            line = error.lineno if is_list else number
+            raise InvalidDataset(
+                f"{file}: line {line}: not JSON (a list, or one object a line): {error.msg}"
+                + ("" if "json" in file.suffix.lower() else "; a CSV is named .csv or .tsv")
+            ) from None
+        except (ValueError, RecursionError) as error:
+            raise InvalidDataset(f"{file}: line {number}: {error}") from None
+    return list(entries[0]) if is_list else entries

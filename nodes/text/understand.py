@@ -1,0 +1,105 @@
+"""What a caller gave, in the words of a task, and what is in doubt.
+
+Fields fit the task or they do not (state/task). A sentence is read by the reader that the task
+names, else it is the field `text`. Everything after this sees canonical values only.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from acegraph.nodes.text.reader import amount_is_unclear, read_fields
+from acegraph.state import Bullet, InvalidTransaction, Transaction
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Misfit
+from acegraph.state.task.growth import grown
+from acegraph.state.task.task import Fitted, Task
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
+
+READER: Final = "card_payments"
+_NAMED: Final = 8
+_UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
+
+
+@dataclass(frozen=True)
+class Doubt:
+    """A field that was not understood, and why; never its value."""
+
+    field: str
+    why: str
+
+    @classmethod
+    def of(cls, misfit: Misfit) -> "Doubt":
+        """The doubt that a value which does not fit leaves."""
+        return cls(misfit.field, str(misfit).removeprefix(f"{misfit.field} "))
+
+
+@dataclass(frozen=True)
+class Understood:
+    """A transaction in the words of a task, with what is in doubt."""
+
+    transaction: Transaction
+    fields: Fields
+    """What is kept: the fields that rules test and, where the task grows, also all others."""
+    doubts: tuple[Doubt, ...] = ()
+    sighting_columns: Mapping[str, str] = field(default_factory=dict)
+    """The fields from which later payments see it, by what they hold; else empty."""
+
+
+def understand_given(transaction: Transaction, task: Task) -> Understood:
+    """A transaction as a task reads it.
+
+    >>> from acegraph.state.task.card_payments import CARD_PAYMENTS
+    >>> understood = understand_given(Transaction.of("pays $20 at 2 PM"), CARD_PAYMENTS)
+    >>> understood.fields
+    {'amount': 20.0, 'hour': 14, 'text': 'pays $20 at 2 PM'}
+    """
+    if not transaction.fields:
+        return _of_text(transaction, task)
+    parts = {name for one in task.fields for name in one.part_names}
+    given = {name: value for name, value in transaction.fields.items() if name not in parts}
+    ours = {n: value for n, value in given.items() if is_derived(n) or is_observed(n)}
+    fitted = task.fit({name: value for name, value in given.items() if name not in ours})
+    if task.unknown == "refuse" and fitted.unknown:
+        raise InvalidTransaction(f"no field of the task: {_some(fitted.unknown)}")
+    fields = fitted.fields | ours | (fitted.unknown if task.unknown == "grow" else {})
+    written = replace(transaction, text=render_fields(fields) or transaction.text, fields=fields)
+    return Understood(written, fields, _doubts(fitted))
+
+
+def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transaction:
+    """A transaction where no playbook tells the task: the shipped one, and what bullets test.
+
+    >>> understand_alone({"Amount": "40.00", "vpn": 1}).text
+    'amount: 40.0; vpn: true'
+    """
+    conditions = (bullet.condition for bullet in bullets if bullet.condition)
+    tests = [test for condition in conditions for test in condition.comparisons]
+    task = grown(CARD_PAYMENTS, CaseTable(), tests)
+    return understand_given(Transaction.of(given), task).transaction
+
+
+def _of_text(transaction: Transaction, task: Task) -> Understood:
+    """A sentence; only what its reader found is a field."""
+    read = read_fields(transaction) if task.reader == READER else {}
+    fitted = task.fit(read)
+    fields = {name: value for name, value in fitted.fields.items() if name in read}
+    fields |= fitted.unknown if task.unknown == "grow" else {}
+    fields[SENTENCE] = transaction.text
+    doubts = {doubt.field: doubt for doubt in _doubts(fitted)}
+    amount = task.of_role("amount")
+    if task.reader and amount and amount_is_unclear(transaction.text):
+        doubts[amount.name] = Doubt(amount.name, _UNCLEAR)
+    return Understood(transaction, fields, tuple(doubts.values()))
+
+
+def _doubts(fitted: Fitted) -> tuple[Doubt, ...]:
+    return tuple(map(Doubt.of, fitted.misfits))
+
+
+def _some(names: Mapping[str, object]) -> str:
+    listed = sorted(names)
+    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
+    return ", ".join(listed[:_NAMED]) + more

@@ -1,0 +1,32 @@
+"""The task of a node as a playbook has it: set by somebody, or grown from its labelled cases."""
+
+from collections.abc import Iterable
+from typing import Final, cast
+
+from acegraph.state.playbook.settings_of_nodes import Stored
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.growth import cases_to_look_at, grown
+from acegraph.state.task.task import Task
+from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.cases import CaseTable
+
+DEFAULT_NODE: Final = "fraud_detection"
+_CACHED: Final = "task"
+
+
+def task_of(
+    stored: Stored | None, table: CaseTable, bullets: Iterable[Bullet], version: int
+) -> Task:
+    """The task of a node as of some labelled cases and a version of its bullets.
+
+    It follows from them and from what was set, so that every process has the same one.
+    """
+    key = (stored and stored[0], cases_to_look_at(len(table)), version)
+    kept = table.shared.get(_CACHED)
+    if isinstance(kept, tuple) and kept[0] == key:
+        return cast(Task, kept[1])
+    base = Task.from_json(stored[1]) if stored else CARD_PAYMENTS
+    conditions = (b.condition for b in bullets if b.condition)
+    task = grown(base, table, [test for one in conditions for test in one.comparisons])
+    table.shared[_CACHED] = (key, task)
+    return task

@@ -1,0 +1,104 @@
+"""How the task of a node grows while nobody has given one.
+
+Fields that no one declared are kept with their cases. When labelled cases have come, the same guess
+that reads files looks at them; what active rules test is known at once. What a task has once, never
+changes by itself.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
+from typing import Final
+
+from acegraph.state.task.field import Field, Kind, Part
+from acegraph.state.task.guess import guess
+from acegraph.state.task.task import Task
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.condition import MENTIONS, Comparison
+from acegraph.state.values.transaction import Scalar, is_derived, is_observed
+
+_FIRST_LOOKS: Final = (12, 20)
+_SHARE: Final = 0.05
+_MOST_FIELDS: Final = 300
+_MOST_WORDS: Final = 60
+_PARTS: Final[tuple[Part, ...]] = ("hour", "weekday", "month")
+
+
+def cases_to_look_at(cases: int) -> int:
+    """How many of the first cases were looked at last: 12, 20, 40, 80 and so on; 0 of fewer.
+
+    >>> [cases_to_look_at(n) for n in (11, 12, 39, 41, 200)]
+    [0, 12, 20, 40, 160]
+    """
+    first, second = _FIRST_LOOKS
+    if cases < second:
+        return first if cases >= first else 0
+    return second << ((cases // second).bit_length() - 1)
+
+
+def grown(task: Task, table: CaseTable, tests: Iterable[Comparison]) -> Task:
+    """The task with the fields that active rules test and that labelled cases have."""
+    names = {name for one in task.fields for name in (one.name, *one.part_names)}
+    fields = [*task.fields, *_of_rules(task, tests, names)]
+    task = replace(task, fields=tuple(fields))
+    if task.unknown != "grow":
+        return task
+    size = cases_to_look_at(len(table))
+    found = _of_cases(task, table.first(size)) if size else []
+    room = max(_MOST_FIELDS - len(task.fields), 0)
+    return replace(task, fields=(*task.fields, *found[:room])) if found else task
+
+
+def _of_cases(task: Task, table: CaseTable) -> list[Field]:
+    """The fields of labelled cases that the task has not, as far as enough of them have one."""
+    columns = {}
+    known = {name for one in task.fields for name in (one.name, *one.part_names)}
+    for name in table.field_names:
+        column = table.column(name)
+        is_new = not (name in known or task.field_of(name) or is_derived(name) or is_observed(name))
+        enough = max(_FIRST_LOOKS[0], _SHARE * len(table))
+        if is_new and column is not None and int(column.known().sum()) >= enough:
+            columns[name] = _values(column)
+    found = [one.field for one in guess(columns, is_file=False)]
+    times = {one.name for one in found if one.kind == "time"}
+    return [
+        one
+        for one in found
+        if one.role != "id"
+        and not (one.kind == "text" and one.name != "text")
+        and len(one.words) < _MOST_WORDS
+        and one.name.rpartition(".")[0] not in times
+    ]
+
+
+def _values(column: Column) -> list[Scalar]:
+    """The values of a column, case by case."""
+    values = (*column.values, None)
+    numbers = zip(column.numbers.tolist(), column.codes.tolist(), strict=True)
+    return [number if number == number else values[code] for number, code in numbers]
+
+
+def _of_rules(task: Task, tests: Iterable[Comparison], names: set[str]) -> Iterator[Field]:
+    """The fields that rules test and the task has not; the comparison tells the kind."""
+    known = set(names)
+    for test in tests:
+        name = test.field
+        if name in known or task.field_of(name) or is_derived(name) or is_observed(name):
+            continue
+        base, _, part = name.rpartition(".")
+        if base and part in _PARTS:
+            if base not in known:
+                known |= {base, *(f"{base}.{one}" for one in _PARTS)}
+                yield Field(base, "time", parts=_PARTS)
+            continue
+        known.add(name)
+        yield Field(name, _kind_of(test))
+
+
+def _kind_of(test: Comparison) -> Kind:
+    if test.op == MENTIONS:
+        return "text"
+    if isinstance(test.value, bool):
+        return "flag"
+    if isinstance(test.value, str) or test.value is None:
+        return "category"
+    return "number"
