@@ -73,7 +73,18 @@ class Scored:
 
     def holds(self, fields: Mapping[str, Scalar], doubted: Container[str] = ()) -> bool:
         """Whether all tests hold, apart from those of fields in doubt."""
-        return all(test.field in doubted or test.holds(fields) is True for test in self.tests)
+        for test in self.tests:  # it is asked for every rule of every decision
+            if test.field not in doubted and test.holds(fields) is not True:
+                return False
+        return True
+
+
+def _scored(prior: tuple[PriorRule, ...]) -> tuple[Scored, ...]:
+    return tuple(Scored(rule.points, (rule.test,)) for rule in prior if rule.test)
+
+
+_PRIOR_SCORED: Final = _scored(PRIOR)
+"""Made once: each run makes a ruleset."""
 
 
 @dataclass(frozen=True)
@@ -152,7 +163,7 @@ class Ruleset:
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
         """The rules of the prior that test something."""
-        return tuple(Scored(rule.points, (rule.test,)) for rule in self.prior if rule.test)
+        return _PRIOR_SCORED if self.prior is PRIOR else _scored(self.prior)
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
