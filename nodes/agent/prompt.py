@@ -137,7 +137,9 @@ def _rule(bullet: Bullet, fields: Mapping[str, Scalar], text: str, fence: Fence)
     (right, cases), facts = _record(bullet), []
     if cases:
         facts.append(f"{right}/{cases}")
-    if bullet.condition:
+    if bullet.is_on_trial:
+        facts.append("not proved yet")
+    elif bullet.condition:
         points = weight_of(bullet)
         word = next(word for least, word in _STRENGTHS if abs(points) >= least)
         facts.append(f"{word} {points:+.1f}")

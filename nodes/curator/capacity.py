@@ -14,13 +14,12 @@ from numpy.typing import NDArray
 
 from acegraph.nodes.curator.duplicates import similarities
 from acegraph.state import DECLINE, Bullet
+from acegraph.state.values.bullet import WAITS_FOR
 
 _RELATED: Final = 0.6
 """Below this likeness two sentences of one language have nothing to do with each other."""
 _SHORT_LIST: Final = 16
 """How many bullets with the least evidence are compared with all: comparing takes the time."""
-WAITS_FOR: Final = "waits_for"
-"""In the evidence of a candidate: why the curator holds it; a later backtest may let it act."""
 
 
 def evidence(bullet: Bullet) -> float:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 import numpy as np
 
-from acegraph.nodes.curator.capacity import WAITS_FOR, expendable, expired
+from acegraph.nodes.curator.capacity import expendable, expired
 from acegraph.nodes.curator.duplicates import likenesses
 from acegraph.nodes.curator.proof import in_words, lacking_proof, prove
 from acegraph.nodes.curator.screening import MAX_LENGTH, Objection, Proposal, Screening, proposal_of
@@ -26,7 +26,7 @@ from acegraph.nodes.rules.weights import fired_over, reason_to_retire, weights_o
 from acegraph.state import Bullet, Condition, InvalidSettings, parse_condition
 from acegraph.state.playbook.index import View
 from acegraph.state.run.schema import CurationData
-from acegraph.state.values.bullet import MAX_CONTENT, Source, Status
+from acegraph.state.values.bullet import MAX_CONTENT, WAITS_FOR, Source, Status
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import PURGED
 from acegraph.state.values.label_sources import BY_ITSELF
@@ -239,7 +239,7 @@ class Curator:
             if counted is None:
                 counted = since_change(playbook.cases(node), bullets, drift=self.drift)
             retired += _retire(_refit(bullets, counted, playbook, keep), playbook)
-            if int(playbook.view(node).in_context(None).sum()) > self.capacity:
+            if int(playbook.view(node).is_active.sum()) > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)
             return retired

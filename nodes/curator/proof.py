@@ -14,7 +14,8 @@ from acegraph.nodes.evidence.columns.entities import is_entity
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.rules.points import log_odds_over
-from acegraph.state import DECLINE, Bullet, Condition
+from acegraph.state import Bullet, Condition
+from acegraph.state.values.bullet import NOT_PROVED
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import is_meant_as_condition
 from acegraph.state.values.transaction import Fields, Scalar
@@ -56,8 +57,7 @@ def prove(
 def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None) -> str:
     """Why a proposal that nothing speaks against must wait all the same; empty if it may act.
 
-    What raises risk and can be checked may act before there are cases to test it on. What lowers
-    risk may not, nor may prose, which no backtest can test.
+    No rule acts before there are cases to test it on, nor does prose, which no backtest can test.
     """
     if gate is None or tested is not None:
         return ""
@@ -67,12 +67,7 @@ def lacking_proof(proposal: Proposal, tested: Backtest | None, gate: Gate | None
             "unproven: prose acts once a person has let it in, or a trial has borne it out"
             + hint * is_meant_as_condition(proposal.content)
         )
-    if proposal.condition.verdict == DECLINE:
-        return ""
-    return (
-        "unproven: what lowers risk acts once a backtest stands, or a person has let it in; "
-        "there are too few labelled cases of both kinds"
-    )
+    return NOT_PROVED
 
 
 def in_words(tested: Backtest | None) -> str:

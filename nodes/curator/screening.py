@@ -184,7 +184,7 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
     for test in condition.comparisons:
         name = test.field
         if can_tell and name not in names:
-            return Objection("its condition is over a field that no known transaction has")
+            return _held("its condition is over a field that no known transaction has")
         if test.op == MENTIONS:
             if not is_free_text(name):
                 return Objection(f"'mentions' asks for words of a free text, which {name} is not")

@@ -26,7 +26,8 @@ Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
 _COLUMNS: Final = (
-    *("numbers", "helpful", "harmful", "rates", "is_active", "is_online", "lengths", "leaning"),
+    *("numbers", "helpful", "harmful", "rates", "is_active", "is_on_trial", "is_online"),
+    *("lengths", "leaning"),
 )
 
 
@@ -41,6 +42,7 @@ class NodeBullets:
         self.rates: Floats = np.zeros(0)
         """Success rates."""
         self.is_active: Bools = np.zeros(0, bool)
+        self.is_on_trial: Bools = np.zeros(0, bool)
         self.is_online: Bools = np.zeros(0, bool)
         self.lowered: list[str] = []
         """The texts in lower case, for the search for duplicates."""
@@ -49,7 +51,7 @@ class NodeBullets:
         self.leaning = np.zeros(0, np.int8)
         """1 for a rule that declines, -1 for one that approves, 0 for prose."""
         self.rules = RuleTable()
-        self._copies: tuple[Floats, Floats, Floats, Bools] | None = None
+        self._copies: tuple[Floats, Floats, Floats, Bools, Bools] | None = None
         self._matrices: dict[str, VectorMatrix] = {}
 
     def put(self, bullet: Bullet) -> bool:
@@ -67,10 +69,11 @@ class NodeBullets:
         self.helpful[row], self.harmful[row] = bullet.helpful_count, bullet.harmful_count
         self.rates[row] = bullet.get_success_rate()
         self.is_active[row] = bullet.status == "active"
+        self.is_on_trial[row] = bullet.is_on_trial
         self._copies = None
         return True
 
-    def copies(self) -> tuple[Floats, Floats, Floats, Bools]:
+    def copies(self) -> tuple[Floats, Floats, Floats, Bools, Bools]:
         """Counters, success rates and status as they are now; copied once, until a row changes."""
         if self._copies is None:
             size = len(self.bullets)
@@ -79,6 +82,7 @@ class NodeBullets:
                 self.harmful[:size].copy(),
                 self.rates[:size].copy(),
                 self.is_active[:size].copy(),
+                self.is_on_trial[:size].copy(),
             )
         return self._copies
 
@@ -130,6 +134,7 @@ class View:
     harmful: Floats
     rates: Floats
     is_active: Bools
+    is_on_trial: Bools
     is_online: Bools
 
     @classmethod
@@ -140,10 +145,13 @@ class View:
         return cls(clock, node_bullets, size, *node_bullets.copies(), is_online)
 
     def in_context(self, source: str | None) -> Bools:
-        """Which bullets are active; only the offline or online ones if `source` is set."""
+        """Which bullets are active or rules on trial; only the offline or online ones if `source`
+        is set.
+        """
+        may_be_shown = self.is_active | self.is_on_trial
         if source is None:
-            return self.is_active
-        return self.is_active & (self.is_online if source == "online" else ~self.is_online)
+            return may_be_shown
+        return may_be_shown & (self.is_online if source == "online" else ~self.is_online)
 
     def records(self, odds: float) -> tuple[Floats, Floats, Floats]:
         """Helpful and harmful outcomes and success rates, as they would be at even odds of fraud.

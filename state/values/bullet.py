@@ -15,6 +15,10 @@ Status = Literal["candidate", "active", "retired", "removed"]
 """`removed`: a rollback went to a version from before the bullet; its record stays."""
 
 
+WAITS_FOR: Final = "waits_for"
+"""In the evidence of a candidate: why the curator holds it; a later backtest may let it act."""
+NOT_PROVED: Final = "unproven: there are too few labelled cases of both kinds to test it on"
+"""What a rule waits for that nothing speaks against."""
 MAX_CONTENT: Final = 1_000
 """Characters that a bullet may have."""
 REFINEMENT: Final = "refinement"
@@ -75,6 +79,14 @@ class Bullet:
     def verdict(self) -> Verdict | None:
         """The answer that it argues for; None for prose."""
         return self.condition.verdict if self.condition else None
+
+    @property
+    def is_on_trial(self) -> bool:
+        """Whether it is a rule that nothing speaks against and nothing proves yet: a model that
+        reads sees it, marked as such, and it decides nothing by itself.
+        """
+        waits_for = self.evidence.get(WAITS_FOR)
+        return self.status == "candidate" and waits_for == NOT_PROVED
 
     @property
     def revision(self) -> int:

@@ -15,7 +15,6 @@ import numpy as np
 
 from acegraph.graph.build import Collaborators, gather_parts
 from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.curator.capacity import WAITS_FOR
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.nodes.models.embedding_models import EMBEDDED
@@ -35,6 +34,7 @@ from acegraph.state import (
 from acegraph.state.database.encoding import text_hash
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.bullet import WAITS_FOR
 from acegraph.state.values.memos import facts_text
 from acegraph.state.values.verdict import Verdict
 

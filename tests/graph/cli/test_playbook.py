@@ -26,7 +26,7 @@ def command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Command:
     monkeypatch.chdir(tmp_path)
     with BulletPlaybook("sqlite:///book.db") as book:
         origin = {"label_source": "feed"}
-        Curator().curate("DECLINE when amount >= 900", NODE, book, origin=origin)
+        Curator(gate="off").curate("DECLINE when amount >= 900", NODE, book, origin=origin)
         book.record(record("d1"))
 
     def run(*words: str) -> str:

@@ -74,12 +74,20 @@ def test_duplicates_are_looked_for_in_the_same_node_only() -> None:
     assert curator.merge_bullet(TEN, "another_node", playbook)
 
 
-def test_without_labelled_history_a_rule_is_active_and_unproven() -> None:
+def test_without_labelled_history_a_rule_is_a_candidate() -> None:
     playbook = BulletPlaybook()
     bullet_id = Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
     assert bullet_id is not None
     bullet = playbook.get_bullet(bullet_id)
-    assert (bullet.status, bullet.proof) == ("active", "unproven")
+    assert (bullet.status, bullet.proof, bullet.is_on_trial) == ("candidate", "unproven", True)
+
+
+def test_without_a_gate_what_is_merged_is_active() -> None:
+    playbook, curator = BulletPlaybook(), Curator(gate="off")
+    for text in ("DECLINE when amount >= 100", "Decline crypto at night", "APPROVE when hour >= 9"):
+        bullet_id = curator.merge_bullet(text, NODE, playbook)
+        assert bullet_id is not None
+        assert playbook.get_bullet(bullet_id).status == "active"
 
 
 def test_a_rule_that_the_cases_bear_out_is_proven_and_weighed() -> None:

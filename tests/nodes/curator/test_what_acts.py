@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 from proposals import honest_share, propose
 
+from acegraph.graph import create_ace_graph
 from acegraph.graph.cli.tables import bullet_table
 from acegraph.graph.operations.feedback import feedback
 from acegraph.graph.operations.transfer import export_bullets, merge_bullets, read_bullets
-from acegraph.nodes import Curator
-from acegraph.nodes.agent.prompt import agent_messages
+from acegraph.nodes import Curator, HybridSelector, SimpleFraudAgent
+from acegraph.nodes.agent.prompt import Known, agent_messages
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
@@ -58,14 +59,15 @@ def playbook() -> BulletPlaybook:
 @pytest.mark.parametrize(
     "cases", [[], past(8), past(200, one_sided=True)], ids=["none", "few", "one-sided"]
 )
-def test_what_lowers_risk_waits_until_a_backtest_stands(
-    playbook: BulletPlaybook, cases: list[Case]
+@pytest.mark.parametrize("rule", [SAFE, "DECLINE when amount >= 100"])
+def test_a_rule_waits_until_a_backtest_stands(
+    playbook: BulletPlaybook, cases: list[Case], rule: str
 ) -> None:
     playbook.remember(cases, NODE)
-    bullet_id = Curator().merge_bullet(SAFE, NODE, playbook)
+    bullet_id = Curator().merge_bullet(rule, NODE, playbook)
     assert bullet_id is not None
     assert playbook.get_bullet(bullet_id).status == "candidate"
-    assert "what lowers risk" in playbook.history()[-1]["reason"]
+    assert "too few labelled cases" in playbook.history()[-1]["reason"]
     playbook.remember(past(200, seed=4), NODE)
     Curator().tend(NODE, playbook)
     bullet = playbook.get_bullet(bullet_id)
@@ -88,10 +90,46 @@ def test_what_waits_for_a_person_is_let_in_by_no_backtest(playbook: BulletPlaybo
     assert playbook.get_bullet("b1").status == "candidate"
 
 
-def test_what_raises_risk_acts_at_once_and_is_marked(playbook: BulletPlaybook) -> None:
+def test_a_rule_on_trial_is_selected_and_counted_and_decides_nothing(
+    playbook: BulletPlaybook,
+) -> None:
     Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
-    bullet = playbook.get_bullet("b1")
-    assert (bullet.status, bullet.proof) == ("active", "unproven")
+    payment = {"amount": 250.0, "hour": 14}
+    bullets, _ = HybridSelector().select_bullets(payment, NODE, playbook)
+    assert [(b.id, b.status) for b in bullets] == [("b1", "candidate")]
+    assert SimpleFraudAgent(bullets=bullets).analyze(payment) == "DECLINE"  # given to it: it acts
+    graph = create_ace_graph(playbook=playbook, context={"learn": False}).compile()
+    result = graph.invoke({"transaction": payment, "decision_id": "p1", "ground_truth": "DECLINE"})
+    assert result["decision"] == "APPROVE"
+    graph = create_ace_graph(playbook=playbook).compile()
+    graph.invoke({"transaction": payment, "decision_id": "p2", "ground_truth": "DECLINE"})
+    assert playbook.get_bullet("b1").helpful_count == 1
+    assert verify(playbook) == []
+
+
+def test_a_rule_on_trial_that_is_not_shown_is_counted_too(playbook: BulletPlaybook) -> None:
+    Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    graph = create_ace_graph(playbook=playbook, context={"n_bullets": 0}).compile()
+    payment = {"transaction": {"amount": 250.0, "hour": 14}, "ground_truth": "APPROVE"}
+    assert graph.invoke({**payment, "decision_id": "p1"})["decision"] == "APPROVE"
+    assert playbook.get_bullet("b1").harmful_count == 1
+
+
+def test_what_screening_holds_is_not_shown(playbook: BulletPlaybook) -> None:
+    one_customer = [
+        Case(f"h{i}", {"amount": 250.0, "customer_id": "C-1"}, "DECLINE") for i in range(8)
+    ]
+    playbook.remember(one_customer, NODE)
+    Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    assert playbook.get_bullet("b1").status == "candidate"
+    assert HybridSelector().select_bullets({"amount": 250.0}, NODE, playbook)[0] == []
+
+
+def test_a_reading_model_is_told_what_is_not_proved(playbook: BulletPlaybook) -> None:
+    Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
+    (rule,) = playbook.get_bullets_for_node(NODE, status="candidate")
+    messages = agent_messages("amount=250", [rule], Fence("x"), Known({"amount": 250.0}))
+    assert "DECLINE when amount >= 100 (not proved yet)" in str(messages)
 
 
 def test_prose_acts_once_a_person_or_a_trial_has_let_it_in(playbook: BulletPlaybook) -> None:

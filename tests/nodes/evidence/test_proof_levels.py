@@ -142,7 +142,7 @@ def test_labels_of_one_kind_refuse_what_they_contradict(level: GateLevel) -> Non
 
 def test_a_rule_that_never_fires_is_not_silenced() -> None:
     playbook, curator = BulletPlaybook(), Curator()
-    curator.curate("DECLINE when sanctions_hit is true", NODE, playbook)
+    Curator(gate="off").curate("DECLINE when sanctions_hit is true", NODE, playbook)
     playbook.remember(payments(40, 8, sanctions_hit=False), NODE)
     assert curator.tend(NODE, playbook) == []
     (bullet,) = playbook.get_bullets_for_node(NODE)
