@@ -108,11 +108,12 @@ def test_a_rule_on_trial_is_selected_and_counted_and_decides_nothing(
 
 
 def test_a_rule_on_trial_that_is_not_shown_is_counted_too(playbook: BulletPlaybook) -> None:
-    Curator().merge_bullet("DECLINE when amount >= 100", NODE, playbook)
-    graph = create_ace_graph(playbook=playbook, context={"n_bullets": 0}).compile()
+    for rule in ("DECLINE when amount >= 100", "DECLINE when hour >= 9"):
+        Curator().merge_bullet(rule, NODE, playbook)
+    graph = create_ace_graph(playbook=playbook, context={"n_bullets": 1}).compile()
     payment = {"transaction": {"amount": 250.0, "hour": 14}, "ground_truth": "APPROVE"}
     assert graph.invoke({**payment, "decision_id": "p1"})["decision"] == "APPROVE"
-    assert playbook.get_bullet("b1").harmful_count == 1
+    assert [b.harmful_count for b in playbook] == [1, 1]
 
 
 def test_what_screening_holds_is_not_shown(playbook: BulletPlaybook) -> None:
