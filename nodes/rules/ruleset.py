@@ -83,7 +83,7 @@ def _scored(prior: tuple[PriorRule, ...]) -> tuple[Scored, ...]:
     return tuple(Scored(rule.points, (rule.test,)) for rule in prior if rule.test)
 
 
-_PRIOR_SCORED: Final = _scored(PRIOR)
+_SHIPPED: Final = _scored(CARD_PAYMENTS.prior)
 """Made once: each run makes a ruleset."""
 
 
@@ -163,7 +163,7 @@ class Ruleset:
     @cached_property
     def prior_scored(self) -> tuple[Scored, ...]:
         """The rules of the prior that test something."""
-        return _PRIOR_SCORED if self.prior is PRIOR else _scored(self.prior)
+        return _SHIPPED if self.prior is CARD_PAYMENTS.prior else _scored(self.prior)
 
     @cached_property
     def rules_scored(self) -> tuple[Scored, ...]:
