@@ -3,8 +3,6 @@
 from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 
-from acegraph.state.run.gone import NAMES
-
 
 def later(
     package: str, homes: Mapping[str, str]
@@ -14,14 +12,16 @@ def later(
     `homes` maps a module to its names, separated by spaces.
     """
     modules = _by_name(homes)
-    moved = _by_name(NAMES.get(package.removeprefix("acegraph."), {}))
 
     def find(name: str) -> object:
+        if name in modules:
+            return getattr(import_module(f"acegraph.{modules[name]}"), name)
+        from acegraph.state.run.gone import NAMES
+
+        moved = _by_name(NAMES.get(package.removeprefix("acegraph."), {}))
         if name in moved:  # an ImportError, since Python hides an AttributeError of an import
             raise ImportError(f"{package} does not have {name} any more: {moved[name]} has it")
-        if name not in modules:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        return getattr(import_module(f"acegraph.{modules[name]}"), name)
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
 
     return find, lambda: import_module(package).__dict__["__all__"]
 

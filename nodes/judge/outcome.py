@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Case, Label
 from acegraph.state.ledger.hidden_fields import HiddenFields
@@ -59,7 +58,11 @@ def learns_now(
 def sighting_in(case: CaseData) -> Sighting | None:
     """What later payments see of a run's transaction, where fields are derived from it."""
     columns = case.get("sighting_columns")
-    return sighting_of(case["fields"], columns) if columns else None
+    if not columns:
+        return None
+    from acegraph.nodes.evidence.sightings.columns import sighting_of
+
+    return sighting_of(case["fields"], columns)
 
 
 def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
