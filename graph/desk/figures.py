@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
@@ -72,6 +72,7 @@ class Outcomes:
         """What some of the decisions came to."""
         known = self._fraud[rows] | self._honest[rows]
         cost = of_mean(self._paid[rows][known])
+        cost = replace(cost, low=max(cost.low, 0.0))
         counts = (self._caught, self._fraud, self._stopped, self._honest)
         caught, frauds, stopped, honest = (int(np.count_nonzero(one[rows])) for one in counts)
         without = of_mean(self._unguarded[rows][known]).mean
