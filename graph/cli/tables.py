@@ -118,8 +118,14 @@ def _with_interval(figure: Estimate, write: Callable[[float], str] = share) -> s
 
 
 def _whole(x: float) -> str:
-    """A figure of some size, without decimals."""
-    return "-" if math.isnan(x) else f"{x:,.0f}"
+    """A figure of some size, without decimals; of large ones thousands.
+
+    >>> _whole(1234.5), _whole(19_913.2)
+    ('1,234', '19.9k')
+    """
+    if math.isnan(x):
+        return "-"
+    return f"{x:,.0f}" if abs(x) < 10_000 else f"{x / 1000:,.1f}k"
 
 
 def _against(runs: Sequence[Run], vanilla: Sequence[Run]) -> str:
@@ -175,7 +181,9 @@ def _alert_table(experiment: "Experiment") -> Table:
             _with_interval(alerts, _whole),
             *([_with_interval(value)] if has_amounts else []),
             _with_interval(cost, _whole),
-            f"{gap.mean:+,.0f}, {p_words(gap.p_value)}" if is_other else "",
+            f"{'+' * (gap.mean >= 0)}{_whole(gap.mean)}, {p_words(gap.p_value)}"
+            if is_other
+            else "",
         )
     return table
 
