@@ -66,7 +66,7 @@ def test_a_wrong_decision_costs_two_chats_and_two_embeddings(
     assert (len(server.chats), len(server.embeddings)) == (2, 2)
     assert counters(playbook, shown) == (0, 1, 1)
     born = playbook.get_bullet(found["new_bullet"])
-    assert (born.content, born.source, born.status) == (LESSON["new_bullet"], "online", "active")
+    assert (born.content, born.source, born.status) == (LESSON["new_bullet"], "online", "candidate")
     assert (born.helpful_count, born.harmful_count, born.times_selected) == (0, 0, 0)
     assert born.origin["author"] == SCHEMAS
 
