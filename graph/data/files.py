@@ -183,7 +183,7 @@ def understand_rows(
         raise InvalidDataset(f"{file}: no rows")
     names = list(dict.fromkeys(name for row in rows for name in row))
     check_names(file, names, layout)
-    guesses = [] if layout.query else guesses_of(rows, layout)
+    guesses = [] if layout.query else _with_units(guesses_of(rows, layout), read.forms)
     query = layout.query or _prose_column(rows, guesses)
     task = layout.task or (None if query else guess_task(file.stem, guesses))
     if task and not layout.task:
@@ -215,6 +215,16 @@ def guesses_of(rows: Sequence[Mapping[str, object]], layout: FileLayout) -> list
     names = dict.fromkeys(name for row in some for name in row if not is_derived(name))
     columns = {name: [row.get(name) for row in some] for name in names}
     return corrected(guess(columns), columns, layout.declared)
+
+
+def _with_units(guesses: Sequence[Guess], forms: Forms) -> list[Guess]:
+    """The fields with the units that stood beside their numbers."""
+    return [
+        replace(one, field=replace(one.field, unit=forms.of(one.field.name).unit))
+        if one.field.kind == "number"
+        else one
+        for one in guesses
+    ]
 
 
 def _flat(row: Mapping[str, object], hidden: Collection[str | None]) -> dict[str, Scalar]:

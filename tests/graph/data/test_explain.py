@@ -1,9 +1,14 @@
 """What was read, what was ignored, and what each bullet did."""
 
-from acegraph.graph.data.explain import explain, explain_file
+from pathlib import Path
+
+from acegraph.graph.data.explain import explain, explain_dataset
+from acegraph.graph.data.files import FileLayout, read_dataset
 from acegraph.graph.experiments.bullet_report import report_bullets
 from acegraph.graph.metrics.intervals import Share
 from acegraph.state import Bullet, Condition, Transaction
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 
 
 def test_a_text_shows_its_words_and_the_rest() -> None:
@@ -17,28 +22,28 @@ def test_a_text_shows_its_words_and_the_rest() -> None:
     assert "VPN" not in found.ignored
 
 
-def test_a_nested_mapping_is_flat_and_its_dates_are_split() -> None:
-    given = {"card": {"age_days": 3}, "at": "2026-03-02 14:05:00", "memo": None}
-    found = explain(Transaction.of(given))
-    rows = {row.field: row for row in found.read}
+def test_a_nested_mapping_is_flat_and_a_task_splits_its_times() -> None:
+    given = {"card": {"age_days": 3}, "at": "2026-03-02 14:05:00", "new": None}
+    task = Task("t", (Field("at", "time", parts=("hour", "weekday")),), unknown="grow")
+    rows = {row.field: row for row in explain(Transaction.of(given), task).read}
     assert rows["card.age_days"].what == "3"
     assert (rows["at.hour"].what, rows["at.weekday"].what) == ("14", "Monday")
-    assert rows["at.month"].origin == "derived"
-    assert found.ignored == ["memo"]
+    assert (rows["at.weekday"].origin, rows["at"].origin) == ("derived", "given")
+    assert "new" not in rows
 
 
-def test_identifiers_of_a_file_are_found() -> None:
-    items = [
-        {
-            "id": str(i),
-            "query": {"cc_num": 4_000_000_000 + 7 * i, "amt": 1.5 * i, "kind": "ab"[i % 2]},
-            "answer": "APPROVE",
-        }
-        for i in range(60)
-    ]
-    found = explain_file(items)
+def test_what_does_not_fit_is_told() -> None:
+    found = explain(Transaction.of({"amount": "much", "hour": 3}))
+    assert found.ignored == ["amount (does not fit; a number of at least 0 wanted)"]
+
+
+def test_identifiers_of_a_file_are_found(tmp_path: Path) -> None:
+    file = tmp_path / "f.csv"
+    lines = [f"{4_000_000_000 + 7 * i},{1.5 * i},{'ab'[i % 2]},{i % 2}" for i in range(60)]
+    file.write_text("\n".join(["cc_num,amt,kind,fraud", *lines]))
+    found = explain_dataset(read_dataset(file, FileLayout(query=None, answer="fraud")), {})
     assert [row.field for row in found.read] == ["amt", "kind"]
-    assert found.ignored[0].startswith("cc_num")
+    assert found.ignored[0].startswith("cc_num (names somebody")
 
 
 def test_a_bullet_report_counts_what_it_alone_gets_right() -> None:
