@@ -16,7 +16,6 @@ AceError
 │   ├── DecisionConflict      one decision id with two different contents
 │   ├── OutdatedVersion       another one has set the task or the policy meanwhile
 │   └── WriteConflict         two writers collided; trying again may succeed
-├── EngineDiffers             an engine decided a row otherwise than this program does
 ├── CheckpointRefused         a checkpoint that would have executed code
 └── ModelError                a model gave no usable answer; this is never a verdict
     ├── ModelUnavailable      time-out, refused connection, overload, wrong key
@@ -102,10 +101,6 @@ class WriteConflict(PlaybookError):
 
 class CheckpointRefused(AceError, ValueError):
     """A checkpoint names a class or function that no state of a run holds; nothing was called."""
-
-
-class EngineDiffers(AceError):
-    """An engine decided a row of a table otherwise than this program does."""
 
 
 class ModelError(AceError):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from threading import Lock
@@ -20,7 +20,8 @@ from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, ORIGIN
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.rules.points import UNIT, amount_of, log_odds_over, points_of
+from acegraph.nodes.rules.columns import declined_over
+from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
@@ -29,8 +30,6 @@ from acegraph.state.playbook.review_queue import Waiting, waiting
 from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from acegraph.graph.server.service import Service
     from acegraph.state import Bullet
     from acegraph.state.maintenance.people.users import Role, User
@@ -153,23 +152,15 @@ class Desk:
 
     def declined(self, table: CaseTable) -> Bools:
         """On which of the labelled cases the playbook declines now."""
-        return self.once(
-            ("declined", len(table)),
-            lambda: self.ruleset().scale.declines(self._log_odds(table), {}),
-        )
+        return self.once(("declined", len(table)), lambda: declined_over(self.ruleset(), table))
 
-    def declined_without(self, table: CaseTable, bullet: Bullet, fired: Bools) -> Bools:
-        """The same without one of the bullets, which fires on these cases."""
+    def declined_without(self, table: CaseTable, bullet: Bullet) -> Bools:
+        """The same without one of the bullets."""
         ruleset = self.ruleset()
-        if all(rule.id != bullet.id for rule in ruleset.rules):
+        others = tuple(rule for rule in ruleset.rules if rule.id != bullet.id)
+        if len(others) == len(ruleset.rules):
             return self.declined(table)
-        log_odds = self._log_odds(table) - points_of(bullet) / UNIT * fired
-        return ruleset.scale.declines(log_odds, {})
-
-    def _log_odds(self, table: CaseTable) -> NDArray[np.float64]:
-        return self.once(
-            ("log_odds", len(table)), lambda: log_odds_over(table, self.ruleset().rules)
-        )
+        return declined_over(replace(ruleset, rules=others), table)
 
     def waiting(self) -> list[Waiting]:
         """Everything that waits for a person."""

@@ -9,10 +9,12 @@ from typing import Final, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from acegraph.nodes.evidence.stakes import amounts_over
+from acegraph.nodes.rules.points import UNIT, log_odds_over
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling, Scored
 from acegraph.nodes.rules.words import could_not_be_tested, not_understood
 from acegraph.state import APPROVE, DECLINE
-from acegraph.state.values.cases import Column, Columns
+from acegraph.state.values.cases import CaseTable, Column, Columns
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED
@@ -121,6 +123,12 @@ class BatchTests:
                 may &= self.holds(test) | doubted
                 is_open |= doubted
             yield one, may, may & is_open
+
+
+def declined_over(ruleset: Ruleset, cases: CaseTable) -> Mask:
+    """Which labelled cases are declined as they stand, with what a model made of them."""
+    points = np.rint(log_odds_over(cases, ruleset.rules) * UNIT)
+    return np.asarray(points > ruleset.scale.limits(amounts_over(cases)))
 
 
 class BatchDecider:

@@ -115,7 +115,7 @@ def _tried(desk: Desk, bullet: Bullet, cases: Cases) -> Record:
     assert bullet.condition
     fired = bullet.condition.holds_over(cases.table)
     declined = desk.declined(cases.table)
-    is_new = declined != desk.declined_without(cases.table, bullet, fired)
+    is_new = declined != desk.declined_without(cases.table, bullet)
     return cases.tried(bullet.condition, fired, ~is_new)
 
 

@@ -13,8 +13,7 @@ import scipy.optimize  # noqa: F401
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.tables.ruleset import TableRules
-from acegraph.nodes.rules.points import log_odds_over
-from acegraph.nodes.rules.ruleset import Ruleset
+from acegraph.nodes.rules.columns import declined_over
 from acegraph.state import APPROVE, Case, diff, rollback
 from acegraph.state.errors import InvalidInput
 from acegraph.state.ledger.lookups import read_cases
@@ -98,15 +97,11 @@ def preview(desk: Desk, version: int) -> Preview:
     ids = [columns.ids[row] for row in rows]
     known = read_cases(desk.playbook.database, ids)
     table = CaseTable(Case(one, known[one][1], APPROVE) for one in ids)
-
-    def declines(ruleset: Ruleset) -> Bools:
-        return ruleset.scale.declines(log_odds_over(table, ruleset.rules), {})
-
     if not len(rows):
         nothing = Turned(0, 0, 0, [])
         return Preview(0, nothing, nothing)
     earlier = TableRules.of_version(desk.playbook, version).ruleset
-    now, then = declines(desk.ruleset()), declines(earlier)
+    now, then = declined_over(desk.ruleset(), table), declined_over(earlier, table)
     label = columns.label[rows]
 
     def turned(which: Bools) -> Turned:
