@@ -145,7 +145,7 @@ class _Query:
             "sums": [*kept, *self._sums()],
             "decided": [*kept, "fired AS rules", *self._decided()],
         }
-        parts, source = [], _quoted(table)
+        parts, source = [], ".".join(map(_quoted, table.split(".")))
         for name, selected in steps.items():
             parts.append(f"{name} AS (\nSELECT {_listed(selected)}\nFROM {source}\n)")
             source = name
