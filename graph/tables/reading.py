@@ -6,7 +6,7 @@ numbers and plain times go over whole columns.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -245,11 +245,6 @@ class Rows:
 
     def __len__(self) -> int:
         return self.size
-
-    @property
-    def names(self) -> Iterable[str]:
-        """The fields that a row may have."""
-        return self.fields
 
     def column(self, name: str) -> Column | None:
         """One field over all rows, or None if no row has it."""

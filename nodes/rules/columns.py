@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final, Protocol
 
@@ -14,7 +14,7 @@ from acegraph.nodes.rules.points import UNIT, log_odds_over
 from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling, Scored
 from acegraph.nodes.rules.words import could_not_be_tested, not_understood
 from acegraph.state import APPROVE, DECLINE
-from acegraph.state.values.cases import CaseTable, Column, Columns
+from acegraph.state.values.cases import CaseTable, Columns
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED
@@ -27,11 +27,6 @@ DECISIONS: Final = (APPROVE, DECLINE, UNDECIDED)
 
 class Batch(Columns, Protocol):
     """Rows that were read: columns, and what is in doubt."""
-
-    @property
-    def names(self) -> Iterable[str]:
-        """The fields that a row may have."""
-        ...
 
     @property
     def doubts(self) -> Mapping[str, Codes]:
@@ -80,23 +75,18 @@ class Rulings:
 class BatchTests:
     """The columns of a batch, and what was tested on them."""
 
-    batch: Batch
-    columns: dict[str, Column | None] = field(default_factory=dict)
+    batch: Columns
+    doubts: Mapping[str, Codes] = field(default_factory=dict)
+    """The doubts that matter."""
     answers: dict[tuple[str, str, bool, Scalar], Mask] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.batch)
 
-    def column(self, name: str) -> Column | None:
-        """One field over all rows."""
-        if name not in self.columns:
-            self.columns[name] = self.batch.column(name)
-        return self.columns[name]
-
     def holds(self, test: Comparison) -> Mask:
         """Where a test holds."""
         if test.key not in self.answers:
-            self.answers[test.key] = test.holds_over(self)
+            self.answers[test.key] = test.holds_over(self.batch)
         return self.answers[test.key]
 
     def all_hold(self, tests: Sequence[Comparison]) -> Mask:
@@ -106,11 +96,11 @@ class BatchTests:
             first = first & holds
         return first
 
-    def in_doubt(self, names: Iterable[str]) -> Mask:
+    def in_doubt(self, *names: str | None) -> Mask:
         """Where one of the fields is in doubt."""
         doubted = np.zeros(len(self), dtype=bool)
-        for name in dict.fromkeys(names):
-            if (codes := self.batch.doubts.get(name)) is not None:
+        for name in names:
+            if (codes := self.doubts.get(name or "")) is not None:
                 doubted |= codes > 0
         return doubted
 
@@ -119,7 +109,7 @@ class BatchTests:
         for one in rules:
             may, is_open = np.ones(len(self), dtype=bool), np.zeros(len(self), dtype=bool)
             for test in one.tests:
-                doubted = self.in_doubt([test.field])
+                doubted = self.in_doubt(test.field)
                 may &= self.holds(test) | doubted
                 is_open |= doubted
             yield one, may, may & is_open
@@ -145,7 +135,9 @@ class BatchDecider:
 
     def decide(self, batch: Batch) -> Rulings:
         """Decide all rows."""
-        ruleset, tests = self._ruleset, BatchTests(batch)
+        ruleset = self._ruleset
+        doubts = {n: codes for n, codes in batch.doubts.items() if n in ruleset.that_matter}
+        tests = BatchTests(batch, doubts)
         points = np.full(len(batch), ruleset.start, dtype=np.int32)
         prior = _added(points, ruleset.prior_scored, tests)
         fired = _added(points, ruleset.rules_scored, tests)
@@ -153,13 +145,13 @@ class BatchDecider:
         limits = ruleset.scale.limits(amounts)
         decisions = (points > limits).astype(np.int8)
         unknown = self._unknown(tests, amounts)
-        is_open = unknown | tests.in_doubt([WHOLE])
-        if tests.in_doubt(batch.doubts).any():
+        is_open = unknown | tests.in_doubt(WHOLE)
+        if tests.in_doubt(*doubts).any():
             is_open |= self._settle(tests, points, limits, decisions)
         decisions[is_open] = DECISIONS.index(UNDECIDED)
         risks = self._risks_of(points)
         risks[is_open], fired[:, is_open], prior[:, is_open] = np.nan, False, False
-        undecided = self._reasons(tests, np.flatnonzero(is_open), unknown)
+        undecided = self._reasons(tests, np.flatnonzero(is_open), unknown, batch.why)
         return Rulings(decisions, risks, fired, prior, undecided)
 
     def _settle(
@@ -170,14 +162,14 @@ class BatchDecider:
         decisions: NDArray[np.int8],
     ) -> Mask:
         """Decide the rows with doubts, and say which of them stay open."""
-        ruleset, batch = self._ruleset, tests.batch
+        ruleset = self._ruleset
         low, high = limits, limits
         amount = ruleset.scale.amount_name
-        if ruleset.scale.costs and amount and amount in batch.doubts:
+        if ruleset.scale.costs and amount in tests.doubts:
             lowest, highest = ruleset.scale.limits_of_all
-            in_doubt = tests.in_doubt([amount])
+            in_doubt = tests.in_doubt(amount)
             low, high = np.where(in_doubt, lowest, limits), np.where(in_doubt, highest, limits)
-        least = np.full(len(batch), ruleset.start, dtype=np.int32)
+        least = np.full(len(tests), ruleset.start, dtype=np.int32)
         most = least.copy()
         for one, may, depends in tests.that_may_hold(ruleset.scored):
             least += np.int32(one.points) * (may & ~depends if one.points > 0 else may)
@@ -187,7 +179,7 @@ class BatchDecider:
         if ruleset.undecided == "expect" and is_open.any():
             points[is_open] = self._expected(tests)[is_open]
             decisions[is_open] = (points > limits)[is_open]
-            is_open = np.zeros(len(batch), dtype=bool)
+            is_open = np.zeros(len(tests), dtype=bool)
         return is_open
 
     def _expected(self, tests: BatchTests) -> Points:
@@ -196,7 +188,7 @@ class BatchDecider:
         for one, may, _ in tests.that_may_hold(self._ruleset.scored):
             share = np.ones(len(tests))
             for test in one.tests:
-                in_doubt = tests.in_doubt([test.field])
+                in_doubt = tests.in_doubt(test.field)
                 share = np.where(in_doubt, share * self._ruleset.shares.get(test.key, 0.0), share)
             points += np.where(may, one.points * share, 0.0)
         return np.floor(points + 0.5).astype(np.int32)
@@ -218,31 +210,36 @@ class BatchDecider:
 
     def _unknown(self, tests: BatchTests, amounts: NDArray[np.float64]) -> Mask:
         """The rows that have for certain neither an amount nor a field that a rule tests."""
-        unknown = np.isnan(amounts) | tests.in_doubt([self._ruleset.scale.amount_name or ""])
+        unknown = np.isnan(amounts) | tests.in_doubt(self._ruleset.scale.amount_name)
         for name in self._ruleset.tested if unknown.any() else ():
-            if (column := tests.column(name)) is not None:
-                unknown &= ~column.known() | tests.in_doubt([name])
+            if (column := tests.batch.column(name)) is not None:
+                unknown &= ~column.known() | tests.in_doubt(name)
         return np.asarray(unknown)
 
-    def _reasons(self, tests: BatchTests, which: NDArray[np.intp], unknown: Mask) -> dict[int, str]:
+    def _reasons(
+        self,
+        tests: BatchTests,
+        which: NDArray[np.intp],
+        unknown: Mask,
+        why: Callable[[int], str],
+    ) -> dict[int, str]:
         """Why rows are undecided; rows with the same doubts share a reason."""
         if not len(which):
             return {}
-        batch = tests.batch
         by_rule = [
             (one.bullet, depends[which])
             for one, _, depends in tests.that_may_hold(self._ruleset.rules_scored)
             if one.bullet and depends[which].any()
         ]
-        parts = [codes[which] for codes in batch.doubts.values()]
+        parts = [codes[which] for codes in tests.doubts.values()]
         parts += [is_open.astype(np.int32) for _, is_open in by_rule]
         parts.append(unknown[which].astype(np.int32))
         _, first, group = np.unique(np.stack(parts), axis=1, return_index=True, return_inverse=True)
         texts = []
         for row in first.tolist():
             doubts = {
-                name: batch.why(int(codes[which[row]]))
-                for name, codes in batch.doubts.items()
+                name: why(int(codes[which[row]]))
+                for name, codes in tests.doubts.items()
                 if codes[which[row]]
             }
             if unknown[which[row]] and WHOLE not in doubts:

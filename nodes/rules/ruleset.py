@@ -190,9 +190,8 @@ class Ruleset:
     @cached_property
     def that_matter(self) -> frozenset[str]:
         """The fields of which a doubt could change a decision."""
-        tested = (test.field for one in self.scored for test in one.tests)
         amount = self.scale.amount_name if self.scale.costs else None
-        return frozenset([*tested, amount or WHOLE, WHOLE])
+        return self.tested | {amount or WHOLE, WHOLE}
 
     def weigh(self, fields: Mapping[str, Scalar]) -> Ruling:
         """The decision on fields as they stand, whatever is in doubt of them or is not known.

@@ -1,7 +1,7 @@
 """One ruleset decides: a row, columns and a doubt are the same sums."""
 
 import random
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,10 +53,6 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self._table)
-
-    @property
-    def names(self) -> Iterable[str]:
-        return self._table.field_names
 
     def column(self, name: str) -> Column | None:
         return self._table.column(name)
@@ -152,7 +148,7 @@ def test_what_is_expected_lies_between_the_bounds_and_always_decides() -> None:
 def test_of_unknown_fields_alone_nothing_is_known() -> None:
     ruling = Ruleset().decide({"shoe_size": 44})
     assert (ruling.decision, ruling.risk) == ("UNDECIDED", None)
-    assert "neither an amount nor a field that the playbook knows" in ruling.undecided
+    assert "transaction has no field that a rule asks for" in ruling.undecided
     assert Ruleset().decide({"vpn": False}, {"vpn": "is no flag"}).decision == "UNDECIDED"
     assert Ruleset().decide({"hour": 12}).decision == "APPROVE"
 
