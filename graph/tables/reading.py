@@ -29,6 +29,8 @@ Mask = NDArray[np.bool_]
 _KEPT_VALUES: Final = 100_000
 """So many different values of a column are remembered."""
 _EXACT: Final = 2**53
+_ENOUGH: Final = 20
+"""So many values tell that a column is something else than its field."""
 _MISSING: Final = -1
 _A_TIME: Final = r"^\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}(?::\d{2}(?:\.\d{1,6})?)?)?$"
 _A_NUMBER: Final = r"^-?[0-9]{1,15}(?:\.[0-9]{1,15})?$"
@@ -334,7 +336,7 @@ class TableReader:
         for column, reader in self._readers.items():
             one = rows.fields[reader.field.name]
             given = batch.num_rows - batch.column(column).null_count
-            if given and one.whys is not None and (one.whys > 0).all():
+            if given >= _ENOUGH and one.whys is not None and (one.whys > 0).all():
                 raise InvalidDataset(
                     f"column {column!r}: {reader.field.wanted} wanted; no value of the first rows "
                     "is one; correct the column, or leave it out"

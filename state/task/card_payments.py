@@ -59,7 +59,7 @@ _TESTS: Final[tuple[tuple[str, str, str | float | bool, int], ...]] = (
 CARD_PAYMENTS: Final = Task(
     name="card_payments",
     fields=(
-        Field("amount", "number", role="amount", least=0),
+        Field("amount", "number", role="amount", usual=True, least=0),
         Field("hour", "number", least=0, most=23.999, meaning="hour of the day"),
         *(Field(name, "number", meaning=meaning) for name, meaning in _NUMBERS.items()),
         *(Field(name, "flag") for name in _FLAGS),

@@ -37,15 +37,21 @@ def cases_to_look_at(cases: int) -> int:
 
 def grown(task: Task, table: CaseTable, tests: Iterable[Comparison]) -> Task:
     """The task with the fields that active rules test and that labelled cases have."""
-    names = {name for one in task.fields for name in (one.name, *one.part_names)}
-    fields = [*task.fields, *_of_rules(task, tests, names)]
-    task = replace(task, fields=tuple(fields))
-    if task.unknown != "grow":
-        return task
-    size = cases_to_look_at(len(table))
-    found = _of_cases(task, table.first(size)) if size else []
-    room = max(_MOST_FIELDS - len(task.fields), 0)
-    return replace(task, fields=(*task.fields, *found[:room])) if found else task
+    size = cases_to_look_at(len(table)) if task.unknown == "grow" else 0
+    if size:
+        task = _looked_at(task, table, size)
+    return replace(task, fields=(*task.fields, *_of_rules(task, tests)))
+
+
+def _looked_at(task: Task, table: CaseTable, size: int) -> Task:
+    """The task after a look at so many labelled cases: new fields, and which ones are usual."""
+    looked_at = table.first(size)
+    found = _of_cases(task, looked_at)[: max(_MOST_FIELDS - len(task.fields), 0)]
+    fields = (*task.fields, *found)
+    if size >= _FIRST_LOOKS[1]:
+        usual = set(looked_at.usual_names)
+        fields = tuple(replace(one, usual=one.name in usual) for one in fields)
+    return replace(task, fields=fields)
 
 
 def _of_cases(task: Task, table: CaseTable) -> list[Field]:
@@ -77,9 +83,9 @@ def _values(column: Column) -> list[Scalar]:
     return [number if number == number else values[code] for number, code in numbers]
 
 
-def _of_rules(task: Task, tests: Iterable[Comparison], names: set[str]) -> Iterator[Field]:
+def _of_rules(task: Task, tests: Iterable[Comparison]) -> Iterator[Field]:
     """The fields that rules test and the task has not; the comparison tells the kind."""
-    known = set(names)
+    known = {name for one in task.fields for name in (one.name, *one.part_names)}
     for test in tests:
         name = test.field
         if name in known or task.field_of(name) or is_derived(name) or is_observed(name):
