@@ -251,12 +251,7 @@ class RiskScale:
     @property
     def can_decline(self) -> bool:
         """Whether the riskiest labelled case would be declined; true where too few are known."""
-        return self.riskiest is None or self.riskiest > self.lowest_limit
-
-    @property
-    def lowest_limit(self) -> int:
-        """The points above which a payment of some amount is declined."""
-        return self.limits_of_all[0]
+        return self.riskiest is None or self.riskiest > self.limits_of_all[0]
 
     def declines(
         self, log_odds: NDArray[np.float64], fields: Mapping[str, Scalar]

@@ -137,7 +137,7 @@ class _Query:
     def text(self, table: str, ids: str | None) -> str:
         """The query for a table, whose ids are kept."""
         kept = [_quoted(ids)] if ids else []
-        columns = {column.name: column for column in self._columns.values()}.values()
+        columns = self._columns.values()
         steps = {
             "given": [*kept, *(f"{column.value} AS {column.given}" for column in columns)],
             "fields": ["*", *(part for c in columns if c.doubt for part in c.fitted())],
@@ -217,28 +217,26 @@ class _Query:
         return " * ".join([f"{one.points}e0", *shares])
 
     @property
-    def _amounts(self) -> list[_Column]:
+    def _amount(self) -> _Column | None:
         """The column that is the amount, where there is one."""
         column = self._columns.get(self._ruleset.scale.amount_name or "")
-        return [column] if column and column.kind == "number" else []
+        return column if column and column.kind == "number" else None
 
     def _limits(self) -> Iterator[str]:
         """The points above which a row is declined, and the least and the most they may be."""
-        scale, names = self._ruleset.scale, [column.name for column in self._amounts]
-        limit = str(scale.limit({}))
-        if scale.costs and names:
-            limit = _limit(scale, scale.costs, f"COALESCE({', '.join(names)}, 0)")
-        doubts = [f"d{column.name}" for column in self._amounts if column.doubt]
-        low, high = scale.limits_of_all
-        for name, bound in (("at_amount", limit), ("low", str(low)), ("high", str(high))):
-            is_open = " OR ".join(doubts) if scale.costs and doubts and name != "at_amount" else ""
-            value = f"CASE WHEN {is_open} THEN {bound} ELSE {limit} END" if is_open else limit
-            yield f"{value} AS {name}"
+        scale, amount = self._ruleset.scale, self._amount
+        limit, doubt = str(scale.limit({})), ""
+        if scale.costs and amount:
+            limit = _limit(scale, scale.costs, f"COALESCE({amount.name}, 0)")
+            doubt = amount.doubt and f"d{amount.name}"
+        yield f"{limit} AS at_amount"
+        for name, bound in zip(("low", "high"), scale.limits_of_all, strict=True):
+            yield f"CASE WHEN {doubt or 'FALSE'} THEN {bound} ELSE {limit} END AS {name}"
 
     def _unknown(self) -> str:
         """Whether a row has for certain neither an amount nor a field that a rule tests."""
-        tested = (self._columns[name] for name in self._ruleset.tested & self._columns.keys())
-        names = sorted({column.name for column in (*self._amounts, *tested)})
+        tested = self._ruleset.tested | {self._ruleset.scale.amount_name or ""}
+        names = sorted(self._columns[name].name for name in tested & self._columns.keys())
         return _not(" OR ".join(f"{name} IS NOT NULL" for name in names) or "FALSE")
 
     def _decided(self) -> Iterator[str]:
