@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from command_line import invoke
 
-from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
+from acegraph.graph import TrainingPipeline, create_ace_graph
+from acegraph.graph.data.files import FileLayout, read_dataset
 from acegraph.nodes.evidence.residuals import sigmoid
 from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.ruleset import Ruleset
@@ -59,7 +60,8 @@ def test_a_sample_with_another_share_of_fraud_is_corrected() -> None:
 
 def test_the_threshold_by_costs_follows_the_amount() -> None:
     costs = CostMatrix.parse("missed_fraud=1,false_decline=0,decline_fee=10,missed_fee=20")
-    small, large = (RiskScale(costs=costs).decline_from({"amount": a}) for a in (5.0, 980.0))
+    scale = RiskScale(costs=costs, amount_name="amount")
+    small, large = (scale.decline_from({"amount": amount}) for amount in (5.0, 980.0))
     assert small == pytest.approx(10 / 35)
     assert large == pytest.approx(10 / 1010)
 
@@ -136,7 +138,8 @@ def file_with_an_odd_amount(folder: Path) -> Path:
 def test_costs_know_an_amount_that_was_named(tmp_path: Path) -> None:
     file = file_with_an_odd_amount(tmp_path)
     pipeline = TrainingPipeline(context=AceContext(costs=COSTS_BY_AMOUNT))
-    pipeline.train_offline(load_dataset(file, query=None, answer="fraud", amount="omvang"))
+    read = read_dataset(file, FileLayout(None, "fraud", declared={"omvang": "amount"}))
+    pipeline.train_offline(read.items, read.task)
     cases = pipeline.playbook.cases("fraud_detection")
     scale = RiskScale.of(cases, [], CostMatrix.parse(COSTS_BY_AMOUNT))
     assert scale.decline_from({"omvang": 90.0}) == pytest.approx(0.1)
@@ -147,4 +150,4 @@ def test_costs_without_an_amount_are_said_to_count_rows(tmp_path: Path) -> None:
     train = ["train", file, "--label", "fraud", "--costs", COSTS_BY_AMOUNT]
     url = ["--playbook", f"sqlite:///{tmp_path / 'a.db'}"]
     assert "no column is known as the amount" in invoke(*train, *url).stderr
-    assert "no column is known" not in invoke(*train, *url, "--amount", "omvang").stderr
+    assert "no column is known" not in invoke(*train, *url, "--as", "omvang=amount").stderr
