@@ -18,6 +18,7 @@ from acegraph.graph.server.checkpoints import shut_server_folder
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state.run.gone import refuse_gone_variables
 
 
 def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
@@ -29,6 +30,7 @@ def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
     return desk_routes
 
 
+refuse_gone_variables()
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
 _redact = re.findall(r"[^\s,]+", os.environ.get("ACE_REDACT", ""))

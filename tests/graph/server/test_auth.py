@@ -1,5 +1,6 @@
 """Two users on the real dev server with langgraph.secure.json: each sees what is theirs."""
 
+import runpy
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,7 +20,7 @@ from acegraph.graph.server.auth import own_runs
 from acegraph.graph.server.guard import Guard
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.approval import give_approval
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from acegraph.state.maintenance.people.users import Role, add_user
 from acegraph.state.run.review_answers import ApprovalAnswer
 
@@ -452,3 +453,13 @@ def know_cards(playbook: BulletPlaybook) -> None:
 
 def test_what_nobody_thought_of_is_denied(server: Place) -> None:
     assert refused(server.ann.crons.create, "ace", schedule="0 0 * * *", input={}) == 403
+
+
+def test_the_variable_that_named_users_stops_the_server(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("ACE_USERS", "ann:0123456789abcdef")
+    with pytest.raises(InvalidSettings, match="ACE_USERS is gone") as found:
+        runpy.run_module("acegraph.graph.studio")
+    assert "0123456789abcdef" not in str(found.value)
