@@ -15,8 +15,7 @@ from acegraph.nodes.text.understand import understand_given
 from acegraph.state import AceContext, AceOutput, BulletPlaybook, Case
 from acegraph.state.errors import PrunedDecision, UnknownDecision
 from acegraph.state.ledger.hidden_fields import HiddenFields
-from acegraph.state.ledger.ledger import ERASED
-from acegraph.state.ledger.lookups import count_evidence, known_ids
+from acegraph.state.ledger.lookups import ERASED, count_evidence, known_ids
 from acegraph.state.task.task import Task
 
 Origin = Literal["history", "stream"]

@@ -1,28 +1,97 @@
-"""Which labelled cases of a ledger are evidence, in the order in which their labels came.
+"""The labelled cases of a ledger that are evidence: how history is stored, and in which order
+labels came.
 
 Of a whole table only those rows are stored that are drawn; `meta` keeps how many were left out.
 """
 
 import json
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
 import sqlalchemy as sa
 
+from acegraph.state.database import tables
 from acegraph.state.database.encoding import chunks
 from acegraph.state.database.kept_values import keep_text
 from acegraph.state.database.tables import meta
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.ledger import queries as sql
-from acegraph.state.ledger.row_mapping import read_case
+from acegraph.state.ledger.labels import apply_labels, case_states
+from acegraph.state.ledger.lookups import ids_in_use
+from acegraph.state.ledger.row_mapping import case_row, outcome_row, read_case
+from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.values.cases import ALL_COUNT, TABLE, Case, CaseTable, Draw, drawing_number
+from acegraph.state.values.decision import Label
 from acegraph.state.values.times import now
 from acegraph.state.values.verdict import Verdict
 
 _LEFT_OUT: Final = "left_out:"
 _CORRECTED: Final = "corrected:"
+
+
+def remember_cases(
+    writer: LedgerWriter, past: Iterable[Case], node: str, label: Label
+) -> list[Case]:
+    """Store labelled cases that were never decided, and give those that were new.
+
+    `label` gives the source of the labels and their time; each case gives its own value.
+    """
+    at, added = now(), list[Case]()
+    by_id = {case.id: case for case in past}
+    for ids in chunks(list(by_id)):
+        known = ids_in_use(writer.connection, ids)
+        fresh = [by_id[i] for i in ids if i not in known]
+        writer.add(tables.cases, [case_row(case, node, at) for case in fresh])
+        labels = [outcome_row(c.id, 1, replace(label, value=c.label), at) for c in fresh]
+        writer.add(tables.outcomes, labels)
+        store_sightings(writer, node, fresh)
+        added += fresh
+    return added
+
+
+def correct_cases(writer: LedgerWriter, past: Iterable[Case], label: Label) -> int:
+    """Correct the labels of stored cases, and give how many were corrected.
+
+    Only a label of the same source is corrected: what others said of a case stays.
+    """
+    labels, corrected = {case.id: replace(label, value=case.label) for case in past}, 0
+    for ids in chunks(list(labels)):
+        states = {
+            i: state
+            for i, state in case_states(writer, ids).items()
+            if state.label
+            and state.label.source == label.source
+            and state.label.value != labels[i].value
+        }
+        apply_labels(writer, states, {i: labels[i] for i in states})
+        corrected += len(states)
+    return corrected
+
+
+def remember_table(
+    writer: LedgerWriter,
+    drawn: Sequence[Case],
+    counts: Mapping[Verdict, int],
+    node: str,
+    label: Label,
+) -> tuple[int, int]:
+    """Store cases that were drawn from a whole table with these counts, and correct the labels of
+    those that are stored; gives how many are new and how many are corrected.
+
+    Of a label, as large a share of the cases that are not drawn is new as of those that are.
+    """
+    by_label = Counter(case.label for case in drawn)
+    added = remember_cases(writer, drawn, node, label)
+    corrected = correct_cases(writer, drawn, label)
+    new, left_out = Counter(case.label for case in added), read_left_out(writer.connection, node)
+    for name, count in counts.items():
+        left_out[name] += round((count - by_label[name]) * new[name] / max(by_label[name], 1))
+    keep_text(writer, _LEFT_OUT + node, json.dumps(left_out, sort_keys=True))
+    if corrected:  # from now on, the cases before are not in the order in which they happened
+        keep_text(writer, _CORRECTED + node, now())
+    return len(added), corrected
 
 
 def evidence_of(connection: sa.Connection, node: str, all_count: int = ALL_COUNT) -> CaseTable:
@@ -56,13 +125,6 @@ def _since_correction(table: CaseTable, connection: sa.Connection, node: str) ->
     return table
 
 
-def note_correction(writer: LedgerWriter, node: str) -> None:
-    """Keep when a whole table came again with corrected labels: from then on, the cases before are
-    not in the order in which they happened.
-    """
-    keep_text(writer, _CORRECTED + node, now())
-
-
 def read_left_out(connection: sa.Connection, node: str) -> Counter[Verdict]:
     """By label how many rows of whole tables were not stored."""
     kept = connection.scalar(sa.select(meta.c.value).where(meta.c.key == _LEFT_OUT + node))
@@ -76,13 +138,6 @@ def labels_of_tables(connection: sa.Connection, node: str) -> dict[int, Verdict]
         for row in connection.execute(sql.LABELS, {"node": node})
         if row.id.startswith(TABLE)
     }
-
-
-def add_left_out(writer: LedgerWriter, node: str, counts: Mapping[Verdict, int]) -> None:
-    """Count rows of a whole table that are not stored."""
-    all_counts = read_left_out(writer.connection, node)
-    all_counts.update(counts)
-    keep_text(writer, _LEFT_OUT + node, json.dumps(all_counts, sort_keys=True))
 
 
 def in_order(rows: Sequence[Any]) -> list[tuple[str, Any]]:

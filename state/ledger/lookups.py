@@ -10,17 +10,38 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, is_storable
 from acegraph.state.database.tables import answers, bullets, cases, decisions, outcomes
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.ledger.ledger import ERASED, ids_in_use
 from acegraph.state.values.decision import HELD_BACK, SHOWN
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import Verdict
 
+ERASED: Final = "erased"
+"""The digest of a case whose content was erased."""
 # An erased case was evidence until it was erased.
 _EVIDENCE: Final = sql.KNOWN_CASES.where((cases.c.evidence == 1) | (cases.c.digest == ERASED))
+
+
+def ids_in_use(
+    connection: sa.Connection, ids: list[str], stored: sa.Select[str] = sql.KNOWN_CASES
+) -> set[str]:
+    """Those of the ids under which a case is stored, or was until it was pruned."""
+    statements = (stored, sql.PRUNED_CASES)
+    return {i for statement in statements for i in connection.scalars(statement, {"ids": ids})}
+
+
+def find_digest(writer: LedgerWriter, case_id: str) -> str | None:
+    """The digest of a stored case, or None for an unknown one; a pruned case is refused."""
+    row = writer.first(sql.FIND_CASE, case_id, case_id)
+    if row is None:
+        return None
+    digest_or_time, is_pruned = row
+    if is_pruned:
+        raise PrunedDecision(f"decision {quoted(case_id)} was pruned on {digest_or_time[:10]}")
+    return str(digest_or_time)
 
 
 def known_ids(database: Database, ids: Iterable[str], *, evidence_only: bool = False) -> set[str]:

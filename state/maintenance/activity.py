@@ -9,7 +9,7 @@ import sqlalchemy as sa
 
 from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger.counters import count
-from acegraph.state.ledger.ledger import ERASED
+from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.cases import TABLE, Case, CaseTable
 from acegraph.state.values.label_sources import JUDGE

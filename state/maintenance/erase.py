@@ -19,7 +19,7 @@ from acegraph.state.database.encoding import chunks, to_text
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import InvalidInput, UnknownDecision
 from acegraph.state.ledger.hidden_fields import REDACTED, stand_in
-from acegraph.state.ledger.ledger import ERASED
+from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.ledger.row_mapping import read_condition
 from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook

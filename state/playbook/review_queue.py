@@ -15,8 +15,8 @@ from acegraph.state.database.tables import answers, cases, decisions, outcomes
 from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.ledger.counters import is_current_label
-from acegraph.state.ledger.label_history import labels_given
-from acegraph.state.ledger.ledger import ERASED, find_digest
+from acegraph.state.ledger.labels import labels_given
+from acegraph.state.ledger.lookups import ERASED, find_digest
 from acegraph.state.ledger.row_mapping import case_row
 from acegraph.state.ledger.sightings import store_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook

@@ -17,7 +17,7 @@ from acegraph.state import (
     as_of,
     verify,
 )
-from acegraph.state.ledger.label_history import is_too_young
+from acegraph.state.ledger.labels import is_too_young
 
 NODE = "fraud_detection"
 WAITS = AceContext(mature_days={"no_chargeback": 90})

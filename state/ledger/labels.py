@@ -1,0 +1,281 @@
+"""Store labels: what a new one adds to those that a case had before, and what counters it moves.
+
+Requests and files are sent again; a label that comes a second time must not undo a correction.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from typing import NamedTuple
+
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
+from acegraph.state.database.encoding import chunks, is_storable
+from acegraph.state.database.writer import LedgerWriter
+from acegraph.state.errors import UnknownDecision, quoted
+from acegraph.state.ledger import queries as sql
+from acegraph.state.ledger.lookups import find_digest
+from acegraph.state.ledger.row_mapping import outcome_row
+from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas
+from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
+from acegraph.state.values.times import as_utc, now
+from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
+
+
+class GivenLabel(NamedTuple):
+    """A label that somebody once gave to a case."""
+
+    case: str
+    label: Verdict
+    source: str
+    known_at: str
+
+    def is_same(self, label: Label) -> bool:
+        """Whether a label has the same value and the same source."""
+        return (self.label, self.source) == (label.value, label.source)
+
+
+def is_too_young(label: Label, created_at: str, mature_days: Mapping[str, float]) -> bool:
+    """Whether a label calls a payment honest before its source can know that.
+
+    Only given and stored times count, and only when the label comes: a label that was too young is
+    never stored, so whatever reads the ledger later, at any time, sees the same.
+    """
+    if label.value == DECLINE:
+        return False
+    by_source = {folded_source(source): days for source, days in mature_days.items()}
+    known_at = datetime.fromisoformat(as_utc(label.known_at) if label.known_at else now())
+    age = known_at - datetime.fromisoformat(created_at)
+    return age < timedelta(days=by_source.get(folded_source(label.source), 0.0))
+
+
+def is_approved_by_person(label: Label | None) -> bool:
+    """Whether a person has said that a payment is honest."""
+    return label is not None and label.value == APPROVE and label.source.startswith(ANALYST)
+
+
+def says_something_new(current: Label | None, label: Label) -> bool:
+    """Whether a label replaces the current one; the opinion of a judge never does."""
+    if current is None:
+        return True
+    return label.source != JUDGE and (label.value != current.value or current.source == JUDGE)
+
+
+def confirms(current: Label | None, label: Label | None) -> bool:
+    """Whether a second source gives the value of the current label."""
+    if current is None or label is None or JUDGE in (current.source, label.source):
+        return False
+    return label.value == current.value and label.source != current.source
+
+
+def is_repeated(writer: LedgerWriter, case_id: str, label: Label) -> bool:
+    """Whether the label that comes with a decision was given before, whatever the label is now."""
+    return any(earlier.is_same(label) for earlier in labels_given(writer.connection, [case_id]))
+
+
+def repeated(
+    writer: LedgerWriter, current: Mapping[str, Label | None], labels: Mapping[str, Label | None]
+) -> list[str]:
+    """The cases whose labels were given before, with the same time or as a confirmation."""
+    others = {
+        case_id: label
+        for case_id, label in labels.items()
+        if label
+        and (before := current[case_id])
+        and (label.known_at or confirms(before, label))
+        and (label.value, label.source) != (before.value, before.source)
+    }
+    return [
+        earlier.case
+        for earlier in labels_given(writer.connection, list(others))
+        if earlier.is_same(label := others[earlier.case])
+        and (_has_same_time(earlier, label) or confirms(current[earlier.case], label))
+    ]
+
+
+def _has_same_time(earlier: GivenLabel, label: Label) -> bool:
+    return bool(label.known_at) and earlier.known_at == as_utc(label.known_at)
+
+
+def labels_given(connection: sa.Connection, case_ids: list[str]) -> list[GivenLabel]:
+    """Every label of some cases, since their labels were last withdrawn."""
+    by_case: dict[str, list[GivenLabel]] = {}
+    for row in connection.execute(sql.LABELS_GIVEN, {"ids": case_ids}) if case_ids else ():
+        if row.label is None:
+            by_case.pop(row.case, None)
+        else:
+            by_case.setdefault(row.case, []).append(GivenLabel(*row))
+    return [label for labels in by_case.values() for label in labels]
+
+
+@dataclass(frozen=True)
+class CaseState:
+    """What the ledger holds of a case before something is added."""
+
+    node: str
+    decision: Verdict | None
+    counted: bool
+    label: Label | None
+    revision: int
+    lesson: Mapping[str, object] | None
+    decided_by: str | None
+    """The node that decided the case; another node may have stored it before."""
+
+
+def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
+    """What the ledger holds of some cases."""
+    return {
+        row.id: CaseState(
+            row.node,
+            row.decision,
+            bool(row.counted),
+            Label(row.label, row.label_source, row.label_known_at) if row.label else None,
+            row.revision or 0,
+            json.loads(row.lesson) if row.lesson is not None else None,
+            row.decided_by,
+        )
+        for row in writer.connection.execute(sql.CASE_STATES, {"ids": ids})
+    }
+
+
+def add_labels(
+    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+) -> dict[str, Recorded]:
+    """Give, or correct, the labels of stored cases; unknown cases are left out.
+
+    Without `mature_days` those in the settings of each decision count.
+    """
+    results: dict[str, Recorded] = {}
+    for ids in chunks([i for i in labels if is_storable(i)]):
+        states = case_states(writer, ids)
+        absent = {i: state for i, state in states.items() if is_absence(labels[i].source)}
+        blocked = _blocked(writer, absent)
+        honest = {i: labels[i] for i in states if labels[i].value == APPROVE}
+        young = _too_young(writer, honest, mature_days) - blocked
+        usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
+        current = {i: state.label for i, state in states.items()}
+        usable |= dict.fromkeys(repeated(writer, current, usable))
+        _store_confirmations(writer, states, usable)
+        results |= apply_labels(writer, states, usable)
+        results |= {i: replace(results[i], missing=True) for i in blocked}
+        results |= {i: replace(results[i], too_young=True) for i in young}
+    return results
+
+
+def _too_young(
+    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+) -> set[str]:
+    """The cases that a label calls honest before its source can know."""
+    if not labels or mature_days == {}:
+        return set()
+    young = set()
+    for case_id, created_at, settings in writer.connection.execute(sql.AGED, {"ids": list(labels)}):
+        days = mature_days
+        if days is None and settings:
+            days = json.loads(settings).get("mature_days")
+        if days and is_too_young(labels[case_id], created_at, days):
+            young.add(case_id)
+    return young
+
+
+def withdraw_label(writer: LedgerWriter, case_id: str, by: str, instead: Label | None) -> Recorded:
+    """Take back every label of a case and what it counted; an earlier label may stay instead."""
+    state = case_states(writer, [case_id]).get(case_id)
+    if state is None:
+        find_digest(writer, case_id)  # raises if the case was pruned
+        raise UnknownDecision(f"no decision {quoted(case_id)} in this playbook")
+    gone = apply_labels(writer, {case_id: state}, {case_id: None}, withdrawn_by=by)[case_id]
+    if instead is None:
+        return gone
+    state = replace(state, label=None, revision=state.revision + 1)
+    stays = apply_labels(writer, {case_id: state}, {case_id: instead})[case_id]
+    return replace(stays, deltas=add_deltas(gone.deltas, stays.deltas))
+
+
+def apply_labels(
+    writer: LedgerWriter,
+    states: Mapping[str, CaseState],
+    labels: Mapping[str, Label | None],
+    credited: Mapping[str, Mapping[int, str]] | None = None,
+    withdrawn_by: str = "",
+) -> dict[str, Recorded]:
+    """Store the labels that say something new, or withdrawals, and say which counters change.
+
+    `credited` is what the credited bullets argued for; if it is None, it is read.
+    """
+    changed = {
+        i: label
+        for i, label in labels.items()
+        if withdrawn_by or (label and says_something_new(states[i].label, label))
+    }
+    at = now()
+    rows = [
+        outcome_row(i, states[i].revision + 1, label, at, withdrawn_by)
+        for i, label in changed.items()
+    ]
+    writer.add(tables.outcomes, rows)
+    if credited is None:
+        credited = _credited(writer, [i for i in changed if states[i].counted])
+    results = {}
+    for i, state in states.items():
+        label = changed.get(i, state.label)
+        argued_for = credited.get(i, {}) if i in changed and state.counted else {}
+        taken_off = credit(argued_for, state.label, sign=-1)
+        results[i] = Recorded(
+            decision=state.decision,
+            node=state.node,
+            is_new_decision=False,
+            counted=state.counted,
+            label=label,
+            label_changed=i in changed,
+            lesson=state.lesson,
+            deltas=add_deltas(taken_off, credit(argued_for, label)),
+        )
+    return results
+
+
+def _store_confirmations(
+    writer: LedgerWriter, states: Mapping[str, CaseState], labels: Mapping[str, Label | None]
+) -> None:
+    """Store confirmations below the current label: when it is purged, they take its place."""
+    rows, at = [], now()
+    for i, label in labels.items():
+        current, revision = states[i].label, states[i].revision
+        if confirms(current, label):
+            rows.append(outcome_row(i, revision + 1, label, at))
+            rows.append(outcome_row(i, revision + 2, current, at))
+    writer.add(tables.outcomes, rows)
+
+
+def _blocked(writer: LedgerWriter, states: Mapping[str, CaseState]) -> set[str]:
+    """The cases that were declined and not let through, or that neither the agent decided nor a
+    person approved: such a payment cannot be charged back.
+    """
+    if not states:
+        return set()
+    undecided = {i for i, state in states.items() if state.decision is None}
+    approved = {i for i in undecided if is_approved_by_person(states[i].label)}
+    rows = writer.connection.execute(sql.DECLINED, {"ids": list(states)})
+    declined = {row.case for row in rows if not json.loads(row.settings).get("let_through")}
+    return declined | undecided - approved
+
+
+def _credited(writer: LedgerWriter, case_ids: list[str]) -> dict[str, dict[int, str]]:
+    """For each case the credited bullets, and what each of them argued for."""
+    credited: dict[str, dict[int, str]] = {}
+    if case_ids:
+        for row in writer.connection.execute(sql.CREDITED, {"ids": case_ids}):
+            credited.setdefault(row.case, {})[row.bullet] = row.argued_for
+    return credited
+
+
+def credit(argued_for: Mapping[int, str], label: Label | None, sign: int = 1) -> CounterDeltas:
+    """Helpful for a bullet that argued for the label, harmful for one that did not."""
+    if label is None:
+        return {}
+    return {
+        bullet: (sign, 0, 0) if verdict == label.value else (0, sign, 0)
+        for bullet, verdict in argued_for.items()
+    }

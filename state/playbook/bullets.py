@@ -1,0 +1,240 @@
+"""The bullets of a playbook: add, read and change them; their vectors, versions and history.
+
+How they are kept in memory is in `cache.py`.
+"""
+
+import logging
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Final, Literal, TypedDict, Unpack
+
+import sqlalchemy as sa
+
+from acegraph.state.database import tables
+from acegraph.state.database.encoding import stored_float
+from acegraph.state.errors import InvalidInput, UnknownBullet
+from acegraph.state.ledger.row_mapping import to_row
+from acegraph.state.playbook.cache import PlaybookCache, retried
+from acegraph.state.playbook.index import Bools, View
+from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
+from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
+from acegraph.state.values.condition import Condition, parse_condition
+from acegraph.state.values.times import now
+from acegraph.state.values.transaction import clean_text
+
+_VECTORS: Final = 500
+"""How many vectors are read at once: memory should not hold all of them twice."""
+logger = logging.getLogger(__name__)
+
+
+class BulletDetails(TypedDict, total=False):
+    """What else is stored with a new bullet; `Bullet` says what it means."""
+
+    proof: Literal["proven", "unproven"]
+    evidence: Mapping[str, object]
+    origin: Mapping[str, object]
+    related: tuple[str, ...]
+    weight: float | None
+
+
+class Bullets(PlaybookCache):
+    """What can be done with the bullets of a playbook."""
+
+    @retried
+    def add_bullet(
+        self,
+        content: str,
+        node: str,
+        source: Source = "offline",
+        *,
+        condition: Condition | None = None,
+        problem_types: Iterable[str] = (),
+        confidence: float = 0.5,
+        status: Status = "active",
+        reason: str = "added",
+        **details: Unpack[BulletDetails],
+    ) -> str:
+        """Add a bullet and give its id. Without a `condition` it is read from the text."""
+        content = clean_text(content)
+        if not content or len(content) > MAX_CONTENT:
+            raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
+        if source not in ("offline", "online"):
+            raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
+        with self.writing() as writer:
+            number = max(self._bullets, default=0) + 1
+            bullet = Bullet(
+                id=f"b{number}",
+                content=content,
+                node=node,
+                source=source,
+                condition=condition or parse_condition(content),
+                problem_types=tuple(problem_types),
+                confidence=float(confidence),
+                status=status,
+                created_at=now(),
+                **details,
+            )
+            row = to_row(bullet)
+            writer.add_bullet(row)
+            self._keep(row)
+            self.log(writer, bullet, "added", reason, source)
+        return bullet.id
+
+    def get_bullet(self, bullet_id: str) -> Bullet:
+        """One bullet by its id, whatever its status."""
+        return self.get_bullets([bullet_id])[0]
+
+    def get_bullets(self, bullet_ids: Iterable[str]) -> list[Bullet]:
+        """Several bullets by their ids, whatever their status, as they are at one moment."""
+        with self._lock:
+            self._read_news()
+            return [self._known_bullet(bullet_id) for bullet_id in bullet_ids]
+
+    def _known_bullet(self, bullet_id: str) -> Bullet:
+        bullet = self._bullets.get(number_of(bullet_id))
+        if bullet is None:
+            raise UnknownBullet(
+                f"no bullet {bullet_id!r} in playbook version {self._clock.version}; "
+                f"it holds {len(self)} bullets"
+            )
+        return bullet
+
+    def get_bullets_for_node(
+        self, node: str, source: str | None = None, *, status: Status | None = "active"
+    ) -> list[Bullet]:
+        """The node's bullets with a status, oldest first; of one `source` if it is set."""
+        with self._lock:
+            self._read_news()
+            return [
+                b
+                for b in self._bullets.of_node(node).bullets
+                if b.status != "removed"
+                and (source is None or b.source == source)
+                and (status is None or b.status == status)
+            ]
+
+    def view(self, node: str) -> View:
+        """A node's bullets as arrays, as they are now."""
+        with self._lock:
+            self._read_news()
+            return View.of(self._bullets.of_node(node), self._clock)
+
+    def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
+        """The unit vectors of a view; wanted ones that memory lacks are read from the database."""
+        with self._lock:
+            lacking = view.bullets(view.lacking(model, wanted))
+            for start in range(0, len(lacking), _VECTORS):
+                some = lacking[start : start + _VECTORS]
+                stored = self._vectors.read(model, [b.content for b in some])
+                vectors = ((b.number, stored[b.content]) for b in some if b.content in stored)
+                view.node_bullets.put_vectors(model, vectors)
+            return view.node_bullets.matrix(model)
+
+    @retried
+    def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
+        """Count one outcome by hand: add one to helpful or harmful, and one to selected."""
+        with self.writing() as writer:
+            number = self.get_bullet(bullet_id).number
+            deltas = {number: (int(is_helpful), int(not is_helpful), 1)}
+            self.adjust(writer, deltas, "by hand")
+            self.add_to_counters(deltas)
+
+    @retried
+    def set_status(
+        self,
+        bullet_id: str,
+        status: Status,
+        reason: str,
+        source: str = "user",
+        *,
+        proven_by: Mapping[str, object] | None = None,
+    ) -> None:
+        """Make a bullet a candidate, active or retired; the history keeps what it was.
+
+        `proven_by` is the evidence that has proved the bullet meanwhile, if there is any.
+        """
+        if status not in ("candidate", "active", "retired"):
+            raise InvalidInput(f"a bullet is candidate, active or retired, not {status!r}")
+        with self.writing() as writer:
+            before = self.get_bullet(bullet_id)
+            bullet = replace(before, status=status)  # its weight stays: a change can be undone
+            if proven_by:
+                bullet = replace(bullet, proof="proven", evidence=proven_by)
+            self.rewrite(writer, [bullet])
+            self.log(writer, bullet, status, reason, source)
+            version = writer.version
+        logger.info("%s: %s -> %s, version %d", bullet_id, before.status, status, version)
+
+    @retried
+    def set_weights(self, weights: Mapping[str, float | None]) -> None:
+        """Store the fitted weights of bullets: evidence, like counters, not part of a version."""
+        with self.writing() as writer:
+            changed = [
+                replace(bullet, weight=stored_float(weight))
+                for bullet_id, weight in weights.items()
+                if (bullet := self.get_bullet(bullet_id)).weight != weight
+            ]
+            self.rewrite(writer, changed)
+
+    def history(self, bullet_id: str | None = None) -> list[dict[str, Any]]:
+        """Every change to the bullets, or to one of them, oldest first."""
+        columns = [c for c in tables.history.c if c.name not in ("position", "hash")]
+        query = sa.select(*columns).order_by(tables.history.c.version)
+        if bullet_id is not None:
+            query = query.where(tables.history.c.bullet == number_of(bullet_id))
+        with self.database.reading() as connection:
+            rows = connection.execute(query).mappings()
+            return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
+
+    def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
+        """The vectors of one embedding model, for those of the bullets that have one."""
+        contents = {i: self.get_bullet(i).content for i in bullet_ids}
+        stored = self._vectors.read(model, contents.values())
+        return {i: stored[text] for i, text in contents.items() if text in stored}
+
+    @retried
+    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors of bullets, and use their model from now on; those of two models are never
+        compared, and those of the model before stay.
+        """
+        if vectors:
+            with self.writing():
+                contents = {self.get_bullet(i).content: v for i, v in vectors.items()}
+                self._vectors.store(model, contents)
+                if self._vectors.bound_model() != model:
+                    self._vectors.bind(model)
+                self._bullets.put_vectors(model, {number_of(i): v for i, v in vectors.items()})
+
+    def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
+        """The stored vectors of texts, for those that have one."""
+        return self._vectors.read(model, texts)
+
+    @retried
+    def store_text_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Store vectors of texts, so that a model is asked once for each text."""
+        if vectors:
+            with self.writing():
+                self._vectors.store(model, vectors)
+
+    @property
+    def embedding_model(self) -> str | None:
+        """The model whose vectors the bullets got last; None while they have none."""
+        return self._vectors.bound_model()
+
+    @retried
+    def replace_vectors(self, model: str, vectors: Mapping[str, Vector]) -> int:
+        """Store these vectors of texts instead of all that a model gave before, and use the model
+        from now on; returns how many were replaced.
+        """
+        with self.writing():
+            replaced = self._vectors.forget(model)
+            if vectors:
+                self._vectors.store(model, vectors)
+            self._vectors.bind(model)
+            self._bullets.forget_vectors()
+        return replaced
+
+    def tested_derived(self, node: str) -> frozenset[str]:
+        """The derived fields that rules in memory test; nothing is read for the answer."""
+        with self._lock:
+            return frozenset(self._bullets.of_node(node).rules.tested_derived)
