@@ -52,6 +52,12 @@ def known_ids(database: Database, ids: Iterable[str], *, evidence_only: bool = F
         return {i for part in parts for i in ids_in_use(connection, part, stored)}
 
 
+def nodes_with_cases(database: Database) -> set[str]:
+    """The nodes that have stored cases."""
+    with database.reading() as connection:
+        return set(connection.scalars(sa.select(cases.c.node).distinct()))
+
+
 def count_evidence(database: Database, prefix: str) -> int:
     """How many cases of evidence have ids that begin with a prefix."""
     has_prefix = cases.c.id.startswith(prefix, autoescape=True)

@@ -5,15 +5,15 @@ Learning again without them is in `graph/operations/learning/purge.py`.
 
 import json
 import logging
-import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Final
 
 import sqlalchemy as sa
 
-from acegraph.state.database.tables import cases, history, outcomes
+from acegraph.state.database.tables import cases, history, outcomes, pruned
 from acegraph.state.errors import InvalidInput, PlaybookError
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import REFINEMENT, Bullet
@@ -24,6 +24,9 @@ from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
 
+_PRUNED_PART: Final = "a part of its decisions was pruned: what they counted for stays"
+_NEVER: Final = 2**62
+"""A position that no row has."""
 Entity = tuple[str, object]
 """A field and its value: one customer, merchant or card."""
 
@@ -38,6 +41,9 @@ class Purged:
     """Bullets that had been retired because of what was taken back."""
     learned: tuple[str, ...] = ()
     """Bullets of the set of rules that was found for the labels that are left."""
+    later_labels: int = 0
+    """Labels of others that came after the first that was taken back, and were learned from beside
+    it."""
     note: str = ""
     """What could not be taken back; empty if all was."""
 
@@ -120,12 +126,17 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
     """
     why = purge.describe()
     with playbook.writing() as writer:
+        was_pruned = writer.connection.scalar(sa.select(pruned.c.case).limit(1)) is not None
         labels, touched = _purged_labels(writer.connection, purge)
         in_use = [b for b in playbook if b.status in ("active", "candidate")]
         gone = [b for b in in_use if _came_from(b, purge, touched)]
         if not (gone or labels):
             raise PlaybookError(f"nothing in this playbook came from {why}")
-        restored = _displaced(playbook, writer.connection, purge, touched)
+        suspect = {b.number for b in playbook if _came_from(b, purge, touched)}
+        first = _first(writer.connection, suspect if purge.author else (), touched)
+        restored = _displaced(playbook, writer.connection, suspect, first)
+        cases_after = sa.select(outcomes.c.case).where(outcomes.c.position > first)
+        later = sum(case not in touched for case in writer.connection.scalars(cases_after))
         for bullet in gone:
             playbook.set_status(bullet.id, "retired", f"{PURGED}{why}", by)
         for case, instead in labels.items():
@@ -135,7 +146,8 @@ def withdraw_labels(playbook: BulletPlaybook, purge: PurgeFilter, by: str = "use
             playbook.set_status(bullet.id, "active", reason, by)
     counts = len(labels), len(gone), len(restored)
     logger.info("withdrew %d labels, retired %d bullets, restored %d", *counts)
-    return Purged(tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored))
+    taken = tuple(b.id for b in gone), len(labels), tuple(b.id for b in restored)
+    return Purged(*taken, later_labels=later, note=_PRUNED_PART if was_pruned else "")
 
 
 def _came_from(bullet: Bullet, purge: PurgeFilter, touched: Mapping[str, int]) -> bool:
@@ -152,19 +164,21 @@ def _came_from(bullet: Bullet, purge: PurgeFilter, touched: Mapping[str, int]) -
     return purge.source == origin.get("label_source")
 
 
+def _first(connection: sa.Connection, suspect: Collection[int], touched: Mapping[str, int]) -> int:
+    """The position of the first purged label, or of the first bullet of an author."""
+    added = sa.select(history.c.position).where(
+        history.c.change == "added", history.c.bullet.in_(suspect)
+    )
+    starts = [*touched.values(), *(connection.scalars(added) if suspect else ())]
+    return min(starts, default=_NEVER)
+
+
 def _displaced(
-    playbook: BulletPlaybook,
-    connection: sa.Connection,
-    purge: PurgeFilter,
-    touched: Mapping[str, int],
+    playbook: BulletPlaybook, connection: sa.Connection, suspect: Collection[int], first: int
 ) -> list[Bullet]:
     """Bullets that the curator retired after the first purged label, or bullet of an author."""
     changes = list(connection.execute(sa.select(history).order_by(history.c.version)))
     last = {row.bullet: row for row in changes}
-    suspect = {b.number for b in playbook if _came_from(b, purge, touched)}
-    is_added = [row for row in changes if row.change == "added" and row.bullet in suspect]
-    starts = [row.position for row in is_added] if purge.author else touched.values()
-    first = min(starts, default=math.inf)
     refined = {b.number: b.origin.get(REFINEMENT) for b in playbook if b.number not in suspect}
     sets: dict[int, int] = {}  # of refinements that stay: between which versions they were adopted
     for row in changes:

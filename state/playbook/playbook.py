@@ -24,11 +24,7 @@ from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import add_labels, withdraw_label
 from acegraph.state.ledger.ledger import DecisionAndLabel
 from acegraph.state.ledger.lookups import stored_decision
-from acegraph.state.ledger.sightings import (
-    read_past,
-    set_sighting_columns,
-    sighting_columns,
-)
+from acegraph.state.ledger.sightings import read_past, set_sighting_columns, sighting_columns
 from acegraph.state.ledger.waiting_lessons import (
     leave_queue,
     queue_lesson,
@@ -37,10 +33,7 @@ from acegraph.state.ledger.waiting_lessons import (
 )
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
-from acegraph.state.playbook.kept_by_node import (
-    keep_refined_from,
-    read_refined_from,
-)
+from acegraph.state.playbook.kept_by_node import keep_refined_from, read_refined_from
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
 from acegraph.state.playbook.tasks import DEFAULT_NODE, task_of
 from acegraph.state.task.task import Task
@@ -310,7 +303,8 @@ class BulletPlaybook(Bullets):
         `expected_version` is the one that the caller has read, 0 for none: if another one was set
         meanwhile, nothing is stored.
         """
-        return self._set_next(tables.tasks, node, content, expected_version, by, reason)
+        said = {"set_by": by, "reason": reason}
+        return self._set_next(tables.tasks, node, content, expected_version, said)
 
     @retried
     def store_policy(
@@ -324,10 +318,8 @@ class BulletPlaybook(Bullets):
         approved_by: str = "",
     ) -> int:
         """Store the next version of a node's policy, as `store_task` does that of its task."""
-        approval = {"approved_by": approved_by or None}
-        return self._set_next(
-            tables.policies, node, content, expected_version, by, reason, **approval
-        )
+        said = {"set_by": by, "reason": reason, "approved_by": approved_by or None}
+        return self._set_next(tables.policies, node, content, expected_version, said)
 
     def _set_next(
         self,
@@ -335,12 +327,9 @@ class BulletPlaybook(Bullets):
         node: str,
         content: Mapping[str, object],
         expected_version: int,
-        by: str,
-        reason: str,
-        **more: object,
+        said: Mapping[str, object],
     ) -> int:
         with self.writing() as writer:
-            said = {"set_by": by, "reason": reason, **more}
             version = append_version(writer, table, node, content, expected_version, said)
             self._set.pop((table.name, node), None)
         return version

@@ -361,7 +361,7 @@ def test_a_purge_says_what_it_could_not_take_back() -> None:
         playbook.remember([Case(f"h{i}", {"amount": i}, "APPROVE")], NODE, "partner feed")
     playbook.record(DecisionRecord("h0", NODE, "", {"amount": 0}, "", "DECLINE"))
     prune(playbook, "2099-01-01")
-    assert "was pruned: what they counted for" in purge(playbook, "partner feed").note
+    assert "was pruned: what they counted for stays" in purge(playbook, "partner feed").note
 
 
 def test_a_purge_takes_back_the_weights_that_lies_made() -> None:

@@ -5,14 +5,12 @@ from collections.abc import Iterable
 from dataclasses import replace
 from datetime import datetime
 
-import sqlalchemy as sa
-
 from acegraph.nodes.curator.curator import Curator
 from acegraph.nodes.curator.refinement.refine import refine
 from acegraph.nodes.evidence.stakes import COSTS
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import BulletPlaybook
-from acegraph.state.database.tables import cases, pruned
+from acegraph.state.ledger.lookups import nodes_with_cases
 from acegraph.state.maintenance.label_withdrawal import (
     Entity,
     Purged,
@@ -23,8 +21,6 @@ from acegraph.state.values.bullet import number_of
 from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
-
-_PRUNED_PART = "a part of its decisions was pruned: what they counted for cannot be taken back"
 
 
 def purge(
@@ -40,9 +36,9 @@ def purge(
 ) -> Purged:
     """Take back the labels and bullets of a source, of entities or a time, or an author's bullets.
 
-    What they had displaced comes back, and all weights are fitted again. Then a set of rules is
-    sought for the labels that are left: it takes the place of what was learned beside the bad ones
-    if it explains held-out cases better.
+    What they had displaced comes back, and all weights are fitted again. Where other labels came
+    after the first bad one, a set of rules is sought for all that are left: it takes the place of
+    what was learned beside the bad ones if it explains held-out cases better.
     """
     to_purge = purge_filter(_as_stored(source, playbook), entities, since, until, author)
     curator = curator or Curator()
@@ -53,14 +49,14 @@ def purge(
             playbook.set_weights({b.id: None for b in playbook})
         for node in _nodes(playbook):
             curator.tend(node, playbook)
-    learned = {i for node in _nodes(playbook) for i in _learn_again(playbook, node, curator)}
+    nodes = _nodes(playbook) if purged.later_labels else ()
+    learned = {i for node in nodes for i in _learn_again(playbook, node, curator)}
     active = _active_ids(playbook)
     purged = replace(
         purged,
         bullets=_in_order(before - active),
         restored=_in_order(active - before - learned),
         learned=_in_order(learned),
-        note=_PRUNED_PART if _was_pruned(playbook) else "",
     )
     counts = (purged.labels, len(purged.bullets), len(purged.restored), len(purged.learned))
     logger.info("purge: %d labels withdrawn; bullets: %d retired, %d restored, %d learned", *counts)
@@ -87,14 +83,7 @@ def _learn_again(playbook: BulletPlaybook, node: str, curator: Curator) -> tuple
 
 def _nodes(playbook: BulletPlaybook) -> list[str]:
     """The nodes that have bullets or cases."""
-    with playbook.database.reading() as connection:
-        decided = set(connection.scalars(sa.select(cases.c.node).distinct()))
-    return sorted(decided | {bullet.node for bullet in playbook})
-
-
-def _was_pruned(playbook: BulletPlaybook) -> bool:
-    with playbook.database.reading() as connection:
-        return connection.scalar(sa.select(pruned.c.case).limit(1)) is not None
+    return sorted(nodes_with_cases(playbook.database) | {bullet.node for bullet in playbook})
 
 
 def _as_stored(source: str | None, playbook: BulletPlaybook) -> str | None:
