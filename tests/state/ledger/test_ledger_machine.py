@@ -24,7 +24,7 @@ from postgres import Server
 
 from acegraph.graph import create_ace_graph, feedback, replay
 from acegraph.state import AceContext, BulletPlaybook, Label, rollback, verify
-from acegraph.state.values.decision import DecisionRecord, Recorded
+from acegraph.state.values.decision import SHOWN, DecisionRecord, Recorded
 
 LABELS = st.sampled_from(["APPROVE", "DECLINE"])
 SIDES = st.sampled_from(["APPROVE", "DECLINE"])
@@ -138,7 +138,7 @@ class Bookkeeper(RuleBasedStateMachine):
             label = self.labels.get(decision_id)
             for bullet_id, selected, credited, verdict in self._shown(decision_id):
                 tally = expected.setdefault(bullet_id, [0, 0, 0])
-                tally[2] += selected
+                tally[2] += selected == SHOWN
                 if label and credited:
                     tally[0 if (verdict or "DECLINE") == label else 1] += 1
         for bullet in self.playbook:
