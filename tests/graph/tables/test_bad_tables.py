@@ -12,13 +12,28 @@ from command_line import run
 from odd_tables import NODE
 
 from acegraph.state import BulletPlaybook, Case, Condition
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 
 GOOD = pa.table({"amount": [10.0, 2000.0], "hour": [12, 3], "country": ["DE", "NG"]})
+
+
+TASK = Task(
+    "payments",
+    (
+        Field("amount", "number", role="amount", usual=True, least=0),
+        Field("hour", "number", usual=True),
+        Field("country", "category"),
+    ),
+    prior=CARD_PAYMENTS.prior,
+)
 
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     with BulletPlaybook(f"sqlite:///{tmp_path}/ace.db") as book:
+        book.set_task(TASK)
         fields = [{"amount": 9.0 * i, "hour": i % 24, "country": "DE"} for i in range(40)]
         labels = ["DECLINE" if i > 30 else "APPROVE" for i in range(40)]
         cases = zip(fields, labels, strict=True)
@@ -102,7 +117,7 @@ def two_names(folder: Path) -> str:
     [
         (truncated, "t.parquet: cannot be read as a table"),
         (without_a_column, r"columns that bullets test are missing: hour \(b1\)"),
-        (of_another_type, "column 'amount': numbers wanted"),
+        (of_another_type, "column 'amount': a number of at least 0 wanted"),
         (empty, "t.csv: the file is empty"),
         (without_rows, "t.parquet: no rows"),
         (of_changing_types, "b.parquet: column 'hour' holds strings, and numbers in a.parquet"),
