@@ -7,7 +7,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, fields, is_dataclass
+from dataclasses import fields, is_dataclass
 from functools import wraps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -76,47 +76,11 @@ Redact = Annotated[
         help="A field whose value is never stored; several with commas, or given again.",
     ),
 ]
-Drift = Annotated[
-    bool,
-    typer.Option(help="After a change of the fraud, older cases stop being evidence."),
-]
-MatureDays = Annotated[
-    str | None,
-    typer.Option(
-        envvar="ACE_MATURE_DAYS",
-        help="From which age in days on a source can call a payment honest, as no_chargeback=90: "
-        "younger ones get no label.",
-    ),
-]
+Model = Annotated[str | None, typer.Option("--model", help=MODEL_HELP)]
 ReportFile = Annotated[
     Path | None,
     typer.Option(help="Write a report here: one HTML file with all tables and pictures."),
 ]
-
-
-@dataclass(frozen=True)
-class RiskOptions:
-    """Options of several commands: from which risk on a payment is declined."""
-
-    costs: Annotated[
-        str | None,
-        typer.Option(
-            envvar="ACE_COSTS",
-            help="What mistakes cost, as missed_fraud=1,false_decline=0.1,decline_fee=5: they "
-            "decide from which risk on a payment is declined. Else the labelled cases decide.",
-        ),
-    ] = None
-    base_rate: Annotated[
-        float | None,
-        typer.Option(help="The share of fraud among your payments, if the labels have another."),
-    ] = None
-
-
-@dataclass(frozen=True)
-class DecidingOptions(RiskOptions):
-    """Options of several commands: who decides, and from which risk on a payment is declined."""
-
-    agent_model: Annotated[str | None, typer.Option("--model", help=MODEL_HELP)] = None
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:

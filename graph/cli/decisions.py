@@ -1,7 +1,7 @@
 """`acegraph decide` and `feedback`: decide a transaction, and give the right answer."""
 
 import sys
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
@@ -9,9 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Final, cast
 import typer
 
 from acegraph.graph.cli.console import (
-    DecidingOptions,
-    Drift,
-    MatureDays,
+    Model,
     Redact,
     announce_models,
     lasting,
@@ -44,16 +42,12 @@ class LiveOptions:
     """Options of `decide`: what is learned from the decision, now and when its label comes."""
 
     learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True
-    drift: Drift = True
-    mature_days: MatureDays = None
     redact: Redact = None
 
     def settings(self) -> dict[str, object]:
         """The options as settings of a run."""
         return {
             "learn": self.learn and None,
-            "drift": self.drift,
-            "mature_days": self.mature_days or {},
             "redact": self.redact or [],
         }
 
@@ -64,7 +58,6 @@ def decide(
         str,
         typer.Argument(help="Text, a JSON object of fields, or - to read it from standard input."),
     ],
-    risk: DecidingOptions,
     truth: Annotated[str | None, typer.Option(help="The right answer, where it is known.")] = None,
     decision_id: Annotated[
         str | None, typer.Option("--id", help="Your id for the decision.")
@@ -72,6 +65,7 @@ def decide(
     mode: Annotated[
         str, typer.Option(help="vanilla, offline_online or online.")
     ] = "offline_online",
+    model: Model = None,
     *,
     live: LiveOptions,
 ) -> None:
@@ -82,8 +76,8 @@ def decide(
     from acegraph.graph.build import create_ace_graph
     from acegraph.state import AceContext, AceInput
 
-    announce_models(risk.agent_model)
-    context = AceContext(mode=_mode(mode)).with_changes(**vars(risk), **live.settings())
+    announce_models(model)
+    context = AceContext(mode=_mode(mode), agent_model=model).with_changes(**live.settings())
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
@@ -130,21 +124,17 @@ def feedback(
     ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
     at: Annotated[str, typer.Option(help="Since when it is known (ISO 8601); else now.")] = "",
-    mature_days: MatureDays = None,
     learn: Annotated[bool, typer.Option(help="Learn from mistakes of a file at once.")] = True,
 ) -> None:
     """Say, or correct, the right answer of past decisions; mistakes are learned from.
 
     Example: acegraph feedback --file chargebacks.csv --source chargeback
     """
-    from acegraph.state import AceContext
-
-    days = AceContext().with_changes(mature_days=mature_days).mature_days if mature_days else None
     match decision_id, label, file:
         case str(), str(), None:
-            _label_one(decision_id, label, source, at, days)
+            _label_one(decision_id, label, source, at)
         case None, None, Path():
-            _label_file(file, source, at, days, learn=learn)
+            _label_file(file, source, at, learn=learn)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
 
@@ -160,12 +150,11 @@ def _label_one(
     label: str,
     source: str,
     at: str,
-    mature_days: Mapping[str, float] | None,
 ) -> None:
     from acegraph.graph.operations.feedback import feedback
 
     with lasting(must_exist=True) as book:
-        result = feedback(book, decision_id, label, source=source, at=at, mature_days=mature_days)
+        result = feedback(book, decision_id, label, source=source, at=at)
     learned = result.curation.to_json() if result.curation else None
     facts = {"is_correct": result.is_correct, "changed": result.changed, "waits": result.waits}
     if told_as_json({**facts, "curation": learned}):
@@ -182,7 +171,6 @@ def _label_file(
     file: Path,
     source: str,
     at: str,
-    mature_days: Mapping[str, float] | None,
     *,
     learn: bool,
 ) -> None:
@@ -200,9 +188,7 @@ def _label_file(
             bar("labels", done, total)
 
         try:
-            report = feedback_many(
-                book, labels, learn=learn, mature_days=mature_days, progress=note
-            )
+            report = feedback_many(book, labels, learn=learn, progress=note)
         except (AceError, OSError, KeyboardInterrupt):
             warn(f"{taken:,} of {total:,} labels are recorded; run it again to go on")
             raise

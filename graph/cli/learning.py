@@ -12,9 +12,8 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     Concurrency,
-    DecidingOptions,
-    Drift,
     Jobs,
+    Model,
     Redact,
     ReportFile,
     announce_models,
@@ -82,7 +81,6 @@ class LearningOptions:
             help="Leave out honest rows of the last so many days: chargebacks may still come.",
         ),
     ] = None
-    drift: Drift = True
     redact: Redact = None
 
     def large_table(
@@ -143,9 +141,9 @@ def train(
         Path, typer.Argument(help="Labelled cases: JSON list, JSON lines, CSV, Parquet.")
     ],
     columns: Columns,
-    risk: DecidingOptions,
     calls: CallOptions,
     learning: LearningOptions,
+    model: Model = None,
 ) -> None:
     """Learn bullets from a labelled file into a playbook.
 
@@ -154,18 +152,19 @@ def train(
     """
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
+    from acegraph.state.playbook.policies import settle
 
-    announce_models(risk.agent_model)
-    context = AceContext(redact=learning.redact or [], drift=learning.drift, **vars(risk))
+    announce_models(model)
+    context = AceContext(redact=learning.redact or [], agent_model=model)
     with gathered_warnings() as warnings:
         table = learning.large_table(file, columns, context)
         drawn = table and columns.draw_to_learn(file, table, _known_labels(context.node))
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
-        if risk.costs and not dataset.has_amounts:
-            warn(f"{file}: {_NO_AMOUNT}")
         warn_of_misspelt(learning.redact or [], dataset.items)
         items = dataset.items if drawn else learning.old_enough(dataset.items)
         with lasting() as book, progress_bar() as progress:
+            if settle(book, context).get("costs") and not dataset.has_amounts:
+                warn(f"{file}: {_NO_AMOUNT}")
             pipeline = TrainingPipeline(
                 book, context=context, progress=progress(None), **vars(calls)
             )
@@ -203,7 +202,7 @@ def _warn_of(
     if had_sightings and report.repeated < report.cases:
         warn(f"{file}: its derived fields do not see the files that were learned from before")
     if report.change:
-        warn(f"{report.change} (--no-drift counts all)")
+        warn(f"{report.change} (AceContext(drift=False) counts all)")
     if why_none_is_declined:
         warn(why_none_is_declined)
 
@@ -211,9 +210,9 @@ def _warn_of(
 def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
     from acegraph.nodes.rules.scale import scale_of
-    from acegraph.state.run.modes import settle_settings
+    from acegraph.state.playbook.policies import settle
 
-    scale = scale_of(playbook, settle_settings(context))
+    scale = scale_of(playbook, settle(playbook, context))
     if scale.can_decline or scale.riskiest is None:
         return ""
     risk, needed = scale.risk(scale.riskiest), scale.decline_from({})

@@ -21,7 +21,7 @@ from acegraph.graph.cli import (
     scoring,
 )
 from acegraph.graph.cli.printing import say, say_error
-from acegraph.graph.cli.running import learn, review, service, setup
+from acegraph.graph.cli.running import learn, policy, review, service, setup
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput, InvalidSettings
 from acegraph.state.run import gone
@@ -87,7 +87,7 @@ COMMANDS: Final[dict[str, tuple[Callable[..., None], ...]]] = {
         ledger.replay,
     ),
     "Run": (setup.init, service.desk, service.serve, service.users),
-    "Keep": (ledger.copy, ledger.erase),
+    "Keep": (ledger.copy, ledger.erase, policy.policy),
 }
 for panel, commands in COMMANDS.items():
     for command in commands:
@@ -159,7 +159,8 @@ def _in_words(error: BaseException) -> str:
     if isinstance(error, _UsageError):
         command = error.ctx.command_path if error.ctx else "acegraph"
         option = getattr(error, "option_name", "")
-        if why := gone.OPTIONS.get(f"{command.split()[-1]} {option}") or gone.OPTIONS.get(option):
+        with_command = f"{command.partition(' ')[2]} {option}"
+        if why := gone.OPTIONS.get(with_command) or gone.OPTIONS.get(option):
             return f"{option} is gone: {why}"
         message = error.format_message().rstrip(".")
         return f"{message} (see {command} --help)" if message else ""

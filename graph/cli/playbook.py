@@ -9,7 +9,6 @@ import typer
 
 from acegraph.graph.cli.console import (
     DryRun,
-    RiskOptions,
     field_and_value,
     lasting,
     shown,
@@ -247,7 +246,6 @@ def export(
     ids: Annotated[
         str | None, typer.Option("--id", help="The column of row ids, which the query keeps.")
     ] = None,
-    risk: RiskOptions,
 ) -> None:
     """Write all bullets to a new JSON file, or the decision of the playbook as SQL.
 
@@ -264,7 +262,7 @@ def export(
                 if not told_as_json({"bullets": count}):
                     say(f"{count} bullet(s) written to {file}")
             case "sql":
-                sql = _sql(book, AceContext().with_changes(**vars(risk)), dialect, table, ids)
+                sql = _sql(book, AceContext(), dialect, table, ids)
                 if file is None:
                     typer.echo(sql)
                 else:

@@ -9,7 +9,6 @@ import typer
 from acegraph.graph.cli.console import (
     MODEL_HELP,
     Redact,
-    RiskOptions,
     announce_models,
     lasting,
     takes_groups,
@@ -57,7 +56,6 @@ def need_tables() -> None:
 @takes_groups
 def score(
     table: TableName,
-    risk: RiskOptions,
     out: Annotated[
         str | None,
         typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
@@ -79,7 +77,7 @@ def score(
     need_tables()
     from acegraph.graph.tables.score import score_files
 
-    context = AceContext(redact=redact or []).with_changes(**vars(risk))
+    context = AceContext(redact=redact or [])
     with lasting(must_exist=True) as book, progress_bar() as progress:
         if record:
             _warn_of_misspelt(context, table)
@@ -130,7 +128,6 @@ def backtest(
         typer.Argument(help="Past payments, as for score; none for a bullet in prose."),
     ] = None,
     *,
-    risk: RiskOptions,
     label: Annotated[
         str | None, typer.Option(help="The column of the right answer; else only fires count.")
     ] = None,
@@ -161,7 +158,7 @@ def backtest(
     from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
-        subjects = subjects_of(book, what, AceContext().with_changes(**vars(risk)))
+        subjects = subjects_of(book, what)
         labels = Labels(label, positive, amount)
         report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
     if told_as_json(report.to_json()):

@@ -25,7 +25,7 @@ from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
 from acegraph.state.playbook.frozen_view import FrozenPlaybook, ReadablePlaybook
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.playbook.policies import settle
 from acegraph.state.run.schema import RunSettings, Update
 
 BATCH: Final = 500
@@ -54,7 +54,7 @@ async def adecide_many(
 ) -> list[Answer]:
     """`decide_many` without blocking the event loop."""
     parts = _parts_of(playbook, context)
-    if asks_no_model(settle_settings(parts.context)):
+    if asks_no_model(settle(parts.playbook, parts.context)):
         return await AWAITING.work(decide_many, parts, given)
     return await _decide_all(parts, given, AWAITING)
 
@@ -70,7 +70,7 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
 
     All are decided on the playbook as it is now. What they teach is curated in their order.
     """
-    began, settings = time_ns(), settle_settings(parts.context)
+    began, settings = time_ns(), settle(parts.playbook, parts.context)
     settings["review"] = False
     book: ReadablePlaybook = parts.playbook
     if len(given) > 1:
@@ -162,7 +162,7 @@ def _parts_of(playbook: BulletPlaybook | Parts, context: AceContext | None) -> P
 
 
 async def _decide_all(parts: Parts, given: Sequence[AceInput], wait: Wait) -> list[Answer]:
-    learns = settle_settings(parts.context)["learn"]
+    learns = settle(parts.playbook, parts.context)["learn"]
     answers: list[Answer] = []
     while len(answers) < len(given):
         some = given[len(answers) :][:BATCH]

@@ -11,7 +11,7 @@ from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.playbook.policies import settle
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
@@ -26,7 +26,7 @@ class Recorder:
         self, playbook: BulletPlaybook, context: AceContext, scorer: Scorer, ids: str
     ) -> None:
         self._playbook, self._scorer, self._ids = playbook, scorer, ids
-        self._settings = settle_settings(context)
+        self._settings = settle(playbook, context)
         self._clock = playbook.clock
         self.new_decisions = 0
         """How many decisions the ledger did not know before."""
@@ -72,6 +72,7 @@ class Recorder:
             decision=parse_verdict(one.decision),
             risk_score=one.risk,
             reasons=("decided in a table, by all rules that hold",),
+            policy_version=self._settings.get("policy_version"),
             settings=dict(self._settings),
             playbook_version=rules.ruleset.version,
             seen=self._clock.position,

@@ -13,7 +13,7 @@ from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.selector.derived import NOT_DERIVED, columns_to_see, doubts_of_derived
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
 from acegraph.state import AceContext, Condition, InvalidSettings, InvalidTransaction, Transaction
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.playbook.policies import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
@@ -60,7 +60,7 @@ class TableRules:
         >>> TableRules.of(book).decide({"amount": 950}).decision
         'DECLINE'
         """
-        settings = settle_settings(context or AceContext())
+        settings = settle(playbook, context or AceContext())
         node = settings["node"]
         table = playbook.cases(node)
         return cls(
@@ -77,7 +77,7 @@ class TableRules:
         cls, playbook: BulletPlaybook, version: int, context: AceContext | None = None
     ) -> TableRules:
         """The rules of an earlier version, on the scale of today's labelled cases."""
-        settings = settle_settings(context or AceContext())
+        settings = settle(playbook, context or AceContext())
         return replace(cls.of(playbook, context), ruleset=ruleset_at(playbook, version, settings))
 
     @property

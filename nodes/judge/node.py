@@ -251,6 +251,7 @@ def record_of(state: AceState) -> DecisionRecord:
         seen=state["playbook_position"],
         shown=tuple(shown),
         counted=settings["learn"],
+        policy_version=settings.get("policy_version"),
         sighting=sighting_in(case),
         came=case.get("came", ""),
     )

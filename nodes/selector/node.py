@@ -19,7 +19,6 @@ from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
 from acegraph.state.ledger.hidden_fields import unmatched
 from acegraph.state.run.context import misplaced_settings, unused_settings
-from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import Scalar, clean_text
@@ -28,6 +27,7 @@ from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
+from acegraph.state.playbook.policies import settle
 
 _MAX_ID: Final = 200
 _NOT_YET_WRITTEN: Final[Update] = {
@@ -70,7 +70,7 @@ class SelectorNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = get_runtime().context
-        settings = settle_settings(AceContext.of(given, self.defaults))
+        settings = settle(self.playbook, AceContext.of(given, self.defaults))
         misplaced = misplaced_settings(given, get_config().get("configurable", {}))
         settings["review"] = self.review
         read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)

@@ -23,6 +23,7 @@ class FrozenPlaybook:
         # A payment sees what was paid before it, whichever decisions are learned from meanwhile.
         self.sighting_columns, self.past = playbook.sighting_columns, playbook.past
         self.tested_derived = playbook.tested_derived
+        self.stored_policy = playbook.stored_policy
         # Vectors follow from a text and a model, and not from the moment.
         self.matrix = playbook.matrix
         self.store_vectors = playbook.store_vectors

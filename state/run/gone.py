@@ -12,7 +12,9 @@ from acegraph.state.errors import InvalidSettings
 VARIABLES: Final[Mapping[str, str]] = {
     "ACE_RATES": "convert amounts before they come: no currency is converted here",
     "ACE_ATTEMPTS": "a request is attempted three times; ACE_TIMEOUT limits all of it",
+    "ACE_COSTS": "acegraph policy costs=missed_fraud=1,false_decline=0.1 keeps them",
     "ACE_DEADLINE": "ACE_TIMEOUT is the seconds for one question, with all attempts",
+    "ACE_MATURE_DAYS": "acegraph policy mature_days=no_chargeback=90 keeps them",
     "ACE_METHOD": "a server that refuses a form is asked in plain JSON from then on",
     "ACE_RECORD": "ACE_RECORDING=FILE answers from the file, and adds what it does not hold",
     "ACE_REPLAY": "ACE_RECORDING=FILE answers from the file; without a key it asks nobody",
@@ -54,6 +56,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--rates": "convert amounts before they come: no currency is converted here",
     "--time": "--as NAME=time",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
+    "--base-rate": "acegraph policy base_rate=0.01 keeps it",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",
     "--credit": "AceContext(credit=...) in Python",
@@ -78,8 +81,14 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--wait": "lines are answered as they come",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
-    "compare --drift": "AceContext(drift=...) in Python",
-    "compare --no-drift": "AceContext(drift=False) in Python",
+    **dict.fromkeys(("--drift", "--no-drift"), "AceContext(drift=...) in Python"),
+    **dict.fromkeys(
+        ("decide --costs", "score --costs", "train --costs", "backtest --costs"),
+        VARIABLES["ACE_COSTS"],
+    ),
+    **dict.fromkeys(
+        ("decide --mature-days", "feedback --mature-days"), VARIABLES["ACE_MATURE_DAYS"]
+    ),
     "demo --concurrency": f"run_demonstration {_IN_PYTHON}",
     "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
     "demo --test": "--rows counts all payments; 40 % of them are learned from",

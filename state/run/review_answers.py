@@ -106,10 +106,11 @@ def check_four_eyes(bullet: Bullet, who: str) -> None:
     """Refuse a reviewer who wrote the bullet, or gave the label that it was learned from."""
     for role in ("author", "label_source"):
         name = str(bullet.origin.get(role) or "")
-        if _is_same_name(name, who) or _is_same_name(name.removeprefix(ANALYST), who):
+        if is_same_name(name, who) or is_same_name(name.removeprefix(ANALYST), who):
             part = "wrote it" if role == "author" else "gave the label it was learned from"
             raise InvalidAnswer(f"{who} {part} and cannot approve {bullet.id}: ask somebody else")
 
 
-def _is_same_name(left: str, right: str) -> bool:
+def is_same_name(left: str, right: str) -> bool:
+    """Whether two names are of the same person, however they are spaced and capitalised."""
     return " ".join(left.split()).casefold() == " ".join(right.split()).casefold()

@@ -19,9 +19,9 @@ from acegraph.graph.cli.main import app
 from acegraph.graph.training.refined_bullets import RefinedBullet
 from acegraph.nodes import Curator
 from acegraph.nodes.evidence.proof_levels import GATES
-from acegraph.nodes.rules.prior import PRIOR
 from acegraph.nodes.selector.scoring import RELAXATION
 from acegraph.state import AceContext
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.cases import ALL_COUNT
 
 BY_NAME = {page.name: page for page in DOCS}
@@ -65,6 +65,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         "read cards.csv --label is_fraud --json",
         "doctor --json",
         "monitor --json",
+        "policy --json",
         "verify --json",
         "replay order-1 --json",
         "playbook list --json",
@@ -137,7 +138,7 @@ def test_the_figures_in_sentences_are_those_of_the_code() -> None:
     words = " ".join(LEARNING.text.split())
     for sentence in (
         f"While a label has fewer than {ALL_COUNT:,} cases, all of them are evidence",
-        f"It has {sum(rule.test is not None for rule in PRIOR)} lines",
+        f"It has {sum(rule.test is not None for rule in CARD_PAYMENTS.prior)} lines",
         f"A playbook holds {Curator().capacity} active bullets",
         f"more than {Curator().similarity_threshold} alike",
         f">= {RELAXATION} of it",

@@ -42,12 +42,6 @@ SETTINGS: Final = """\
 # ACE_RECORDING=run.jsonl
 # Where the playbook lives, for the command line and for LangGraph Studio:
 # ACE_PLAYBOOK_URL=sqlite:///ace.db
-# What mistakes cost, for the command line (docs/learning.md):
-# ACE_COSTS=missed_fraud=1,false_decline=0.1
-# What one unit of a currency is worth in the base currency, for the command line:
-# ACE_RATES=EUR=1.08,GBP=1.27
-# From which age in days on a source of labels can call a payment honest, for the command line:
-# ACE_MATURE_DAYS=no_chargeback=90
 # Fields whose values are never stored, with commas or spaces between them, for the command line
 # and for LangGraph Studio:
 # ACE_REDACT=

@@ -17,7 +17,7 @@ from acegraph.state.maintenance.label_withdrawal import (
     purge_filter,
     withdraw_labels,
 )
-from acegraph.state.values.bullet import number_of
+from acegraph.state.values.bullet import Status, number_of
 from acegraph.state.values.transaction import clean_text
 
 logger = logging.getLogger(__name__)
@@ -42,7 +42,7 @@ def purge(
     """
     to_purge = purge_filter(_as_stored(source, playbook), entities, since, until, author)
     curator = curator or Curator()
-    before = _active_ids(playbook)
+    before, in_use = _ids(playbook, "active"), _ids(playbook, "active", "candidate")
     with playbook.writing():
         purged = withdraw_labels(playbook, to_purge, by)
         if purged.labels or author:  # too few may be left to fit the weights again
@@ -51,10 +51,10 @@ def purge(
             curator.tend(node, playbook)
     nodes = _nodes(playbook) if purged.later_labels else ()
     learned = {i for node in nodes for i in _learn_again(playbook, node, curator)}
-    active = _active_ids(playbook)
+    active = _ids(playbook, "active")
     purged = replace(
         purged,
-        bullets=_in_order(before - active),
+        bullets=_in_order(in_use - _ids(playbook, "active", "candidate")),
         restored=_in_order(active - before - learned),
         learned=_in_order(learned),
     )
@@ -92,8 +92,8 @@ def _as_stored(source: str | None, playbook: BulletPlaybook) -> str | None:
     return source if source is None or is_file else clean_text(source)
 
 
-def _active_ids(playbook: BulletPlaybook) -> set[str]:
-    return {bullet.id for bullet in playbook if bullet.status == "active"}
+def _ids(playbook: BulletPlaybook, *statuses: Status) -> set[str]:
+    return {bullet.id for bullet in playbook if bullet.status in statuses}
 
 
 def _in_order(ids: set[str]) -> tuple[str, ...]:

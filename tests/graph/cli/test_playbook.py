@@ -78,5 +78,6 @@ def test_the_sql_of_a_playbook_heeds_costs_and_names_its_columns(command: Comman
     plain = command("playbook", "export", "--to", "sql")
     assert plain.startswith("-- Decides by version ")
     assert "--   amount: a number\n" in plain
-    costs = ("--costs", "missed_fraud=1,false_decline=0.02", "--base-rate", "0.05")
-    assert command("playbook", "export", "--to", "sql", *costs) != plain
+    costs = ("costs=missed_fraud=1,false_decline=0.02", "base_rate=0.05")
+    command("policy", *costs, "--alone", "--why", "what mistakes cost us")
+    assert command("playbook", "export", "--to", "sql") != plain

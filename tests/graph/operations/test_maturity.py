@@ -121,15 +121,16 @@ def test_the_command_line_takes_sources_and_days(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     runner = CliRunner()
+    policy = ["policy", "mature_days=chargebacks=90", "--why", "they take three months", "--alone"]
+    assert runner.invoke(app, policy).exit_code == 0
     runner.invoke(app, ["decide", "pays $40 at 2 PM", "--id", "a"])
     words = ["feedback", "a", "APPROVE", "--source", "chargebacks"]
-    days = ["--mature-days", "chargebacks=90"]
-    assert "too young" in str(runner.invoke(app, [*words, *days]).exception)
+    assert "too young" in str(runner.invoke(app, words).exception)
     Path("l.csv").write_text("decision_id,label\na,APPROVE\n")
     file = ["feedback", "--file", "l.csv", "--source", "chargebacks"]
-    said = runner.invoke(app, file, env={"ACE_MATURE_DAYS": "chargebacks=90"})
+    said = runner.invoke(app, file)
     assert "1 honest before their source can know: no label yet" in said.stdout
-    assert runner.invoke(app, words).exit_code == 0
+    assert runner.invoke(app, [*words[:3], "--source", "another"]).exit_code == 0
 
 
 @pytest.mark.parametrize("given", ["chargebacks", "chargebacks=soon", "=3", {"x": 0.0}, {"x": -1}])

@@ -147,7 +147,8 @@ def test_costs_know_an_amount_that_was_named(tmp_path: Path) -> None:
 
 def test_costs_without_an_amount_are_said_to_count_rows(tmp_path: Path) -> None:
     file = str(file_with_an_odd_amount(tmp_path))
-    train = ["train", file, "--label", "fraud", "--costs", COSTS_BY_AMOUNT]
+    train = ["train", file, "--label", "fraud"]
     url = ["--playbook", f"sqlite:///{tmp_path / 'a.db'}"]
+    invoke("policy", f"costs={COSTS_BY_AMOUNT}", "--why", "our prices", "--alone", *url)
     assert "no column is known as the amount" in invoke(*train, *url).stderr
     assert "no column is known" not in invoke(*train, *url, "--as", "omvang=amount").stderr
