@@ -56,7 +56,8 @@ def without_a_column(folder: Path) -> str:
 
 
 def of_another_type(folder: Path) -> str:
-    table = GOOD.set_column(0, "amount", pa.array(["cheap", "dear"]))
+    many = pa.concat_tables([GOOD] * 20)
+    table = many.set_column(0, "amount", pa.array(["cheap", "dear"] * 20))
     pq.write_table(table, folder / "t.parquet")
     return "t.parquet"
 
