@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
-from acegraph.nodes.rules.ruleset import NOTHING_KNOWN, WHOLE, Ruleset, Ruling
+from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
-from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.selector.derived import NOT_DERIVED, columns_to_see, doubts_of_derived
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
 from acegraph.state import AceContext, Condition, InvalidSettings, InvalidTransaction, Transaction
@@ -88,7 +87,8 @@ class TableRules:
     def decide(self, row: Mapping[str, object]) -> Ruling:
         """The decision on one row."""
         if all(plain_value(name, value) is None for name, value in row.items()):
-            return _undecided(not_understood({WHOLE: NOTHING_KNOWN}))
+            doubts = map(Doubt.of, self.task.fit({}).misfits)
+            return self.ruleset.decide({}, {doubt.field: doubt.why for doubt in doubts})
         try:
             understood = self.understand(Transaction.of(row))
         except InvalidTransaction as error:

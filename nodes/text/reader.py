@@ -184,7 +184,7 @@ def _pair_value(name: str, value: str) -> Scalar:
     number = written_number(_CURRENCY.sub("", value).rstrip("%"))
     if number is not None:
         return number
-    if value.lower() in _ANSWERS:
+    if value.lower() in _ANSWERS and "country" not in name:  # NO is Norway
         return _ANSWERS[value.lower()]
     return None if is_nothing(value) else value
 
