@@ -25,7 +25,7 @@ PAIRS = [
     ("read_fields, text", "pairs that never end"),
     ("explain", "commas"),
     ("explain", "amounts"),
-    ("FieldContract.understand, names", "names"),
+    ("Task.fit, names", "names"),
     ("ConceptEmbeddings.embed_query", "flags"),
     ("Screening, transaction", "memos"),
     ("redaction", "characters that expand"),

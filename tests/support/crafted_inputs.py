@@ -33,8 +33,8 @@ from acegraph.graph import (
 )
 from acegraph.graph.cli.console import parse_transaction
 from acegraph.graph.cli.printing import one_line
-from acegraph.graph.data.explain import explain, explain_file
-from acegraph.graph.data.files import as_items
+from acegraph.graph.data.explain import explain
+from acegraph.graph.data.forms import find_forms
 from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.operations.feedback import read_labels
 from acegraph.graph.operations.transfer import _digest, merge_bullets, read_bullets
@@ -55,7 +55,6 @@ from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.models.concept_embeddings import ConceptEmbeddings
 from acegraph.nodes.models.fence import Fence
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
-from acegraph.nodes.text.field_contract import FieldContract
 from acegraph.nodes.text.reader import read_exposed_fields, read_fields
 from acegraph.state import (
     AceContext,
@@ -72,6 +71,8 @@ from acegraph.state import (
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.model_forms import ReflectionForm
 from acegraph.state.run.review_answers import VerdictAnswer, read_answer
+from acegraph.state.task.guess import guess
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.decision import DecisionRecord
@@ -169,13 +170,10 @@ def _nested(text: str) -> dict[str, object]:
 
 
 @cache
-def _contract() -> FieldContract:
+def _task() -> Task:
     words = ("web", "shop", "phone")
-    known = (
-        {"amount": i, "vpn": i % 2 == 0, "channel": words[i % 3], "payer.memo": "rent"}
-        for i in range(60)
-    )
-    return FieldContract.of(CaseTable(Case(str(i), one, "APPROVE") for i, one in enumerate(known)))
+    known = {"amount": [1.5, 2] * 60, "vpn": [True, False] * 60, "channel": words * 40}
+    return Task("known", tuple(one.field for one in guess(known)))
 
 
 def _playbook(*contents: str) -> BulletPlaybook:
@@ -387,14 +385,12 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
     "read_fields, one field": _now(lambda t: read_fields(Transaction("", {"amount": t, "vpn": t}))),
     "read_fields, many fields": _now(lambda t: read_fields(Transaction("", {**_fields(t)}))),
     "read_exposed_fields": _now(read_exposed_fields),
-    "FieldContract.understand, value": _now(
-        lambda t: _contract().understand(
-            Transaction.of({"amount": t[:6_000], "vpn": t[:6_000], "channel": t[:6_000]})
-        )
+    "Task.fit, value": _now(
+        lambda t: _task().fit({"amount": t[:6_000], "vpn": t[:6_000], "channel": t[:6_000]})
     ),
-    "FieldContract.understand, names": _now(
-        lambda t: _contract().understand(Transaction.of(_fields(t)))
-    ),
+    "Task.fit, names": _now(lambda t: _task().fit(Transaction.of(_fields(t)).fields)),
+    "guess": _now(lambda t: guess({"a": pieces(t), "b": [t[:5_000]]})),
+    "find_forms": _now(lambda t: find_forms({"a": pieces(t)}, is_continental=True)),
     "ConceptEmbeddings.embed_query": _now(ConceptEmbeddings().embed_query),
     "HybridSelector.select_bullets, text": _select,
     "HybridSelector.select_bullets, fields": lambda t: _select(_fields(t)),
@@ -436,9 +432,6 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
         )
     ),
     "explain": _now(lambda t: explain(Transaction(t, {}))),
-    "explain_file": _now(
-        lambda t: explain_file(as_items({"query": f"a {p}", "answer": 1} for p in pieces(t)))
-    ),
     "merge_bullets": _imported,
     "create_ace_graph, text": _invoke,
     "create_ace_graph, fields": lambda t: _invoke(_fields(t)),

@@ -1,15 +1,19 @@
-"""The contract of a playbook: what a host can check before it asks."""
+"""What a playbook expects: what a host can check before it asks."""
 
 import json
+from datetime import datetime
+from typing import Literal
 
 import pytest
+from pydantic import BaseModel, Field
 from rewordings import trained_playbook
 from typer.testing import CliRunner
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
-from acegraph.graph.operations.schema import expected_fields, json_schema, pydantic_source
-from acegraph.state import BulletPlaybook, Case
+from acegraph.graph.operations.schema import expected_fields
+from acegraph.state import BulletPlaybook
+from acegraph.state.task.schema import from_model, json_schema
 
 NODE = "fraud_detection"
 
@@ -21,10 +25,10 @@ def trained() -> BulletPlaybook:
 
 def test_every_field_has_its_kind_its_values_and_its_rules(trained: BulletPlaybook) -> None:
     fields = {field.name: field for field in expected_fields(trained, NODE)}
-    assert fields["amount"].kind == "number"
+    assert fields["amount"].kind == "number, amount"
     assert fields["vpn"].kind == "flag"
-    assert fields["channel"].kind == "word"
-    assert all(field.is_required and field.share == 1 for field in fields.values())
+    assert fields["channel"].kind == "category"
+    assert all(field.is_required for field in fields.values())
     rules = [b for b in trained.get_bullets_for_node(NODE) if b.condition]
     assert {b.id for b in rules} == {i for field in fields.values() for i in field.bullets}
 
@@ -33,7 +37,7 @@ def test_the_json_schema_accepts_payments_and_refuses_what_is_not_one(
     trained: BulletPlaybook,
 ) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    schema = json_schema(trained, NODE)
+    schema = json_schema(trained.task(NODE))
     payment = dict(generate_transactions(1, seed=7)[0].fields)
     jsonschema.validate(payment, schema)
     for broken in ({**payment, "amount": "a lot"}, {**payment, "vpn": "on"}, {"foo": 1}):
@@ -41,24 +45,19 @@ def test_the_json_schema_accepts_payments_and_refuses_what_is_not_one(
             jsonschema.validate(broken, schema)
 
 
-def test_the_pydantic_model_runs(trained: BulletPlaybook) -> None:
-    names: dict[str, object] = {"__name__": "made"}
-    exec(pydantic_source(trained, NODE), names)
-    payment = dict(generate_transactions(1, seed=7)[0].fields)
-    assert names["Payment"](**payment).amount == payment["amount"]  # type: ignore[operator]
-    with pytest.raises(ValueError, match="amount"):
-        names["Payment"](**{**payment, "amount": "a lot"})  # type: ignore[operator]
+def test_a_pydantic_model_is_a_task() -> None:
+    class Claim(BaseModel):
+        value: float = Field(ge=0, description="what is claimed")
+        kind: Literal["car", "house"]
+        at: datetime
+        new: bool | None = None
 
-
-def test_odd_names_and_parts_of_dates_are_written_so_that_the_source_compiles() -> None:
-    with BulletPlaybook() as playbook:
-        rows = ({"class": n, "card no": "x", "t": "2026-01-01 10:00:00"} for n in range(40))
-        past = [Case(f"c{n}", {**row, "t.hour": 10}, "APPROVE") for n, row in enumerate(rows)]
-        playbook.remember(past, NODE)
-        names: dict[str, object] = {"__name__": "made"}
-        exec(pydantic_source(playbook, NODE), names)
-        fields = {field.name for field in expected_fields(playbook, NODE)}
-        assert fields == {"class", "card no", "t"}
+    fields = {one.name: one for one in from_model(Claim).fields}
+    kinds = {name: one.kind for name, one in fields.items()}
+    assert kinds == {"value": "number", "kind": "category", "at": "time", "new": "flag"}
+    assert (fields["value"].least, fields["value"].meaning) == (0, "what is claimed")
+    assert (fields["kind"].words, fields["kind"].closed) == (("car", "house"), True)
+    assert (fields["at"].usual, fields["new"].usual) == (True, False)
 
 
 def test_the_command_shows_and_exports_the_contract(tmp_path) -> None:  # type: ignore[no-untyped-def]
@@ -71,9 +70,8 @@ def test_the_command_shows_and_exports_the_contract(tmp_path) -> None:  # type: 
     assert run(app, ["train", str(file), "--label", "is_fraud", "--playbook", url]).exit_code == 0
     table = run(app, ["read", "--playbook", url])
     assert "amount" in table.output
-    assert "required" in table.output
+    assert "usual" in table.output
     exported = run(app, ["read", "--to", "json-schema", "--playbook", url])
     assert "amount" in json.loads(exported.output)["required"]
-    assert "class Payment" in run(app, ["read", "--to", "pydantic", "--playbook", url]).output
     none = run(app, ["read", "--playbook", f"sqlite:///{tmp_path / 'other.db'}"])
     assert none.exit_code != 0
