@@ -1,20 +1,18 @@
 """What two similar heuristics say differently: verdict, direction, field or bound.
 
 "Decline above 10 per hour" and "decline above 50 per hour" are almost the same text, but not the
-same rule. A word that only one of them has is a difference too, unless it is a typing error: an
-extra rule costs little, but dropping a contradiction loses what it says. This module compares
-parsed sentences (sentence.py) and knows nothing of the records of bullets.
+same rule. A word that only one of them has is a difference too: an extra rule costs little, but
+dropping a contradiction loses what it says. This module compares parsed sentences (sentence.py) and
+knows nothing of the records of bullets.
 """
 
-import re
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Literal
 
-from acegraph.nodes.text.sentence import is_swapped, parse_sentence
+from acegraph.nodes.text.sentence import parse_sentence
 from acegraph.state import Condition, parse_condition
 
 WordingDifference = Literal["verdict", "direction", "field", "bound"]
-_LONG_ENOUGH: Final = 5
 _parse = lru_cache(maxsize=4096)(parse_sentence)
 _condition = lru_cache(maxsize=4096)(parse_condition)
 
@@ -40,9 +38,7 @@ def difference(left: str, right: str) -> WordingDifference | None:
     have_currencies = a.currencies and b.currencies
     if a.bounds != b.bounds or (have_currencies and a.currencies != b.currencies):
         return "bound"
-    if len(a.words) != len(b.words) or not all(map(_is_same_word, a.words, b.words)):
-        return "field"
-    return None
+    return "field" if a.words != b.words else None
 
 
 def between_conditions(a: Condition, b: Condition) -> WordingDifference | None:
@@ -56,19 +52,3 @@ def between_conditions(a: Condition, b: Condition) -> WordingDifference | None:
     if {(c.field, c.op) for c in a.comparisons} != {(c.field, c.op) for c in b.comparisons}:
         return "direction"
     return "bound"
-
-
-def _is_same_word(a: str, b: str) -> bool:
-    """Whether two words are the same but for a typing error in a long one: two letters changed
-    places, or one is doubled. Another letter or an added letter makes another word.
-
-    >>> _is_same_word("merchant", "merchnat"), _is_same_word("adress", "address")
-    (True, True)
-    >>> pairs = ("hotel", "hostel"), ("verif", "unverif"), ("low", "lot")
-    >>> [_is_same_word(*pair) for pair in pairs]
-    [False, False, False]
-    """
-    if a == b or min(len(a), len(b)) < _LONG_ENOUGH:
-        return a == b
-    without_doubles = {re.sub(r"([a-z])\1", r"\1", word) for word in (a, b)}
-    return is_swapped(a, b) or len(without_doubles) == 1

@@ -9,8 +9,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
-from rapidfuzz.distance import OSA
-
 from acegraph.state.values.notation import written_number
 
 _NOT = r"(?:not|never|don'?t|do not|doesn'?t|cannot|can'?t|no|non)"
@@ -112,25 +110,7 @@ _EMPTY: Final = frozenset(
     "cases dollar s time".split()
 )
 """Words that do not change the meaning of a heuristic."""
-_LONG_EMPTY: Final = [word for word in sorted(_EMPTY) if len(word) > 5]
-_SYNONYMS: Final = {
-    other: word
-    for word, others in {
-        "usual": "average typical normal customary",
-        "confirm": "verified verify authenticated authenticate validated",
-        "bill": "invoice",
-        "shop": "store merchant retailer seller",
-        "new": "newly recently recent fresh freshly",
-        "same": "identical equal",
-        "differ": "different other",
-        "phone": "telephone",
-        "replac": "swapped swap exchanged",
-    }.items()
-    for other in others.split()
-}
-_LONG_SYNONYMS: Final = [word for word in _SYNONYMS if len(word) > 5]
 _SUFFIX = re.compile(r"(?:ies|ing|ed|es|s|ly|'s)$")
-_VERBS: Final = ("decline", "declined", "approve", "approved", "reject", "accept", "refuse")
 
 
 @dataclass(frozen=True)
@@ -187,49 +167,15 @@ def parse_sentence(text: str) -> Sentence:
 
 @lru_cache(maxsize=8192)
 def stem(word: str) -> str:
-    """A word without its ending, or its synonym; empty if the word carries no meaning.
+    """A word without its ending; empty if the word carries no meaning.
 
-    >>> stem("countries"), stem("country"), stem("average"), stem("purchases"), stem("pamyent")
-    ('countr', 'countr', 'usual', '', '')
+    >>> stem("countries"), stem("country"), stem("purchases")
+    ('countr', 'countr', '')
     """
     short = _SUFFIX.sub("", word) if len(word) > 4 else word
-    forms = {word, short} if short == word else {word, short, short + "e"}
-    if _EMPTY & forms or any(_is_typo(form, empty) for form in forms for empty in _LONG_EMPTY):
+    if _EMPTY & ({word} if short == word else {word, short, short + "e"}):
         return ""
-    intended = next((synonym for synonym in _LONG_SYNONYMS if _is_typo(word, synonym)), word)
-    return _SYNONYMS.get(intended) or re.sub(r"(?<=\w{3})[ey]$", "", short)
-
-
-def is_swapped(word: str, intended: str) -> bool:
-    """Whether a word is the intended one with two letters exchanged.
-
-    >>> is_swapped("merchnat", "merchant"), is_swapped("mcc5411", "mcc5141")
-    (True, False)
-    """
-    return (
-        len(word) == len(intended)
-        and word[0] == intended[0]
-        and OSA.distance(word, intended, score_cutoff=1) == 1
-        and sorted(word) == sorted(intended)
-        and word.isalpha()
-        and word.isascii()  # a script without spaces shows no ends of words
-    )
-
-
-def _is_typo(word: str, intended: str) -> bool:
-    """Whether a word is the intended one with two letters exchanged or one inner letter missing."""
-    if len(word) + 1 != len(intended):
-        return is_swapped(word, intended)
-    ends_alike = word[0] == intended[0] and word[-1] == intended[-1]
-    return ends_alike and OSA.distance(word, intended, score_cutoff=1) == 1
-
-
-@lru_cache(maxsize=8192)
-def _corrected(word: str) -> str:
-    """A number word in digits, and a mistyped verb corrected, so that no verdict is missed."""
-    if word in _WORDS_FOR:
-        return str(_WORDS_FOR[word])
-    return next((verb for verb in _VERBS if is_swapped(word, verb)), word)
+    return re.sub(r"(?<=\w{3})[ey]$", "", short)
 
 
 def _normal(text: str) -> str:
@@ -239,7 +185,7 @@ def _normal(text: str) -> str:
     if re.search(r"%|cent|\.\d", text):
         text = _CLAIM.sub(_keep_bound, text)
         text = re.sub(r"\s*%|\bper cent\b", " percent", text)
-    text = re.sub(r"[a-z]+", lambda word: _corrected(word[0]), text)
+    text = re.sub(r"[a-z]+", lambda word: str(_WORDS_FOR.get(word[0], word[0])), text)
     text = re.sub(r"\ban? (?=(?:minute|hour|day|week|month|year)\b)", "1 ", text)
     return _TIME.sub(_time, text) if _MAY_NAME_TIME.search(text) else text
 
