@@ -66,6 +66,8 @@ _SAME_FAILURES: Final = 5
 _FAILURES: Final = 10
 """So many failures in a row end a pass: of one kind, and of any kind."""
 _STORED_AT_ONCE: Final = 5_000
+_MOST_LOOKS: Final = 3
+"""So often a set of rules is sought for the same cases."""
 LabelledCases = Iterable[Mapping[str, object] | Example]
 
 
@@ -418,7 +420,11 @@ class TrainingPipeline:
         node, version, curator = context.node, self.playbook.version, self._curator(context)
         acted = self.playbook.get_bullets_for_node(node)
         self._progress("learning", 0, 1)
-        done = refine(self.playbook, node, curator, costs=context.costs, count=count)
+        done = (
+            self._best_set(context, curator)
+            if count is None
+            else refine(self.playbook, node, curator, costs=context.costs, count=count)
+        )
         if done is None:
             self._learn_case_by_case(node, curator)
             counted = None
@@ -426,17 +432,26 @@ class TrainingPipeline:
                 rules = [b.condition for b in self.playbook.get_bullets_for_node(node)]
                 counted = count(self.playbook.cases(node), [rule for rule in rules if rule])
             curator.tend(node, self.playbook, counted=counted)
-        elif count is None and (
-            again := refine(self.playbook, node, curator, costs=context.costs)
-        ):  # beside rules that stand others are found, and cut otherwise
-            kept = [b for b in done.added if b in again.active]
-            done = replace(again, added=(*kept, *again.added))
         self._progress("learning", 1, 1)
         if done is None:
             return None
         act, changes = self.playbook.get_bullets_for_node(node), self.playbook.history()
         why = {row["bullet"]: row["reason"] for row in changes if row["version"] > version}
         return done, refined_bullets(acted, act, self.playbook.cases(node), why)
+
+    def _best_set(self, context: AceContext, curator: Curator) -> Refinement | None:
+        """The best set of rules for all cases; beside rules that stand others are found, and cut
+        otherwise, so it is sought until nothing changes.
+        """
+        best, added = None, list[str]()
+        for _ in range(_MOST_LOOKS):
+            done = refine(self.playbook, context.node, curator, costs=context.costs)
+            if done is None:
+                break
+            best, added = done, [b for b in (*added, *done.added) if b in done.active]
+            if not (done.added or done.retired):
+                break
+        return replace(best, added=tuple(added)) if best else None
 
     def _learn_case_by_case(self, node: str, curator: Curator) -> None:
         """Learn single rules where no set is proved and none stands: from few frauds."""
