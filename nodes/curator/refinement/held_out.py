@@ -45,13 +45,15 @@ class HeldOut:
     stood: Numbers
     """The same with the rules that stand."""
 
-    def best_shape(self, sure: float, *, is_ranked: bool) -> Shape:
-        """The shape to choose; `sure` are the standard errors that are wanted."""
+    def best_shape(self, sure: float, *, is_shortest: bool) -> Shape:
+        """The shape to choose: the best, or the shortest that is hardly worse; `sure` are the
+        standard errors that are wanted.
+        """
         gains = {shape: found - self.plain for shape, found in self.likelihood.items()}
         proved = {s: f for s, f in gains.items() if in_standard_errors(f) >= sure}
         tried, lengths = proved or gains, self.lengths
         best = max(tried, key=lambda shape: float(tried[shape].sum()) - _PAYS * lengths[shape])
-        if is_ranked:
+        if not is_shortest:
             return best
         worse = {shape: tried[best] - found for shape, found in tried.items()}
         alike = [shape for shape, by in worse.items() if in_standard_errors(by) <= _HARDLY]

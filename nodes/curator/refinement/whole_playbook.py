@@ -111,7 +111,8 @@ def best_rules(
     sure_without_signal = _SURE_IN_A_STREAM if is_stream else _SURE
     sure = _SURE_GIVEN_SIGNAL if has_signal else sure_without_signal
     held_out = hold_out(rows, standing, is_ranked=is_ranked)
-    shape = held_out.best_shape(sure, is_ranked=is_ranked)
+    # A stream has the bullets of single mistakes, which a short set seldom betters.
+    shape = held_out.best_shape(sure, is_shortest=not (is_ranked or is_stream))
     log_odds, explained = held_out.log_odds[shape], held_out.likelihood[shape]
     better, over_standing = explained - held_out.plain, explained - held_out.stood
     sureness = in_standard_errors(better)

@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app
 from acegraph.graph.cli.running.setup import SETTING_NAMES
+from acegraph.state import BulletPlaybook
 from acegraph.state.run import gone
 
 ACEGRAPH = Path(sys.executable).with_name("acegraph")
@@ -356,7 +357,9 @@ def test_an_imported_file_is_purged_by_the_very_name_it_had(trained: Path, tmp_p
     name = "bu\u0308cher.json"  # as macOS writes it; text is cleaned to one letter
     run(trained, "playbook", "export", str(tmp_path / name))
     run(tmp_path, "playbook", "add", name)
-    assert "retired: b1" in run(tmp_path, "playbook", "purge", "--source", name).stdout
+    run(tmp_path, "playbook", "purge", "--source", name)
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as playbook:
+        assert {bullet.status for bullet in playbook} == {"retired"}
 
 
 def test_a_recording_that_cannot_be_written_is_a_finding_of_the_doctor(tmp_path: Path) -> None:
