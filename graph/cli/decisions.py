@@ -15,7 +15,6 @@ from acegraph.graph.cli.console import (
     lasting,
     parse_transaction,
     shown,
-    takes_groups,
 )
 from acegraph.graph.cli.printing import progress_bar, say, say_curation, told_as_json, warn
 from acegraph.graph.cli.scoring import need_tables
@@ -26,33 +25,23 @@ from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 if TYPE_CHECKING:
     from acegraph.graph.tables.files import TableFiles
     from acegraph.state import AceOutput, Label
-    from acegraph.state.run.context import Mode
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""
 _TABLES: Final = (".parquet", ".pq", ".jsonl", ".ndjson", ".json")
 _READ_AT_ONCE: Final = 1 << 24
 """A CSV up to this size is read as a whole, so that errors can name the line."""
+_REMARKS: Final = {
+    "replaced": "decision(s) have two different labels here: the last one counts",
+    "waiting": "lesson(s) wait for: acegraph learn",
+    "missing": "declined without a chargeback: no label, the decline hides the answer",
+    "too_young": "honest before their source can know: no label yet, send them again",
+}
+"""What is said of the labels of a file, by the names of the report."""
 _FEW: Final = 5
 """Unknown decision ids that are named; the others are only counted."""
 
 
-@dataclass(frozen=True)
-class LiveOptions:
-    """Options of `decide`: what is learned from the decision, now and when its label comes."""
-
-    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True
-    redact: Redact = None
-
-    def settings(self) -> dict[str, object]:
-        """The options as settings of a run."""
-        return {
-            "learn": self.learn and None,
-            "redact": self.redact or [],
-        }
-
-
-@takes_groups
 def decide(
     transaction: Annotated[
         str,
@@ -67,7 +56,8 @@ def decide(
     ] = "offline_online",
     model: Model = None,
     *,
-    live: LiveOptions,
+    learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
+    redact: Redact = None,
 ) -> None:
     """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided.
 
@@ -77,7 +67,9 @@ def decide(
     from acegraph.state import AceContext, AceInput
 
     announce_models(model)
-    context = AceContext(mode=_mode(mode), agent_model=model).with_changes(**live.settings())
+    context = AceContext(agent_model=model, redact=redact or []).with_changes(
+        mode=mode, learn=learn and None
+    )
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:
@@ -89,7 +81,7 @@ def decide(
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if not told_as_json(dict(result)):
         _say_decision(cast("AceOutput", result))
-        if result["verdict"] == "wrong" and context.mode != "vanilla" and live.learn:
+        if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
             say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)
@@ -137,12 +129,6 @@ def feedback(
             _label_file(file, source, at, learn=learn)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
-
-
-def _mode(name: str) -> "Mode":
-    from acegraph.state import AceContext
-
-    return AceContext().with_changes(mode=name).mode
 
 
 def _label_one(
@@ -198,19 +184,9 @@ def _label_file(
         f"{report.labels} label(s): {report.changed} new, {report.wrong} decision(s) wrong, "
         f"{len(report.bullets_added)} bullet(s) learned"
     )
-    if report.replaced:
-        say(f"{report.replaced} decision(s) have two different labels here: the last one counts")
-    if report.waiting:
-        say(f"{report.waiting} lesson(s) wait for: acegraph learn")
-    if report.missing:
-        say(
-            f"{report.missing} declined without a chargeback: no label, the decline hides the "
-            "answer"
-        )
-    if report.too_young:
-        say(
-            f"{report.too_young} honest before their source can know: no label yet, send them again"
-        )
+    for name, what in _REMARKS.items():
+        if count := getattr(report, name):
+            say(f"{count} {what}")
     if report.unknown:
         some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")
         say(f"{len(report.unknown)} unknown decision id(s), left out: {some}")
