@@ -92,7 +92,7 @@ class TableRules:
         try:
             understood = self.understand(Transaction.of(row))
         except InvalidTransaction as error:
-            return _undecided(f"refused: {error}")
+            return Ruling(UNDECIDED, 0, None, undecided=f"refused: {error}")
         doubts = {doubt.field: doubt.why for doubt in understood.doubts}
         return self.ruleset.decide(understood.fields, doubts)
 
@@ -144,7 +144,3 @@ class TableRules:
     def lacking_derived(self) -> list[str]:
         """The derived fields that are in doubt where a row has none."""
         return sorted(self.tested_derived | self.usual_derived)
-
-
-def _undecided(why: str) -> Ruling:
-    return Ruling(UNDECIDED, 0, None, undecided=why)
