@@ -87,8 +87,8 @@ class TableRules:
     def decide(self, row: Mapping[str, object]) -> Ruling:
         """The decision on one row."""
         if all(plain_value(name, value) is None for name, value in row.items()):
-            doubts = map(Doubt.of, self.task.fit({}).misfits)
-            return self.ruleset.decide({}, {doubt.field: doubt.why for doubt in doubts})
+            absent = map(Doubt.of, self.task.fit({}).misfits)
+            return self.ruleset.decide({}, {doubt.field: doubt.why for doubt in absent})
         try:
             understood = self.understand(Transaction.of(row))
         except InvalidTransaction as error:
