@@ -144,7 +144,8 @@ class Ruleset:
         bullets = of_source(active, source)
         scale = scale_for(bullets, cases, settings)
         rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
-        return cls(rules, prior, scale, playbook.clock.version)
+        ruleset = cls(rules, prior, scale, playbook.clock.version)
+        return ruleset.expecting(cases) if settings.get("expects") else ruleset
 
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""

@@ -41,4 +41,6 @@ def settle(playbook: ReadablePlaybook, context: AceContext) -> RunSettings:
             settings[setting] = wanted[name]
     if policy.version:
         settings["policy_version"] = policy.version
+    if policy.undecided == "expect":
+        settings["expects"] = True
     return cast(RunSettings, settings)

@@ -83,6 +83,8 @@ class RunSettings(TypedDict):
     base_rate: NotRequired[float | None]
     drift: NotRequired[bool]
     mature_days: NotRequired[dict[str, float]]
+    expects: NotRequired[bool]
+    """Whether what labelled cases let expect decides where a doubt matters."""
     policy_version: NotRequired[int]
     """The policy that decided what the context left open; absent where none was set."""
     explore: float

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 from odd_tables import NODE, playbook_of
 
-from acegraph.graph import Ruleset
+from acegraph.graph import Ruleset, create_ace_graph
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import AceContext, Bullet, Condition
 from acegraph.state.run.costs import CostMatrix
@@ -143,6 +143,16 @@ def test_what_is_expected_lies_between_the_bounds_and_always_decides() -> None:
         assert least <= ruleset.expected(fields, doubts) <= most
         is_unknown = bool(ruleset.why_unknown(fields, doubts))
         assert (ruleset.decide(fields, doubts).decision == "UNDECIDED") == is_unknown
+
+
+def test_a_policy_says_what_becomes_of_a_payment_in_doubt() -> None:
+    book = playbook_of([({"amount": 20.0, "score": 3}, "APPROVE")] * 30, *RULES)
+    payment = {"transaction": {"amount": "twelve", "hour": 3, "vpn": True}}
+    graph = create_ace_graph(playbook=book).compile()
+    assert graph.invoke(payment)["decision"] == "UNDECIDED"
+    content = {"undecided": "expect"}
+    book.store_policy(NODE, content, expected_version=0, by="ann", reason="nobody can look")
+    assert graph.invoke(payment)["decision"] != "UNDECIDED"
 
 
 def test_of_unknown_fields_alone_nothing_is_known() -> None:
