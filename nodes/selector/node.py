@@ -70,7 +70,8 @@ class SelectorNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = get_runtime().context
-        settings = settle(self.playbook, AceContext.of(given, self.defaults))
+        context = AceContext.of(given, self.defaults)
+        settings = await wait.work(settle, self.playbook, context)
         misplaced = misplaced_settings(given, get_config().get("configurable", {}))
         settings["review"] = self.review
         read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
