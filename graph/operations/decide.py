@@ -53,8 +53,8 @@ async def adecide_many(
     playbook: BulletPlaybook | Parts, given: Sequence[AceInput], context: AceContext | None = None
 ) -> list[Answer]:
     """`decide_many` without blocking the event loop."""
-    parts = _parts_of(playbook, context)
-    if asks_no_model(settle(parts.playbook, parts.context)):
+    parts = await AWAITING.work(_parts_of, playbook, context)
+    if asks_no_model(await AWAITING.work(settle, parts.playbook, parts.context)):
         return await AWAITING.work(decide_many, parts, given)
     return await _decide_all(parts, given, AWAITING)
 
@@ -70,21 +70,26 @@ async def decide_block(parts: Parts, given: Sequence[AceInput], wait: Wait) -> l
 
     All are decided on the playbook as it is now. What they teach is curated in their order.
     """
-    began, settings = time_ns(), settle(parts.playbook, parts.context)
-    settings["review"] = False
-    book: ReadablePlaybook = parts.playbook
-    if len(given) > 1:
-        book = FrozenPlaybook(parts.playbook, settings["node"])
-    if not _somebody_reads(parts, settings):
-        settings["reads"] = False
-    block = _Block(parts, settings, book, Ruleset.of(book, settings), wait, began)
-    answers: list[Any] = list(block.read(given))
+    block = await wait.work(_opened, parts, len(given), wait)
+    answers: list[Any] = await wait.work(lambda: list(block.read(given)))
     numbers = [n for n, one in enumerate(answers) if isinstance(one, ReadCase)]
     states = await wait.together(block.decided(answers[n]) for n in numbers)
     ended = await block.learned(await block.judged(states))
     for number, result in zip(numbers, ended, strict=True):
         answers[number] = result if isinstance(result, AceError) else output_of(result)
     return answers
+
+
+def _opened(parts: Parts, cases: int, wait: Wait) -> _Block:
+    """A block of so many inputs, which sees the playbook as it is now."""
+    began, settings = time_ns(), settle(parts.playbook, parts.context)
+    settings["review"] = False
+    book: ReadablePlaybook = parts.playbook
+    if cases > 1:
+        book = FrozenPlaybook(parts.playbook, settings["node"])
+    if not _somebody_reads(parts, settings):
+        settings["reads"] = False
+    return _Block(parts, settings, book, Ruleset.of(book, settings), wait, began)
 
 
 @dataclass(frozen=True)
@@ -162,7 +167,7 @@ def _parts_of(playbook: BulletPlaybook | Parts, context: AceContext | None) -> P
 
 
 async def _decide_all(parts: Parts, given: Sequence[AceInput], wait: Wait) -> list[Answer]:
-    learns = settle(parts.playbook, parts.context)["learn"]
+    learns = (await wait.work(settle, parts.playbook, parts.context))["learn"]
     answers: list[Answer] = []
     while len(answers) < len(given):
         some = given[len(answers) :][:BATCH]
