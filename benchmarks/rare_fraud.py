@@ -30,7 +30,7 @@ from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Transaction
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 GIVEN: Final = "missed_fraud=1,false_decline=0.1"
 COSTS: Final = CostMatrix.parse(GIVEN)
@@ -86,7 +86,7 @@ def decided_half(rows: int, rate: float, seed: int) -> tuple[Run, Run, int]:
         for e in generate_transactions(rows, seed=seed, fraud_rate=rate)
     )
     past, stream = items[: rows // 2], items[rows // 2 :]
-    pipeline = TrainingPipeline(context=AceContext(costs=GIVEN))
+    pipeline = TrainingPipeline(context=AceContext(policy={"costs": GIVEN}))
     report = pipeline.train_offline(past)
     ours = with_amounts(pipeline.evaluate(stream, learn=False), stream)
     vanilla = with_amounts(pipeline.evaluate(stream, "vanilla"), stream)
@@ -145,7 +145,7 @@ def windows(file: Path, label: str, drop: Sequence[str], *, derive: bool) -> Ite
     runs: dict[str, list[Run]] = {}
     for part in range(1, 5):
         past, stream = items[: part * fifth], items[part * fifth : (part + 1) * fifth]
-        pipeline = TrainingPipeline(context=AceContext(costs=GIVEN))
+        pipeline = TrainingPipeline(context=AceContext(policy={"costs": GIVEN}))
         pipeline.train_offline(past)
         if part == 1:
             later = items[fifth:]

@@ -215,7 +215,9 @@ def backtest_in(folder: str) -> None:
 
 def against_the_graph(rows: int) -> None:
     """Rows with missing and odd values, decided by the graph and as a table."""
-    context = AceContext(learn=False, costs="missed_fraud=1,false_decline=0.2,decline_fee=5")
+    context = AceContext(
+        learn=False, policy={"costs": {"missed_fraud": 1, "false_decline": 0.2, "decline_fee": 5}}
+    )
     for make in (payments, codes, few_words, derived):
         book, _ = make(random.Random(1))
         some = [one for seed in range(rows // 250 + 2) for one in make(random.Random(seed))[1]]
@@ -295,7 +297,7 @@ def balanced_accuracy(book: BulletPlaybook, fresh: Path, costs: str | None) -> f
     """The balanced accuracy of the decisions on the rows of a file."""
     rows = pyarrow.csv.read_csv(fresh)
     fraud = rows["is_fraud"].to_numpy() == 1
-    decisions = score(book, rows, context=AceContext(costs=costs))["decision"]
+    decisions = score(book, rows, context=AceContext(policy={"costs": costs}))["decision"]
     declined = np.array(decisions.to_pylist()) == "DECLINE"
     return float((declined[fraud].mean() + (~declined)[~fraud].mean()) / 2)
 

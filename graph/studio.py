@@ -2,11 +2,9 @@
 
 They have no checkpointer and no store: the server brings its own. ACE_PLAYBOOK_URL (for example
 sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with the server.
-ACE_REDACT names fields whose values are never stored.
 """
 
 import os
-import re
 from collections.abc import Callable, Sequence
 
 from starlette.middleware import Middleware
@@ -17,7 +15,7 @@ from acegraph.graph.server.app import create_service
 from acegraph.graph.server.checkpoints import shut_server_folder
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import Service, ServiceSettings
-from acegraph.state import AceContext, BulletPlaybook
+from acegraph.state import BulletPlaybook
 from acegraph.state.run.gone import refuse_gone_variables
 
 
@@ -33,13 +31,9 @@ def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
 refuse_gone_variables()
 shut_server_folder()
 _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
-_redact = re.findall(r"[^\s,]+", os.environ.get("ACE_REDACT", ""))
-_context = AceContext(redact=_redact)
-graph = create_ace_graph(playbook=_playbook, context=_context).compile()
-reviewed = create_ace_graph(playbook=_playbook, context=_context, review=True).compile(
-    name="ace_reviewed"
-)
-_settings = ServiceSettings(redact=_redact)
-app = create_service(_settings, _playbook, [Middleware(Guard)], _mounts())
+refuse_gone_variables()
+graph = create_ace_graph(playbook=_playbook).compile()
+reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
+app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], _mounts())
 """The service's routes, and the desk, beside those of the server, behind the guard
 (langgraph.secure.json)."""

@@ -162,10 +162,10 @@ def compare(
     """
     asked = _options_given(command)
     if against is not None:
-        applies = {"--file", "--against", "--costs", *(_option(name) for name in vars(columns))}
+        applies = {"--file", "--against", *(_option(name) for name in vars(columns))}
         if refused := [name for name in asked if name not in applies]:
             raise InvalidSettings(f"--against does not go with {', '.join(refused)}")
-        _compare_versions(against, files.file, columns, options.costs)
+        _compare_versions(against, files.file, columns)
         return
     if command.find_root().params["playbook"] is not None:
         raise InvalidSettings("compare without --against does not go with --playbook")
@@ -215,7 +215,7 @@ def _compare_modes(
     from acegraph.graph.experiments.report.page import check_report
     from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
     from acegraph.state import AceContext
-    from acegraph.state.run.costs import CostMatrix
+    from acegraph.state.values.costs import CostMatrix
 
     announce_models(options.model)
     agent = resolve_model("agent", None, options.model)
@@ -224,7 +224,8 @@ def _compare_modes(
     job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines(options.baselines)
     plan = Plan(costs=CostMatrix.parse(options.costs), by=tuple(options.by or ()))
-    context = AceContext(agent_model=options.model).with_changes(costs=options.costs or None)
+    policy = {"costs": CostMatrix.named(options.costs)} if options.costs else None
+    context = AceContext(agent_model=options.model, policy=policy)
     splits = list(splitting.splits(files, columns))
     with progress_bar() as progress:
         run = partial(
@@ -245,19 +246,19 @@ def _compare_modes(
     return experiment
 
 
-def _compare_versions(version: int, file: Path | None, columns: Columns, costs: str) -> None:
+def _compare_versions(version: int, file: Path | None, columns: Columns) -> None:
     """Compare a version of the playbook with today's on the same labelled cases.
 
     Without a file: with what it decided in shadow on the live stream.
     """
     from acegraph.graph.experiments.duel import duel, live_duel
     from acegraph.state import AceContext
-    from acegraph.state.run.costs import CostMatrix
+    from acegraph.state.values.costs import CostMatrix
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         found = book.task(AceContext().node).of_role("amount")
         amount = found.name if found else None
-        matrix = CostMatrix.parse(costs)
+        matrix = CostMatrix(**(book.policy().costs or {}))
         if file is None:
             result = live_duel(book, version, costs=matrix, amount=amount)
         else:

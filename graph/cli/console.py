@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -15,15 +15,13 @@ from typing import TYPE_CHECKING, Annotated, Final
 import typer
 
 from acegraph.graph.cli.printing import one_line, warn
-from acegraph.nodes.text.reader import read_fields
-from acegraph.state import InvalidInput, InvalidSettings, Transaction
+from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
 from acegraph.state.run.review_answers import signature
 from acegraph.state.values.transaction import each_name_once
 
 if TYPE_CHECKING:
-    from acegraph.graph.data.files import Item
     from acegraph.state import BulletPlaybook
 
 DEFAULT_URL: Final = "sqlite:///ace.db"
@@ -66,15 +64,6 @@ Concurrency = Annotated[
 ]
 Jobs = Annotated[
     int, typer.Option(min=1, help="Seeds that run at once, each in a process of its own.")
-]
-Redact = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--redact",
-        envvar="ACE_REDACT",
-        callback=names_in,
-        help="A field whose value is never stored; several with commas, or given again.",
-    ),
 ]
 Model = Annotated[str | None, typer.Option("--model", help=MODEL_HELP)]
 ReportFile = Annotated[
@@ -127,31 +116,6 @@ def announce_models(agent: str | None = None) -> None:
     elif not servers and os.environ.get("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)
-
-
-def warn_of_misspelt(redact: Sequence[str], items: "Sequence[Item]") -> None:
-    """Say which names to redact are no field of any row: most likely they are misspelt."""
-    from acegraph.state.ledger.hidden_fields import unmatched
-
-    left = list(redact)
-    for item in items:
-        if not left:
-            return
-        transaction = Transaction.of(item["query"])
-        left = unmatched(left, read_fields(transaction))
-    _warn_of_unmatched(left)
-
-
-def warn_of_misspelt_columns(redact: Sequence[str], columns: Iterable[str]) -> None:
-    """Say which names to redact are no column of a table, whose rows are not read yet."""
-    from acegraph.state.ledger.hidden_fields import unmatched
-
-    _warn_of_unmatched(unmatched(redact, dict.fromkeys(columns)))
-
-
-def _warn_of_unmatched(names: Sequence[str]) -> None:
-    if names:
-        warn(f"redact: no row has a field called {', '.join(names)}")
 
 
 def parse_transaction(text: str) -> "str | dict[str, object]":

@@ -10,7 +10,6 @@ import typer
 
 from acegraph.graph.cli.console import (
     Model,
-    Redact,
     announce_models,
     lasting,
     parse_transaction,
@@ -54,10 +53,9 @@ def decide(
     mode: Annotated[
         str, typer.Option(help="vanilla, offline_online or online.")
     ] = "offline_online",
-    model: Model = None,
     *,
+    model: Model = None,
     learn: Annotated[bool, typer.Option(help="Move counters and learn from a mistake.")] = True,
-    redact: Redact = None,
 ) -> None:
     """Decide on one transaction with the bullets of a playbook. Exits with 3 if undecided.
 
@@ -67,9 +65,7 @@ def decide(
     from acegraph.state import AceContext, AceInput
 
     announce_models(model)
-    context = AceContext(agent_model=model, redact=redact or []).with_changes(
-        mode=mode, learn=learn and None
-    )
+    context = AceContext(agent_model=model).with_changes(mode=mode, learn=learn and None)
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
     if truth is not None:

@@ -47,8 +47,9 @@ class Columns:
             "--as",
             metavar="NAME=WHAT",
             help="What a column is, where the guess is wrong: a kind (number, flag, category, "
-            "time, text), a role (id, amount, protected, ignored, ...) or whom it names (customer, "
-            "card, device, merchant: their earlier rows are counted). Again for each column.",
+            "time, text), a role (id, amount, protected, ignored, ...), hidden (not stored) or "
+            "whom it names (customer, card, device, merchant: their earlier rows are counted). "
+            "Again for each column.",
         ),
     ] = None
     task: Annotated[

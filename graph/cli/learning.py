@@ -14,7 +14,6 @@ from acegraph.graph.cli.console import (
     Concurrency,
     Jobs,
     Model,
-    Redact,
     ReportFile,
     announce_models,
     lasting,
@@ -22,7 +21,6 @@ from acegraph.graph.cli.console import (
     playbook_url,
     shown,
     takes_groups,
-    warn_of_misspelt,
 )
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
@@ -45,11 +43,12 @@ if TYPE_CHECKING:
     from acegraph.graph.tables.labelled import LabelledTable
     from acegraph.graph.training.pipeline import TrainingReport
     from acegraph.state import AceContext, Bullet, BulletPlaybook
+    from acegraph.state.task.policy import Policy
     from acegraph.state.values.verdict import Verdict
 
 
 _NO_AMOUNT: Final = (
-    "no column is known as the amount, so costs count every row as 1 (--amount names it)"
+    "no column is known as the amount, so costs count every row as 1 (--as NAME=amount)"
 )
 _PICTURE: Final = Path("out/learning_curves.png")
 """Where `demo` draws the learning curves."""
@@ -74,14 +73,6 @@ class LearningOptions:
     """Options of `train`: what of the file is learned from, and how."""
 
     online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False
-    mature_days: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Leave out honest rows of the last so many days: chargebacks may still come.",
-        ),
-    ] = None
-    redact: Redact = None
 
     def large_table(
         self, file: Path, columns: Columns, context: "AceContext"
@@ -115,24 +106,26 @@ class LearningOptions:
         typer.echo(f"about {rows:,} rows: rules are sought on some, and proved on all", err=True)
         return table
 
-    def old_enough(self, items: "list[Item]") -> "list[Item]":
-        """The rows without the honest ones that are too young."""
-        from acegraph.graph.data.splits import mature_rows
 
-        if not self.mature_days:
-            return items
-        mature = mature_rows(items, self.mature_days, None)
-        young = len(items) - len(mature)
-        warn(f"{young} honest rows of the last {self.mature_days:g} days left out")
-        return mature
+def _old_enough(items: "list[Item]", days: float) -> "list[Item]":
+    """The rows without the honest ones that are too young."""
+    from acegraph.graph.data.splits import mature_rows
+
+    if not days:
+        return items
+    mature = mature_rows(items, days, None)
+    warn(f"{len(items) - len(mature)} honest rows of the last {days:g} days left out")
+    return mature
 
 
-def _known_labels(node: str) -> "dict[int, Verdict]":
-    """The labels of rows of whole tables that a playbook has, if there is one."""
+def _known(node: str) -> "tuple[dict[int, Verdict], Policy]":
+    """The labels of rows of whole tables that a playbook has, and its policy, if there is one."""
+    from acegraph.state.task.policy import Policy
+
     if not may_exist(playbook_url.get()):
-        return {}
+        return {}, Policy()
     with lasting() as book:
-        return book.labels_of_tables(node)
+        return book.labels_of_tables(node), book.policy(node)
 
 
 @takes_groups
@@ -155,13 +148,16 @@ def train(
     from acegraph.state.playbook.policies import settle
 
     announce_models(model)
-    context = AceContext(redact=learning.redact or [], agent_model=model)
+    context = AceContext(agent_model=model)
+    known, policy = _known(context.node)
+    mature_days = policy.mature_days.get("history", 0.0)
     with gathered_warnings() as warnings:
         table = learning.large_table(file, columns, context)
-        drawn = table and columns.draw_to_learn(file, table, _known_labels(context.node))
+        drawn = table and columns.draw_to_learn(file, table, known)
         dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
-        warn_of_misspelt(learning.redact or [], dataset.items)
-        items = dataset.items if drawn else learning.old_enough(dataset.items)
+        if policy.costs and not dataset.has_amounts:
+            warn(f"{file}: {_NO_AMOUNT}")
+        items = dataset.items if drawn else _old_enough(dataset.items, mature_days)
         with lasting() as book, progress_bar() as progress:
             if settle(book, context).get("costs") and not dataset.has_amounts:
                 warn(f"{file}: {_NO_AMOUNT}")
@@ -171,7 +167,7 @@ def train(
             derives = bool(dataset.task and dataset.task.derived)
             had_sightings = derives and bool(book.sighting_columns(context.node))
             if table and drawn:
-                report = pipeline.train_table(table, drawn, learning.mature_days)
+                report = pipeline.train_table(table, drawn, mature_days)
             elif learning.online:
                 report = pipeline.train_online(items, dataset.task)
             else:
@@ -202,7 +198,7 @@ def _warn_of(
     if had_sightings and report.repeated < report.cases:
         warn(f"{file}: its derived fields do not see the files that were learned from before")
     if report.change:
-        warn(f"{report.change} (AceContext(drift=False) counts all)")
+        warn(report.change)
     if why_none_is_declined:
         warn(why_none_is_declined)
 

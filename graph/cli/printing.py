@@ -96,7 +96,7 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
         print_table(tables.record_table(experiment.records))
     for seed, report in enumerate(experiment.training, start=1):
         if report.change:
-            say(f"Seed {seed}, training: {report.change} (--no-drift counts all).")
+            say(f"Seed {seed}, training: {report.change}.")
     by = experiment.model or "the embedded analyst: no language model was used"
     say(f"Decided by {by}.")
     print_usage()

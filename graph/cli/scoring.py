@@ -8,11 +8,8 @@ import typer
 
 from acegraph.graph.cli.console import (
     MODEL_HELP,
-    Redact,
     announce_models,
     lasting,
-    takes_groups,
-    warn_of_misspelt_columns,
 )
 from acegraph.graph.cli.printing import (
     print_table,
@@ -53,7 +50,6 @@ def need_tables() -> None:
         ) from None
 
 
-@takes_groups
 def score(
     table: TableName,
     out: Annotated[
@@ -67,7 +63,6 @@ def score(
     record: Annotated[
         bool, typer.Option(help="Keep the decisions in the ledger, once per id; wants --id.")
     ] = False,
-    redact: Redact = None,
     allow_missing: AllowMissing = False,
 ) -> None:
     """Decide every row of a table, with all bullets that hold.
@@ -77,15 +72,11 @@ def score(
     need_tables()
     from acegraph.graph.tables.score import score_files
 
-    context = AceContext(redact=redact or [])
     with lasting(must_exist=True) as book, progress_bar() as progress:
-        if record:
-            _warn_of_misspelt(context, table)
         report = score_files(
             book,
             table,
             out,
-            context=context,
             ids=ids,
             allow_missing=allow_missing,
             record=record,
@@ -93,14 +84,6 @@ def score(
         )
     if not told_as_json(report.to_json()):
         _say_scored(report, out)
-
-
-def _warn_of_misspelt(context: AceContext, table: str) -> None:
-    """Say which names to redact are no column."""
-    from acegraph.graph.tables.databases import open_table
-
-    if context.redact:
-        warn_of_misspelt_columns(context.redact, tuple(open_table(table).flat_schema.names))
 
 
 def _say_scored(report: "ScoreReport", out: str | None) -> None:
@@ -114,7 +97,6 @@ def _say_scored(report: "ScoreReport", out: str | None) -> None:
         say(f"written to {out}")
 
 
-@takes_groups
 def backtest(
     what: Annotated[
         str,

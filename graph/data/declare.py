@@ -35,7 +35,8 @@ def declare(
     before = playbook.task(node)
     if not columns:
         return before, ""
-    known = bool(len(playbook.cases(node))) or playbook.stored_task(node) is not None
+    is_said = playbook.stored_task(node) is not None and before.unknown != "grow"
+    known = is_said or bool(len(playbook.cases(node)))
     new = {name: values for name, values in columns.items() if before.field_of(name) is None}
     if known and len(new) == len(columns):
         raise InvalidDataset(
@@ -48,6 +49,7 @@ def declare(
     else:
         guesses = [] if given else guess(columns)
         task, said = given or guess_task(node, guesses), "; ".join(_told(guesses))
+    task = task.hiding([*before.hidden, *(given.hidden if given else ())])
     grows = task.unknown == "grow"
     if not grows and task != before:
         playbook.set_task(task, node, by="guess", reason="labelled rows")

@@ -15,8 +15,8 @@ from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, Share, of_me
 from acegraph.graph.metrics.records import Record
 from acegraph.state import DECLINE, Bullet, Condition
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED, DecisionColumns
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.decision_index import Bools, Floats

@@ -20,8 +20,8 @@ from acegraph.graph.metrics.run import Run
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import APPROVE, DECLINE, Case, InvalidDataset, InvalidSettings
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""

@@ -1,7 +1,7 @@
 """Two versions of a playbook on the same labelled cases: a paired test, and what they cost.
 
 Either two rulesets decide labelled cases now, or the challenger has decided in shadow on the live
-stream (`AceContext(challenger=VERSION)`) and the labels in the ledger say which one was right.
+stream (`shadow` of the policy) and the labels in the ledger say which one was right.
 """
 
 from collections.abc import Iterable
@@ -19,7 +19,7 @@ from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.pipeline import LabelledCases
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
 from acegraph.state.ledger.lookups import challenged_decisions
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Fields
 from acegraph.state.values.verdict import UNDECIDED
 
@@ -113,7 +113,7 @@ def live_duel(
     if not cases:
         raise InvalidDataset(
             f"no labelled decision with version {version} in shadow; run with "
-            f"AceContext(challenger={version}), or give a file of labelled cases"
+            f"AceContext(policy={{'shadow': {version}}}), or give a file of labelled cases"
         )
     amounts = _amounts([case.fields for case in cases], amount)
     champion, challenger = Run(amounts=amounts), Run(amounts=amounts)

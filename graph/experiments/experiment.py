@@ -36,10 +36,12 @@ from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.models.named import model_name
 from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
+from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.playbook.policies import settle
 from acegraph.state.task.task import Task
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
 RARE_FRAUD: Final = 0.2
@@ -283,7 +285,7 @@ class _Seed:
         by_mode = experiment.decide(pipeline, split)
         if plan.delay_days is not None:
             by_mode |= _delayed(pipeline, split.test, plan, learners)
-        costs = CostMatrix.parse(settings.costs) if settings.costs else None
+        costs, *_ = limits_of(settle(pipeline.playbook, settings))
         by_baseline = run_baselines(split.train, split.test, self.number, costs, self.baselines)
         experiment.add_seed(by_mode, by_baseline, amounts)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from acegraph.graph.metrics.intervals import NO_ESTIMATE, Estimate, of_draws, resampled_sums, widen
 from acegraph.graph.metrics.paired import NO_DIFFERENCE, Difference, permutation_test
 from acegraph.graph.metrics.run import Run
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 Figures = NDArray[np.float64]
 

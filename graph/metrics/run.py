@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state import APPROVE, DECLINE
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 
 @dataclass

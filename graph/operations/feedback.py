@@ -75,7 +75,6 @@ def feedback(
     *,
     source: str = "feedback",
     at: str = "",
-    mature_days: Mapping[str, float] | None = None,
     reflector: ReflectorLike = None,
     curator: Curator | None = None,
 ) -> Feedback:
@@ -84,8 +83,8 @@ def feedback(
     A label changes counters once; another label for the same decision first undoes that. A decision
     that turns out to be wrong is learned from as if the label had come with the transaction: at
     once, or in the background where the decision was made with `learn_later`. An
-    honest label that comes before its source can know (`mature_days`, else that in the settings of
-    the decision) is refused.
+    honest label that comes before its source can know (`mature_days` of the
+    policy) is refused.
     """
     if not isinstance(playbook, BulletPlaybook) or not isinstance(decision_id, str):
         raise InvalidInput(
@@ -93,7 +92,7 @@ def feedback(
             f"{type(playbook).__name__} and {quoted(decision_id)}"
         )
     answer = Label(parse_verdict(label), source, as_past(at) if at else "")
-    recorded = playbook.label(decision_id, answer, mature_days, learn=True)
+    recorded = playbook.label(decision_id, answer, learn=True)
     if recorded.missing:
         raise InvalidInput(
             f"{decision_id} was not approved: that no chargeback came proves nothing; no label "
@@ -118,7 +117,6 @@ def feedback_many(
     labels: Iterable[tuple[str, Label]],
     *,
     learn: bool = True,
-    mature_days: Mapping[str, float] | None = None,
     reflector: ReflectorLike = None,
     curator: Curator | None = None,
     progress: Callable[[int], None] = lambda done: None,
@@ -133,7 +131,7 @@ def feedback_many(
     while batch := list(islice(waiting, _BATCH)):
         by_id = _last_labels(batch)
         report.replaced += len({(i, label.value) for i, label in batch}) - len(by_id)
-        recorded_by_id = playbook.label_many(by_id, mature_days, learn=learn)
+        recorded_by_id = playbook.label_many(by_id, learn=learn)
         report.labels += len(batch)
         progress(report.labels)  # so many are recorded, whatever becomes of the lessons
         report.unknown += [i for i in by_id if i not in recorded_by_id]

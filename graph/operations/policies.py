@@ -10,15 +10,15 @@ from typing import Any, Final
 
 from acegraph.state import BulletPlaybook, InvalidSettings
 from acegraph.state.database.kept_values import forget, keep, kept_value
-from acegraph.state.playbook.policies import HEEDED, policy_of
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.review_answers import is_same_name
-from acegraph.state.task.policy import Policy
+from acegraph.state.task.policy import HEEDED, Policy
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.times import now
 
 _WAITING: Final = "policy:"
 _SAFER: Final[dict[str, Callable[[float, float], bool]]] = {
     "base_rate": float.__ge__,
+    "limit": float.__le__,
     "review_from": float.__le__,
     "review_to": float.__ge__,
     "explore": float.__le__,
@@ -62,9 +62,11 @@ def propose(
         raise InvalidSettings(
             f"policy: no {', '.join(sorted(unknown))}; there are {', '.join(HEEDED)}"
         )
-    old = policy_of(playbook, node)
+    old = playbook.policy(node)
     usual = asdict(Policy())
     given = {name: usual[name] if value is None else value for name, value in changes.items()}
+    if any(changes.get(name) is not None for name in ("costs", "limit")):
+        given = {"costs": None, "limit": None, **given}  # one of them decides
     new = replace(Policy.from_json({**old.to_json(), **given}), version=old.version)
     if new == old:
         raise InvalidSettings("policy: it says so already")

@@ -17,6 +17,7 @@ from langgraph_sdk.auth import types
 from acegraph.graph.server.access import bearer_token
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import AceContext, InvalidSettings
+from acegraph.state.run.gone import SETTINGS
 
 _CONFIG: Final = frozenset(
     "configurable max_concurrency metadata recursion_limit run_id run_name tags".split()
@@ -69,7 +70,8 @@ async def own_runs(ctx: types.AuthContext, value: types.RunsCreate) -> types.Fil
     # The server has signed `configurable` by now; a client's own entries are in `context` too.
     forged = _forged(config, given.get("context"))
     steering = [name for name, to in command.items() if name != "resume" and to is not None]
-    _refuse([*forged, *steering])
+    changed = _of_the_operator(config.get("configurable"), given.get("context"))
+    _refuse([*forged, *steering, *changed])
     return _owned(ctx, value)
 
 
@@ -80,9 +82,11 @@ async def own_assistants(ctx: types.AuthContext, value: dict[str, Any]) -> types
         either = [{"owner": ctx.user.identity}, {"created_by": "system"}]
         return cast(types.FilterType, {"$or": either})
     config = value.get("config") or {}
-    _refuse(_forged(config, config.get("configurable"), value.get("context")))
+    context = value.get("context") or {}
+    forged = _forged(config, config.get("configurable"), context)
+    _refuse([*forged, *_of_the_operator(config.get("configurable"), context)])
     try:
-        AceContext(**(value.get("context") or {}))
+        AceContext(**context)
     except InvalidSettings as error:
         raise Auth.exceptions.HTTPException(422, str(error)) from None
     return _owned(ctx, value)
@@ -99,6 +103,12 @@ def _forged(config: Mapping[str, object], *settings: Mapping[str, object] | None
     """The keys of a config and of settings that only the server may set."""
     names = [name for given in settings for name in given or {} if name.startswith(_SIGNATURE)]
     return [*(name for name in config if name not in _CONFIG), *names]
+
+
+def _of_the_operator(*settings: Mapping[str, object] | None) -> list[str]:
+    """The settings that would change what the operator wants; the server merges all of them."""
+    names = {name for given in settings for name in given or {}}
+    return [name for name in ("policy", *SETTINGS) if name in names]
 
 
 def _refuse(names: list[str]) -> None:

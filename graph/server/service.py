@@ -42,8 +42,6 @@ class ServiceSettings:
     """Transactions a second of each user; 0: no limit."""
     most_waiting: int = 2_000
     """Transactions that may wait at once in one process."""
-    redact: Sequence[str] = ()
-    """Fields whose values are never stored."""
 
 
 class Meters:
@@ -77,9 +75,7 @@ class Service:
         self.meters = Meters()
         everyone = User("everyone", "administrator") if settings.without_users else None
         self.access = Access(everyone=everyone)
-        self._context = AceContext(
-            learn=None if settings.learn else False, redact=list(settings.redact)
-        )
+        self._context = AceContext(learn=None if settings.learn else False)
         self._batcher = Batcher(self._decide_batch, settings.most_waiting)
         self._playbook = playbook
         self._parts: Parts | None = None

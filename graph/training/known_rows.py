@@ -38,11 +38,11 @@ def known_rows(
     """
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
-    cases = [as_case(item, context.redact, task) for item in items]
-    names = [
-        [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
-        for case, row_names in zip(cases, _row_names(items, cases), strict=True)
-    ]
+    cases = [as_case(item, task) for item in items]
+    names = _names(items, cases, node)
+    if task.hidden:  # some may be stored as they were before a field was hidden
+        whole = [replace(c, digest=_digest_of(i)) for c, i in zip(cases, items, strict=True)]
+        names = [[*a, *b] for a, b in zip(names, _names(items, whole, node), strict=True)]
     same_way = _stored_ids(playbook, origin, names, evidence_only=False)
     other_way = _stored_ids(playbook, other, names, evidence_only=True)
     prefix = f"{other}:{node}:"
@@ -55,6 +55,18 @@ def known_rows(
         replace(case, id=first or second or f"{origin}:{row_names[0]}")
         for case, first, second, row_names in zip(cases, same_way, other_way, names, strict=True)
     ]
+
+
+def _names(items: Sequence[Item], cases: Sequence[Case], node: str) -> list[list[str]]:
+    """For each row the names under which it may be stored."""
+    return [
+        [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
+        for case, row_names in zip(cases, _row_names(items, cases), strict=True)
+    ]
+
+
+def _digest_of(item: Item) -> str:
+    return transaction_of(item).digest()
 
 
 def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, AceOutput], set[str]]:
@@ -110,7 +122,7 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
 
     Rows that only redaction made equal are numbered independently of their order in the data set.
     """
-    digests = [transaction_of(item).digest() for item in items]
+    digests = list(map(_digest_of, items))
     if all(case.digest == digest for case, digest in zip(cases, digests, strict=True)):
         return [item.get("copy", 0) for item in items]
     numbers, counts = [0] * len(items), Counter[str]()
@@ -122,7 +134,7 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
     return numbers
 
 
-def as_case(item: Item, redact: Sequence[str], task: Task) -> Case:
+def as_case(item: Item, task: Task) -> Case:
     """A labelled item as a case without an id."""
     transaction = transaction_of(item)
     understood = understand_given(transaction, task)
@@ -138,4 +150,5 @@ def as_case(item: Item, redact: Sequence[str], task: Task) -> Case:
         sighting=seen,
         came=transaction.came(text),
     )
-    return HiddenFields.of(case.fields, redact, case.came).content(case) if redact else case
+    hidden = task.hidden
+    return HiddenFields.of(case.fields, hidden, case.came).content(case) if hidden else case

@@ -6,11 +6,11 @@ from acegraph.nodes.evidence.residuals import Mask
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.run.modes import settle_settings
+from acegraph.state.playbook.policies import settle
 from acegraph.state.values.cases import CaseTable
 
 
 def mistakes_over(cases: CaseTable, playbook: BulletPlaybook, context: AceContext) -> Mask:
     """Where the decision on a case is not its label."""
-    ruleset = Ruleset.of(playbook, settle_settings(context))
+    ruleset = Ruleset.of(playbook, settle(playbook, context))
     return np.asarray(declined_over(ruleset, cases) != cases.fraud)

@@ -48,6 +48,7 @@ from acegraph.state import (
     Condition,
 )
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
+from acegraph.state.playbook.policies import settle
 from acegraph.state.run.context import Mode
 from acegraph.state.run.modes import MODES, settle_settings
 from acegraph.state.run.schema import UsageByNode
@@ -281,7 +282,7 @@ class TrainingPipeline:
 
     def why_row_by_row(self, context: AceContext) -> str:
         """Why a table must be learned row by row; empty if it may be learned as a whole."""
-        if not self._is_refined(context) or self._curator(context).gate is None:
+        if not self._is_refined(context) or self._curator().gate is None:
             return "a language model, a reflector of your own or no proof is asked for"
         return ""
 
@@ -336,8 +337,10 @@ class TrainingPipeline:
         items = as_items(test)
         fresh = copy(self)
         fresh.playbook = BulletPlaybook()
-        if self.playbook.stored_task(self.context.node):
-            fresh.playbook.set_task(self.playbook.task(self.context.node), self.context.node)
+        node = self.context.node
+        if self.playbook.stored_task(node):
+            fresh.playbook.set_task(self.playbook.task(node), node)
+        fresh.playbook.set_policy(replace(self.playbook.policy(node), version=0), node)
         return {
             "vanilla": self.evaluate(items, "vanilla"),
             "offline": self.evaluate(
@@ -409,21 +412,20 @@ class TrainingPipeline:
         counts_all = isinstance(agent, SimpleFraudAgent)
         return counts_all and induces_rules(reflector, context.reflector_model)
 
-    def _curator(self, context: AceContext) -> Curator:
-        curator = self._collaborators.get("curator") or Curator()
-        return curator.with_drift(context.drift)
+    def _curator(self) -> Curator:
+        return self._collaborators.get("curator") or Curator()
 
     def _learn_at_once(
         self, context: AceContext, count: Count | None = None
     ) -> tuple[Refinement, list[RefinedBullet]] | None:
         """Put a better set of rules in place of what was learned before, if one is proved."""
-        node, version, curator = context.node, self.playbook.version, self._curator(context)
+        node, version, curator = context.node, self.playbook.version, self._curator()
         acted = self.playbook.get_bullets_for_node(node)
         self._progress("learning", 0, 1)
         done = (
             self._best_set(context, curator)
             if count is None
-            else refine(self.playbook, node, curator, costs=context.costs, count=count)
+            else refine(self.playbook, node, curator, costs=self._costs(context), count=count)
         )
         if done is None:
             self._learn_case_by_case(node, curator)
@@ -439,13 +441,21 @@ class TrainingPipeline:
         why = {row["bullet"]: row["reason"] for row in changes if row["version"] > version}
         return done, refined_bullets(acted, act, self.playbook.cases(node), why)
 
+    def _costs(self, context: AceContext) -> str | None:
+        return settle(self.playbook, context).get("costs")
+
     def _best_set(self, context: AceContext, curator: Curator) -> Refinement | None:
         """The best set of rules for all cases; beside rules that stand others are found, and cut
         otherwise, so it is sought until nothing changes.
         """
         best, added = None, list[str]()
         for _ in range(_MOST_LOOKS):
-            done = refine(self.playbook, context.node, curator, costs=context.costs)
+            done = refine(
+                self.playbook,
+                context.node,
+                curator,
+                costs=self._costs(context),
+            )
             if done is None:
                 break
             best, added = done, [b for b in (*added, *done.added) if b in done.active]
@@ -458,7 +468,7 @@ class TrainingPipeline:
         bullets = self.playbook.get_bullets_for_node(node, status=None)
         if any(b.status == "active" and REFINEMENT in b.origin for b in bullets):
             return
-        table = since_change(self.playbook.cases(node), bullets, drift=curator.drift)
+        table = since_change(self.playbook.cases(node), bullets)
         for case, reflection in learn_case_by_case(table, bullets, curator.gate):
             condition = reflection.get("condition")
             curator.curate(
@@ -476,10 +486,10 @@ class TrainingPipeline:
         """The report with how many labelled cases count, how many still do after a change, and how
         the columns differ.
         """
-        node, drift = self.context.node, self.context.drift
+        node = self.context.node
         table = self.playbook.cases(node)
         bullets = self.playbook.get_bullets_for_node(node, status=None)
-        counted = len(since_change(table, bullets, drift=drift))
+        counted = len(since_change(table, bullets))
         return replace(
             report,
             evidence=len(table),

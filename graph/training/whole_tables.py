@@ -67,7 +67,7 @@ class TableLearning:
 
     def _case(self, row: int) -> Case:
         item, number, node = self.items[row], self.drawn.numbers[row], self.context.node
-        case = as_case(item, self.context.redact, self.playbook.task(node))
+        case = as_case(item, self.playbook.task(node))
         return replace(case, id=f"{TABLE}{number:08x}:{node}:{item['id'][:100]}:{case.digest[:12]}")
 
     def count(self, cases: CaseTable, rules: Sequence[Condition]) -> CaseTable:
@@ -79,7 +79,7 @@ class TableLearning:
             cases,
             rules,
             replace(self._which, since=since, drawn=self._places.keys()),
-            costs=bool(self.context.costs),
+            costs=bool(self.playbook.policy(self.context.node).but(self.context.policy).costs),
             progress=self.progress,
         )
         return self.counted.cases

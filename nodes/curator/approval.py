@@ -39,8 +39,7 @@ class ApprovalNode:
             answer = ask(
                 ApprovalAnswer, _question(bullet), lambda reply: _check_answer(bullet, reply)
             )
-            curator = self.curator.with_drift(state["settings"].get("drift", True))
-            bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, curator)
+            bullet = await wait.work(give_approval, self.playbook, bullet_id, answer, self.curator)
         is_active = bullet.status == "active"
         approval: ApprovalData = {
             "approve": is_active,

@@ -85,20 +85,12 @@ class Curator:
         self.screen = screen
         self.entry: Status = "active"
         """The status of a bullet that is let in."""
-        self.drift = True
-        """Whether cases from before a change stop being evidence."""
 
     def awaiting_approval(self) -> Curator:
         """A copy of this curator that makes every bullet wait for a person's approval."""
         waiting = copy(self)
         waiting.entry = "candidate"
         return waiting
-
-    def with_drift(self, drift: bool) -> Curator:
-        """A copy of this curator that forgets cases from before a change, or does not."""
-        other = copy(self)
-        other.drift = drift
-        return other
 
     def merge_bullet(
         self, content: str, node: str, playbook: BulletPlaybook, source: Source = "offline"
@@ -167,7 +159,7 @@ class Curator:
 
     def _proof(self, proposal: Proposal, bullets: Sequence[Bullet]) -> tuple[Backtest | None, str]:
         is_screened = self.screen is not None
-        return prove(proposal, bullets, self.gate, is_screened=is_screened, drift=self.drift)
+        return prove(proposal, bullets, self.gate, is_screened=is_screened)
 
     def _is_sound(self, twin: Bullet, draft: Bullet, playbook: BulletPlaybook) -> bool:
         """Whether a twin may act in the place of a draft that may."""
@@ -237,7 +229,7 @@ class Curator:
             retired = _retire(expired(waiting, self.capacity, keep), playbook)
             bullets = playbook.get_bullets_for_node(node, status=None)
             if counted is None:
-                counted = since_change(playbook.cases(node), bullets, drift=self.drift)
+                counted = since_change(playbook.cases(node), bullets)
             retired += _retire(_refit(bullets, counted, playbook, keep), playbook)
             if int(playbook.view(node).is_active.sum()) > self.capacity:
                 active = playbook.get_bullets_for_node(node)
@@ -266,7 +258,7 @@ class Curator:
             return
         bullets = playbook.view(bullet.node).node_bullets.bullets
         quick = Proposal(bullet.content, bullet.condition, playbook.cases(bullet.node))
-        tested, refusal = prove(quick, bullets, self.gate, is_screened=False, drift=self.drift)
+        tested, refusal = prove(quick, bullets, self.gate, is_screened=False)
         if tested is None or refusal:
             return
         proposal = proposal_of(bullet, playbook)

@@ -81,7 +81,6 @@ def curate_lesson(
     that brings bullets, they are the lesson. It takes up to some seconds, and locks nobody out.
     """
     node = lesson.settings["node"]
-    curator = curator.with_drift(lesson.settings.get("drift", True))
     if lesson.settings.get("review"):
         curator = curator.awaiting_approval()
     refined = refine_if_due(playbook, lesson, curator) if refines else None

@@ -32,7 +32,6 @@ def prove(
     gate: Gate | None,
     *,
     is_screened: bool,
-    drift: bool = True,
 ) -> tuple[Backtest | None, str]:
     """The backtest of a proposal beside the bullets of its node, and the reason to refuse it.
 
@@ -45,7 +44,7 @@ def prove(
     if not can_prove(proposal.table):
         return None, _never_right(condition, proposal.table)
     active = [b for b in bullets if b.status == "active"]
-    table = since_change(proposal.table, bullets, drift=drift)
+    table = since_change(proposal.table, bullets)
     tested, refusal = _test(condition, table, active, gate, proposal.decision)
     if not refusal and is_screened:
         rest = _without_largest(condition, table, proposal.transaction_fields)

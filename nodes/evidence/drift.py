@@ -33,12 +33,12 @@ _NEWEST: Final = 20
 """How many of the newest retired rules are tested besides the active ones."""
 
 
-def since_change(table: CaseTable, bullets: Sequence[Bullet], *, drift: bool = True) -> CaseTable:
-    """The cases since the last change that these bullets show; without `drift` there is none."""
+def since_change(table: CaseTable, bullets: Sequence[Bullet]) -> CaseTable:
+    """The cases since the last change that these bullets show."""
     retired = [b for b in bullets if b.status == "retired"][-_NEWEST:]
     tested = [*(b for b in bullets if b.status == "active"), *retired]
     rules = [b.condition for b in tested if b.condition]
-    while drift:
+    while True:
         start = max((change_point(rule, table) for rule in rules), default=0)
         newer = table.since(start)
         frauds = int(newer.fraud.sum())

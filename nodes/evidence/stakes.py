@@ -12,9 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state import Bullet
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.bullet import newest_set
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 COSTS: Final = "costs"
 """In the origin of a bullet: the costs by which its set of rules was fitted."""

@@ -88,8 +88,8 @@ def refuse_recording() -> None:
     """Refuse to record a run whose values may not be stored: its prompts hold them."""
     if os.environ.get("ACE_RECORDING") and os.environ.get("OPENAI_API_KEY"):
         raise InvalidSettings(
-            "a recording holds whole prompts, also what `redact` hides: unset ACE_RECORDING, or "
-            "give no `redact`"
+            "a recording holds whole prompts, also the fields that the task does not store: unset "
+            "ACE_RECORDING"
         )
 
 

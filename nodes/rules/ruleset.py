@@ -31,8 +31,8 @@ from acegraph.nodes.rules.words import (
     could_not_be_tested,
     not_understood,
 )
-from acegraph.state import APPROVE, DECLINE, AceContext, Bullet
-from acegraph.state.run.modes import settle_settings
+from acegraph.state import APPROVE, DECLINE, Bullet
+from acegraph.state.playbook.policies import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import PriorRule
 from acegraph.state.values.bullet import of_source
@@ -133,7 +133,7 @@ class Ruleset:
         >>> Ruleset.of(BulletPlaybook()).rules
         ()
         """
-        settings = settings or settle_settings(AceContext())
+        settings = settings or settle(playbook)
         node, source = settings["node"], settings["source"]
         cases = playbook.cases(node)
         prior = prior_of(cases)
@@ -145,7 +145,7 @@ class Ruleset:
         scale = scale_for(bullets, cases, settings)
         rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
         ruleset = cls(rules, prior, scale, playbook.clock.version)
-        return ruleset.expecting(cases) if settings.get("expects") else ruleset
+        return ruleset.expecting(cases) if settings.get("undecided") == "expect" else ruleset
 
     def expecting(self, cases: CaseTable) -> Ruleset:
         """The same, which decides by what labelled cases let expect where a doubt matters."""

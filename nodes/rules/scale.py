@@ -32,10 +32,10 @@ from acegraph.nodes.rules.points import (
     log_odds_over,
 )
 from acegraph.state import Bullet
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.values.bullet import newest_set, of_source
 from acegraph.state.values.cases import CaseTable, stepped
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
 if TYPE_CHECKING:
@@ -153,6 +153,8 @@ class RiskScale:
     """The points of the labelled case that has most; None where too few are known."""
     knows_rate: bool = True
     """Whether somebody said, or labelled cases tell, how frequent fraud is."""
+    fixed: float | None = None
+    """The risk above which is declined, if somebody said it."""
 
     @classmethod
     def of(
@@ -161,6 +163,7 @@ class RiskScale:
         bullets: Sequence[Bullet],
         costs: CostMatrix | None = None,
         base_rate: float | None = None,
+        fixed: float | None = None,
     ) -> "RiskScale":
         """The scale on which these bullets fit the labelled cases.
 
@@ -172,9 +175,9 @@ class RiskScale:
         has_rules = any(b.condition for b in bullets)
         if not can_prove(table.first(size)):
             if base_rate is None:  # then no risk can be weighed against its costs
-                return cls(amount_name=amount, knows_rate=False)
+                return cls(amount_name=amount, knows_rate=False, fixed=fixed)
             shift = log_odds_of(base_rate)
-            return cls(shift, 1.0, base_rate, costs, amount)
+            return cls(shift, 1.0, base_rate, costs, amount, fixed=fixed)
         key = (size, tuple((b.id, b.weight) for b in bullets))
         cached = table.shared.get(_CACHED)
         if isinstance(cached, tuple) and cached[0] == key:
@@ -195,7 +198,7 @@ class RiskScale:
             shift += log_odds_of(base_rate) - log_odds_of(share)
             shift += math.log(highest.at(share) / highest.at(base_rate))
             share = base_rate
-        return cls(shift, highest.at(share), share, costs, amount, riskiest=riskiest)
+        return cls(shift, highest.at(share), share, costs, amount, riskiest, fixed=fixed)
 
     def risk(self, points: int) -> float:
         """The probability of fraud that belongs to points of scorecard and bullets."""
@@ -211,6 +214,8 @@ class RiskScale:
 
     def decline_from(self, fields: Mapping[str, Scalar]) -> float:
         """The risk above which a payment is declined."""
+        if self.fixed is not None:
+            return self.fixed
         if self.costs is not None:
             return self.costs.break_even(self.amount(fields))
         odds = (1 - self.base_rate) / self.base_rate
@@ -219,7 +224,9 @@ class RiskScale:
     def in_words(self, fields: Mapping[str, Scalar]) -> str:
         """From which risk on a payment is declined, and why."""
         why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
-        if not self.knows_rate:
+        if self.fixed is not None:
+            why = "by the policy"
+        elif not self.knows_rate:
             why = "as long as too few labels tell how frequent fraud is"
         words = f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
         if self.highest <= self.decline_from(fields):
@@ -288,16 +295,19 @@ def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:
     """The scale of a run; a run without bullets knows nothing of the labelled cases."""
     node = settings["node"]
     if not settings["selects"]:
-        return RiskScale.of(CaseTable(()), (), *costs_of(settings))
+        return RiskScale.of(CaseTable(()), (), *limits_of(settings))
     return scale_for(playbook.get_bullets_for_node(node), playbook.cases(node), settings)
 
 
 def scale_for(bullets: Iterable[Bullet], cases: CaseTable, settings: RunSettings) -> RiskScale:
     """The scale of a run with some other bullets."""
-    return RiskScale.of(cases, of_source(bullets, settings["source"]), *costs_of(settings))
+    return RiskScale.of(cases, of_source(bullets, settings["source"]), *limits_of(settings))
 
 
-def costs_of(settings: RunSettings) -> tuple[CostMatrix | None, float | None]:
-    """The costs and the rate of fraud that a run was given; ledgers of old have neither."""
+def limits_of(
+    settings: RunSettings,
+) -> tuple[CostMatrix | None, float | None, float | None]:
+    """The costs, the rate of fraud and the fixed risk of a run; ledgers of old lack them."""
     costs = settings.get("costs")
-    return CostMatrix.parse(costs) if costs else None, settings.get("base_rate")
+    matrix = CostMatrix.parse(costs) if costs else None
+    return matrix, settings.get("base_rate"), settings.get("limit")

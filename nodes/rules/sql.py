@@ -16,9 +16,9 @@ from acegraph.nodes.rules.points import UNIT
 from acegraph.nodes.rules.ruleset import Ruleset, Scored
 from acegraph.nodes.rules.scale import TIE, RiskScale
 from acegraph.state import APPROVE, DECLINE, InvalidSettings
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.task.field import WEEKDAYS, Field, ascii_lower
 from acegraph.state.values.condition import MENTIONS, Comparison
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED
 

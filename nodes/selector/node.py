@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final
 
@@ -17,17 +16,16 @@ from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.ledger.hidden_fields import unmatched
+from acegraph.state.playbook.policies import settle
 from acegraph.state.run.context import misplaced_settings, unused_settings
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.decision import Clock
-from acegraph.state.values.transaction import Scalar, clean_text
+from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
-from acegraph.state.playbook.policies import settle
 
 _MAX_ID: Final = 200
 _NOT_YET_WRITTEN: Final[Update] = {
@@ -71,12 +69,16 @@ class SelectorNode:
         """Read the transaction, reset the state, and choose bullets in five stages."""
         given = get_runtime().context
         context = AceContext.of(given, self.defaults)
-        settings = await wait.work(settle, self.playbook, context)
         misplaced = misplaced_settings(given, get_config().get("configurable", {}))
-        settings["review"] = self.review
-        read = await wait.work(read_case, state, self.playbook, settings, self.keeps_derived)
+        read, settings = await wait.work(self._read, state, context)
         update = await chosen(read, settings, self.selectors, self.playbook, wait)
         return {**update, "warnings": [*misplaced, *unused_settings(given), *update["warnings"]]}
+
+    def _read(self, state: AceState, context: AceContext) -> tuple[ReadCase, RunSettings]:
+        """The case of a run, and its settings."""
+        settings = settle(self.playbook, context)
+        settings["review"] = self.review
+        return read_case(state, self.playbook, settings, self.keeps_derived), settings
 
 
 @dataclass(frozen=True)
@@ -131,8 +133,6 @@ def selected(
     clock: Clock,
 ) -> Update:
     """What the first node writes: the transaction and the bullets chosen for it."""
-    redact, came = settings["redact"], case.get("came", "")
-    given = {} if isinstance(came, str) else came
     return {
         "case": case,
         "doubts": [{"field": doubt.field, "why": doubt.why} for doubt in understood.doubts],
@@ -142,10 +142,7 @@ def selected(
         "funnel": selection.funnel,
         "playbook_version": clock.version,
         "playbook_position": clock.position,
-        "warnings": [
-            *selection.warnings,
-            *_not_redacted(redact, {**given, **case["fields"]}),
-        ],
+        "warnings": list(selection.warnings),
         **_NOT_YET_WRITTEN,
     }
 
@@ -189,13 +186,6 @@ def new_case(state: AceInput | AceState, given: Transaction, understood: Underst
     if understood.sighting_columns:
         case["sighting_columns"] = dict(understood.sighting_columns)
     return case
-
-
-def _not_redacted(redact: Sequence[str], fields: Mapping[str, Scalar]) -> list[str]:
-    """A warning about names in `redact` that hide nothing: most likely they are misspelt."""
-    names = unmatched(redact, fields)
-    some = ", ".join(names)
-    return [f"redact: no field of this transaction is called {some}"] if names else []
 
 
 def _shown(bullet: Bullet, scores: dict[str, float]) -> ShownBullet:

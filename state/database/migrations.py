@@ -14,7 +14,13 @@ import sqlalchemy as sa
 from sqlalchemy.schema import CreateIndex, CreateTable, ExecutableDDLElement
 
 from acegraph.state.database import tables
+from acegraph.state.database.encoding import to_text
+from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError
+from acegraph.state.run.old_settings import NEWEST, hidden_in, policy_in
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.policy import Policy
+from acegraph.state.values.times import now
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
@@ -147,6 +153,34 @@ def _to_5(connection: sa.Connection) -> None:
     ):
         connection.exec_driver_sql(statement)
     _move_users(connection)
+    _move_settings(connection)
+
+
+def _move_settings(connection: sa.Connection) -> None:
+    """Costs, delays and hidden fields were settings of runs; they become policies and tasks."""
+    decisions, cases = tables.decisions, tables.cases
+    query = sa.select(cases.c.node).where(cases.c.id.in_(sa.select(decisions.c.case))).distinct()
+    clock = connection.execute(sa.select(tables.clock)).one()
+    writer = LedgerWriter(connection, clock.position, clock.version, clock.seal)
+    for node in connection.scalars(query).all():
+        newest = (
+            sa.select(decisions.c.settings)
+            .join(cases, cases.c.id == decisions.c.case)
+            .where(cases.c.node == node)
+            .order_by(decisions.c.position.desc())
+            .limit(NEWEST)
+        )
+        settings = [json.loads(text) for text in connection.scalars(newest)]
+        said = {"node": node, "version": 1, "at": now(), "set_by": "migration"}
+        said["reason"] = "from the settings of the newest decisions"
+        if (policy := policy_in(settings)) != Policy():
+            row = {**said, "approved_by": "migration", "content": to_text(policy.to_json())}
+            writer.add(tables.policies, [row])
+        if hidden := hidden_in(settings):
+            task = CARD_PAYMENTS.hiding(hidden)
+            writer.add(tables.tasks, [{**said, "content": to_text(task.to_json())}])
+    place = {"position": writer.position, "seal": writer.seal}
+    connection.execute(tables.clock.update().values(place))
 
 
 def _move_users(connection: sa.Connection) -> None:

@@ -155,7 +155,8 @@ def as_stored(record: DecisionRecord) -> DecisionRecord:
     if not names:
         return record
     hidden = HiddenFields.of(record.fields, names, record.came)
-    return replace(hidden.content(record), reasons=tuple(map(hidden.text, record.reasons)))
+    reasons = tuple(map(hidden.text, record.reasons))
+    return replace(hidden.content(record), reasons=reasons, whole=record)
 
 
 def also_renamed(names: Sequence[str], renamed: Mapping[str, str]) -> list[str]:

@@ -4,7 +4,7 @@ Requests and files are sent again; a label that comes a second time must not und
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import NamedTuple
@@ -141,11 +141,13 @@ def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
 
 
 def add_labels(
-    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+    writer: LedgerWriter,
+    labels: Mapping[str, Label],
+    days_of: Callable[[str], Mapping[str, float]],
 ) -> dict[str, Recorded]:
     """Give, or correct, the labels of stored cases; unknown cases are left out.
 
-    Without `mature_days` those in the settings of each decision count.
+    `days_of` gives the policy's `mature_days` of a node; a run that changed it has its own.
     """
     results: dict[str, Recorded] = {}
     for ids in chunks([i for i in labels if is_storable(i)]):
@@ -153,7 +155,7 @@ def add_labels(
         absent = {i: state for i, state in states.items() if is_absence(labels[i].source)}
         blocked = _blocked(writer, absent)
         honest = {i: labels[i] for i in states if labels[i].value == APPROVE}
-        young = _too_young(writer, honest, mature_days) - blocked
+        young = _too_young(writer, honest, days_of) - blocked
         usable = {i: None if i in blocked | young else labels[i] for i in ids if i in states}
         current = {i: state.label for i, state in states.items()}
         usable |= dict.fromkeys(repeated(writer, current, usable))
@@ -165,16 +167,18 @@ def add_labels(
 
 
 def _too_young(
-    writer: LedgerWriter, labels: Mapping[str, Label], mature_days: Mapping[str, float] | None
+    writer: LedgerWriter,
+    labels: Mapping[str, Label],
+    days_of: Callable[[str], Mapping[str, float]],
 ) -> set[str]:
     """The cases that a label calls honest before its source can know."""
-    if not labels or mature_days == {}:
+    if not labels:
         return set()
     young = set()
-    for case_id, created_at, settings in writer.connection.execute(sql.AGED, {"ids": list(labels)}):
-        days = mature_days
-        if days is None and settings:
-            days = json.loads(settings).get("mature_days")
+    rows = writer.connection.execute(sql.AGED, {"ids": list(labels)})
+    for case_id, created_at, node, settings in rows.all():
+        run = json.loads(settings) if settings else {}
+        days = run["mature_days"] if run.get("policy") else days_of(node)
         if days and is_too_young(labels[case_id], created_at, days):
             young.add(case_id)
     return young

@@ -21,6 +21,7 @@ from acegraph.state.errors import (
     quoted,
 )
 from acegraph.state.ledger import queries as sql
+from acegraph.state.ledger.hidden_fields import as_stored
 from acegraph.state.ledger.labels import apply_labels, case_states, credit, is_repeated
 from acegraph.state.ledger.lookups import ERASED, find_digest, ids_in_use
 from acegraph.state.ledger.row_mapping import case_row, decision_row, outcome_row, selection_rows
@@ -141,7 +142,7 @@ def _record_known(
     """Store a decision on a case that was decided before, or remembered as labelled history."""
     if digest == ERASED:
         raise PrunedDecision(f"what decision {quoted(record.id)} was about was erased")
-    if digest != record.digest:
+    if digest not in (record.digest, _digest_as_then(writer, record)):
         raise DecisionConflict(
             f"decision id {quoted(record.id)} was used for another transaction; nothing was "
             "changed (each payment wants an id of its own, or none)"
@@ -164,6 +165,14 @@ def _record_known(
     # Labelled history: the label was there before the decision.
     deltas = add_deltas(_first_deltas(record, state.label), recorded.deltas)
     return replace(recorded, is_new_decision=True, deltas=deltas)
+
+
+def _digest_as_then(writer: LedgerWriter, record: DecisionRecord) -> str:
+    """The digest of a decision with what its stored case hid, and not what is hidden now."""
+    whole = record.whole or record
+    (row,) = writer.connection.execute(sql.AGED, {"ids": [record.id]})
+    settings = json.loads(row.settings) if row.settings else {}
+    return as_stored(replace(whole, settings=settings)).digest
 
 
 def _store_decision(writer: LedgerWriter, record: DecisionRecord, at: str) -> None:

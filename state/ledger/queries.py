@@ -94,7 +94,7 @@ DECLINED = sa.select(decisions.c.case, decisions.c.settings).where(
     decisions.c.case.in_(_ids), decisions.c.decision == DECLINE
 )
 AGED = (
-    sa.select(cases.c.id, cases.c.created_at, decisions.c.settings)
+    sa.select(cases.c.id, cases.c.created_at, cases.c.node, decisions.c.settings)
     .select_from(cases.outerjoin(decisions, decisions.c.case == cases.c.id))
     .where(cases.c.id.in_(_ids))
 )

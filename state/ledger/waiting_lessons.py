@@ -31,9 +31,9 @@ def queue_mistakes(writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> No
     """Queue the mistakes of runs with `learn_later`, in the write of the labels that show them."""
     mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
     for ids in chunks(mistakes):
-        for case_id, _, settings in writer.connection.execute(sql.AGED, {"ids": ids}).all():
-            if json.loads(settings).get("learn_later"):
-                queue_lesson(writer, case_id)
+        for row in writer.connection.execute(sql.AGED, {"ids": ids}).all():
+            if json.loads(row.settings).get("learn_later"):
+                queue_lesson(writer, row.id)
 
 
 def leave_queue(writer: LedgerWriter, case_id: str) -> None:

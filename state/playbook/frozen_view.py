@@ -7,6 +7,7 @@ from collections.abc import Iterable
 
 from acegraph.state.playbook.index import View
 from acegraph.state.playbook.playbook import BulletPlaybook
+from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import Bullet, Status
 from acegraph.state.values.cases import CaseTable
@@ -19,11 +20,10 @@ class FrozenPlaybook:
     def __init__(self, playbook: BulletPlaybook, node: str) -> None:
         self._playbook, self._view = playbook, playbook.view(node)
         self._bullets = {b.id: b for b in playbook.get_bullets_for_node(node, status=None)}
-        self._cases = playbook.cases(node)
+        self._cases, self._policy = playbook.cases(node), playbook.policy(node)
         # A payment sees what was paid before it, whichever decisions are learned from meanwhile.
         self.sighting_columns, self.past = playbook.sighting_columns, playbook.past
         self.tested_derived = playbook.tested_derived
-        self.stored_policy = playbook.stored_policy
         # Vectors follow from a text and a model, and not from the moment.
         self.matrix = playbook.matrix
         self.store_vectors = playbook.store_vectors
@@ -66,6 +66,10 @@ class FrozenPlaybook:
         """What the cases of the node are."""
         assert self._cases.task is not None
         return self._cases.task
+
+    def policy(self, node: str) -> Policy:
+        """What is wanted of the node's decisions."""
+        return self._policy
 
     def view(self, node: str) -> View:
         """The bullets as arrays."""

@@ -5,7 +5,7 @@ What is done with bullets is in `bullets.py`. It knows nothing of selection, mod
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from functools import partial, reduce
+from functools import cache, partial, reduce
 from typing import Any
 
 import sqlalchemy as sa
@@ -34,8 +34,10 @@ from acegraph.state.ledger.waiting_lessons import (
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.kept_by_node import keep_refined_from, read_refined_from
+from acegraph.state.playbook.policies import read_policy
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
 from acegraph.state.playbook.tasks import DEFAULT_NODE, task_of
+from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.decision import (
@@ -124,33 +126,34 @@ class BulletPlaybook(Bullets):
         self,
         decision_id: str,
         label: Label,
-        mature_days: Mapping[str, float] | None = None,
         *,
         learn: bool = False,
     ) -> Recorded:
         """Give, or correct, the label of a stored decision."""
-        results = self.label_many({decision_id: label}, mature_days, learn=learn)
+        results = self.label_many({decision_id: label}, learn=learn)
         if decision_id not in results:
             self.decision(decision_id)  # raises, unless another process has just stored it
-            return self.label(decision_id, label, mature_days, learn=learn)
+            return self.label(decision_id, label, learn=learn)
         return results[decision_id]
 
     @retried
     def label_many(
         self,
         labels: Mapping[str, Label],
-        mature_days: Mapping[str, float] | None = None,
         *,
         learn: bool = False,
     ) -> dict[str, Recorded]:
         """Give, or correct, many labels in one write; unknown decisions are left out.
 
-        `mature_days` counts instead of that in the settings of each decision. With `learn` the
-        mistakes of runs with `learn_later` are queued in the same write.
+        With `learn` the mistakes of runs with `learn_later` are queued in the same write.
         """
 
+        @cache
+        def days_of(node: str) -> Mapping[str, float]:
+            return self.policy(node).mature_days
+
         def add(writer: LedgerWriter) -> tuple[dict[str, Recorded], CounterDeltas]:
-            results = add_labels(writer, labels, mature_days)
+            results = add_labels(writer, labels, days_of)
             if learn:
                 queue_mistakes(writer, results)
             return results, _sum(results.values())
@@ -371,6 +374,30 @@ class BulletPlaybook(Bullets):
         task = replace(task, version=version + 1)
         self.store_task(node, task.to_json(), expected_version=version, by=by, reason=reason)
         return task
+
+    def policy(self, node: str = DEFAULT_NODE) -> Policy:
+        """What is wanted of a node's decisions; a node without a policy has the usual one's."""
+        return read_policy(self.stored_policy(node) or self.stored_policy(DEFAULT_NODE))
+
+    def set_policy(
+        self,
+        policy: Policy,
+        node: str = DEFAULT_NODE,
+        *,
+        by: str = "host",
+        reason: str = "",
+        approved_by: str = "",
+    ) -> Policy:
+        """Say what is wanted of a node's decisions, at once, as the next version of its policy.
+
+        A policy that was read from a playbook follows the version that was read, or is refused.
+        """
+        stored = self.stored_policy(node)
+        expected = policy.version if policy.version and stored else stored[0] if stored else 0
+        content = replace(policy, version=0).to_json()
+        said = {"by": by, "reason": reason, "approved_by": approved_by}
+        version = self.store_policy(node, content, expected_version=expected, **said)
+        return replace(policy, version=version)
 
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
         fetch = fetch_by(connection)

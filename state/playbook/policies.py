@@ -1,46 +1,28 @@
-"""The policy of a node, and the settings of a run under it."""
+"""The policy of a node as a playbook has it, and the settings of a run that follow from it."""
 
-from typing import Any, Final, cast
+from dataclasses import replace
+from typing import TYPE_CHECKING
 
-from acegraph.state.playbook.frozen_view import ReadablePlaybook
+from acegraph.state.playbook.settings_of_nodes import Stored
 from acegraph.state.run.context import AceContext
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.task.policy import Policy
 
-HEEDED: Final = (
-    *("costs", "base_rate", "review_from", "review_to", "explore"),
-    *("mature_days", "judge_bar", "shadow"),
-)
-"""What runs take from a policy."""
-_CALLED: Final = {"shadow": "challenger"}
-"""Settings that are called otherwise."""
+if TYPE_CHECKING:
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 
-def policy_of(playbook: ReadablePlaybook, node: str) -> Policy:
-    """The policy that is in force for a node; without one, all is as usual."""
-    stored = playbook.stored_policy(node)
-    return Policy.from_json({**stored[1], "version": stored[0]}) if stored else Policy(version=0)
+def read_policy(stored: Stored | None) -> Policy:
+    """The policy that was stored, with its version."""
+    if stored is None:
+        return Policy()
+    version, content = stored
+    return replace(Policy.from_json(content), version=version)
 
 
-def settle(playbook: ReadablePlaybook, context: AceContext) -> RunSettings:
-    """The settings of a run: what the context leaves as it is by default, the policy decides.
-
-    >>> from acegraph.state import BulletPlaybook
-    >>> book, node = BulletPlaybook(), AceContext().node
-    >>> _ = book.store_policy(node, {"explore": 0.1}, expected_version=0, by="ann", reason="try")
-    >>> [settle(book, AceContext(explore=x))["explore"] for x in (0.0, 0.5)]
-    [0.1, 0.5]
-    """
-    settings: dict[str, Any] = dict(settle_settings(context))
-    policy, usual = policy_of(playbook, context.node), AceContext()
-    wanted = policy.settings()
-    for name in HEEDED:
-        setting = _CALLED.get(name, name)
-        if getattr(context, setting) == getattr(usual, setting):
-            settings[setting] = wanted[name]
-    if policy.version:
-        settings["policy_version"] = policy.version
-    if policy.undecided == "expect":
-        settings["expects"] = True
-    return cast(RunSettings, settings)
+def settle(playbook: "ReadablePlaybook", context: AceContext | None = None) -> RunSettings:
+    """All settings of a run on a playbook, by its policy and its task."""
+    context = context or AceContext()
+    node = context.node
+    return settle_settings(context, playbook.policy(node), playbook.task(node).hidden)

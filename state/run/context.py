@@ -1,22 +1,15 @@
 """The settings of a run, as a caller gives them; modes.py settles what they leave open."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Final, Literal
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from pydantic import (
-    BaseModel,
-    ConfigDict,
-    Field,
-    ValidationError,
-    ValidationInfo,
-    field_validator,
-    model_validator,
-)
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.gone import SETTINGS
+from acegraph.state.task.policy import Policy
 
 Mode = Literal["vanilla", "offline_online", "online"]
 
@@ -97,60 +90,11 @@ class AceContext(BaseModel):
     embedding_model: str | None = Field(
         default=None, description="Embedding model; empty: the default."
     )
-    judge_bar: float = Field(
-        default=0.8,
-        ge=0,
-        lt=1,
-        description="A judge's opinions teach if it agrees with at least this share of the labels "
-        "(lower bound); 0 believes any judge.",
-    )
     seed: int = Field(default=0, ge=0, description="Seed of the Thompson draws.")
-    redact: list[str] = Field(
-        default_factory=list,
-        description="Fields whose values are replaced before anything is stored or learned.",
-    )
-    challenger: int | None = Field(
+    policy: dict[str, Any] | None = Field(
         default=None,
-        ge=0,
-        description="A version of the playbook that decides in shadow; it counts nothing.",
-    )
-    costs: str | None = Field(
-        default=None,
-        description="What mistakes cost, as `missed_fraud=1,false_decline=0.1`; they decide from "
-        "which risk on a payment is declined. Empty: the labelled cases decide.",
-    )
-    base_rate: float | None = Field(
-        default=None,
-        gt=0,
-        lt=1,
-        description="The share of fraud among the payments, if the labelled cases have another.",
-    )
-    drift: bool = Field(
-        default=True,
-        description="Whether cases from before a change of the fraud stop being evidence.",
-    )
-    mature_days: dict[str, float] = Field(
-        default_factory=dict,
-        description="By source of labels, the age in days from which on a payment that it calls "
-        "honest is so: chargebacks may still come before. As `no_chargeback=90`.",
-    )
-    explore: float = Field(
-        default=0.0,
-        ge=0,
-        le=1,
-        description="The share of would-be declines that is let through for review.",
-    )
-    review_from: float = Field(
-        default=0.4,
-        ge=0,
-        le=1,
-        description="With review: a person is asked from this risk on, and where undecided.",
-    )
-    review_to: float = Field(
-        default=0.6,
-        ge=0,
-        le=1,
-        description="With review: the highest risk at which a person is asked.",
+        description="What counts for this run instead of what the playbook's policy says, for "
+        "experiments: `explore`, `costs` and others by their names.",
     )
 
     if not TYPE_CHECKING:  # type checkers see the generated signature
@@ -161,45 +105,13 @@ class AceContext(BaseModel):
             except ValidationError as error:
                 raise InvalidSettings(_first_fault(error)) from None
 
-    @field_validator("mature_days", mode="before")
+    @field_validator("policy", mode="before")
     @classmethod
-    def _read_pairs(cls, given: object, field: ValidationInfo) -> object:
-        if not isinstance(given, str):
-            return given
-        pairs = [part.rpartition("=") for part in given.split(",") if part.strip()]
-        try:
-            return {name.strip(): float(number) for name, _, number in pairs}
-        except ValueError:
-            raise ValueError(
-                f"NAME=NUMBER wanted, several with commas, in {field.field_name}"
-            ) from None
-
-    @field_validator("mature_days")
-    @classmethod
-    def _check_positive(
-        cls, given: dict[str, float] | None, field: ValidationInfo
-    ) -> dict[str, float] | None:
-        if not all(name and number > 0 for name, number in (given or {}).items()):
-            raise ValueError("a name and a number above 0 wanted for each")
-        return given
-
-    @field_validator("costs")
-    @classmethod
-    def _check_costs(cls, costs: str | None) -> str | None:
-        if costs:
-            CostMatrix.parse(costs)
-        return costs or None
-
-    @model_validator(mode="after")
-    def _check_band(self) -> "AceContext":
-        # If only one limit is set, the other one is that of the graph's own settings.
-        is_whole = {"review_from", "review_to"} <= self.model_fields_set
-        if is_whole and self.review_from > self.review_to:
-            raise ValueError(
-                f"settings 'review_from' to 'review_to': nobody would be asked; found "
-                f"{self.review_from:g} to {self.review_to:g}"
-            )
-        return self
+    def _check_policy(cls, given: object) -> object:
+        if isinstance(given, Mapping):
+            policy = Policy.from_json(given)
+            return {name: getattr(policy, name) for name in given}
+        return asdict(given) if isinstance(given, Policy) else given
 
     @classmethod
     def of(cls, given: object, default: "AceContext | None" = None) -> "AceContext":
@@ -251,15 +163,15 @@ def unused_settings(given: object) -> list[str]:
 
 def misplaced_settings(given: object, configurable: Mapping[str, object]) -> list[str]:
     """A warning about settings in a run's `configurable`, where nobody reads them; a server puts
-    them into its context too. What was to be redacted is refused: it would be stored.
+    them into its context too.
     """
     held = given if isinstance(given, Mapping) else getattr(given, "__dict__", {})
     known = held.get("ace") or held
     used = known if isinstance(known, Mapping) else getattr(known, "model_fields_set", ())
     used = getattr(given, "model_fields_set", used)
     names = [name for name in AceContext.model_fields if name in configurable and name not in used]
-    if "redact" in names:
-        raise InvalidSettings("redact is not read from 'configurable': give it in the context")
+    if "redact" in configurable:
+        raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
     return [f"configurable: {', '.join(names)} not used; give them in the context"] if names else []
 
 
@@ -274,4 +186,5 @@ def _first_fault(error: ValidationError) -> str:
     name = ".".join(str(part) for part in fault["loc"])
     if whither := SETTINGS.get(name):
         return f"setting {name!r} is gone: {whither}"
-    return f"setting {name!r}: {fault['msg']}; found {fault.get('input')!r}"
+    told = fault["msg"].removeprefix("Value error, ")
+    return f"setting {name!r}: {told}; found {fault.get('input')!r}"

@@ -10,6 +10,7 @@ from typing import Final
 from acegraph.state.errors import InvalidSettings
 
 VARIABLES: Final[Mapping[str, str]] = {
+    "ACE_REDACT": "train --as NAME=hidden, or `stored` of a field in task.json",
     "ACE_RATES": "convert amounts before they come: no currency is converted here",
     "ACE_ATTEMPTS": "a request is attempted three times; ACE_TIMEOUT limits all of it",
     "ACE_COSTS": "acegraph policy costs=missed_fraud=1,false_decline=0.1 keeps them",
@@ -45,8 +46,15 @@ COMMANDS: Final[Mapping[str, str]] = {
     "schema": "acegraph read without a file; --to json-schema",
 }
 """Commands, without `acegraph` before them."""
+_DRIFT: Final = "after a change of the fraud older cases always stop being evidence"
 _IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
+    "--base-rate": "acegraph policy base_rate=SHARE keeps it",
+    "--costs": VARIABLES["ACE_COSTS"],
+    "--drift": _DRIFT,
+    "--mature-days": VARIABLES["ACE_MATURE_DAYS"],
+    "--no-drift": _DRIFT,
+    "--redact": VARIABLES["ACE_REDACT"],
     "--amount": "--as NAME=amount",
     "--day-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
     "--derive": "--as NAME=customer (card, device, merchant) counts their earlier rows",
@@ -56,7 +64,6 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--rates": "convert amounts before they come: no currency is converted here",
     "--time": "--as NAME=time",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
-    "--base-rate": "acegraph policy base_rate=0.01 keeps it",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",
     "--credit": "AceContext(credit=...) in Python",
@@ -81,14 +88,6 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--wait": "lines are answered as they come",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
-    **dict.fromkeys(("--drift", "--no-drift"), "AceContext(drift=...) in Python"),
-    **dict.fromkeys(
-        ("decide --costs", "score --costs", "train --costs", "backtest --costs"),
-        VARIABLES["ACE_COSTS"],
-    ),
-    **dict.fromkeys(
-        ("decide --mature-days", "feedback --mature-days"), VARIABLES["ACE_MATURE_DAYS"]
-    ),
     "demo --concurrency": f"run_demonstration {_IN_PYTHON}",
     "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
     "demo --test": "--rows counts all payments; 40 % of them are learned from",
@@ -96,6 +95,16 @@ OPTIONS: Final[Mapping[str, str]] = {
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
 SETTINGS: Final[Mapping[str, str]] = {
+    **{
+        name: f"AceContext(policy={{{name!r}: ...}}) for an experiment, else playbook.set_policy"
+        for name in (
+            *("costs", "base_rate", "mature_days", "explore", "review_from", "review_to"),
+            "judge_bar",
+        )
+    },
+    "challenger": "AceContext(policy={'shadow': VERSION}), or playbook.set_policy",
+    "drift": _DRIFT,
+    "redact": "a Field of the task says stored=False, as playbook.task().hiding([...]) makes it",
     "rates": "convert amounts before they come: no currency is converted here",
     "trial": "try_bullet asks the agent with and without a bullet on past labelled cases",
 }

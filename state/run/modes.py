@@ -1,11 +1,15 @@
 """The three modes as data, and how the settings of a run follow from its mode and context."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, cast
 
 from acegraph.state.run.context import AceContext, Mode
 from acegraph.state.run.schema import RunSettings
+from acegraph.state.task.policy import Policy
 from acegraph.state.values.bullet import Source
+
+_USUAL: Final = Policy()
 
 
 @dataclass(frozen=True)
@@ -24,15 +28,21 @@ MODES: Final[dict[Mode, ModePlan]] = {
 }
 
 
-def settle_settings(context: AceContext) -> RunSettings:
-    """All settings that the nodes need; the mode decides what the context leaves open.
+def settle_settings(
+    context: AceContext, policy: Policy = _USUAL, hidden: Iterable[str] = ()
+) -> RunSettings:
+    """All settings that the nodes need; mode and policy decide what the context leaves open.
 
-    The mode `vanilla` neither selects nor learns, whatever the context says.
+    The mode `vanilla` neither selects nor learns, whatever the context says. The fields that are
+    `hidden` are not stored.
     """
     plan = MODES[context.mode]
     learns = plan.learns if context.learn is None else context.learn
     settings = {
         **context.model_dump(),
+        **policy.but(context.policy).settings(),
+        "policy_version": policy.version or None,
+        "redact": list(hidden),
         "selects": plan.selects,
         "source": context.source or plan.source,
         "learn": learns and plan.learns,

@@ -4,7 +4,7 @@ Clients, playbooks and embedders are never part of it: graph/build.py gives them
 """
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, NotRequired
+from typing import Annotated, Any, Literal, NotRequired
 
 from langgraph.channels import EphemeralValue
 from pydantic import Field
@@ -76,17 +76,19 @@ class RunSettings(TypedDict):
     reflector_model: str | None
     embedding_model: str | None
     seed: int
+    policy: NotRequired[dict[str, Any] | None]
+    """What a run changed in the playbook's policy."""
+    policy_version: NotRequired[int | None]
+    """The policy that decided what the context left open; None where none was set."""
     redact: list[str]
+    """The fields that are not stored."""
     challenger: int | None
     judge_bar: NotRequired[float]
     costs: NotRequired[str | None]
     base_rate: NotRequired[float | None]
-    drift: NotRequired[bool]
+    limit: NotRequired[float | None]
+    undecided: NotRequired[Literal["hold", "expect"]]
     mature_days: NotRequired[dict[str, float]]
-    expects: NotRequired[bool]
-    """Whether what labelled cases let expect decides where a doubt matters."""
-    policy_version: NotRequired[int]
-    """The policy that decided what the context left open; absent where none was set."""
     explore: float
     review_from: float
     review_to: float

@@ -6,7 +6,7 @@ says what was wanted and never what was found: reasons are stored, streamed and 
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, date, datetime, timedelta
 from functools import cached_property
 from typing import ClassVar, Final, Literal
@@ -124,6 +124,11 @@ class Field:
     @cached_property
     def _spellings(self) -> dict[str, str]:
         return {ascii_lower(word): word for word in self.words}
+
+    def not_stored(self) -> "Field":
+        """The same field, of which no value is kept, nor in the task itself."""
+        words = self.words if self.kind == "flag" else ()
+        return replace(self, stored=False, words=words, closed=False, least=None, most=None)
 
     def fit(self, value: object) -> Scalar | Misfit:
         """The value as it is kept, or why none is.

@@ -110,8 +110,10 @@ def _as(found: Field, word: str, columns: Mapping[str, Sequence[Scalar]]) -> Fie
         return replace(plain, kind=cast(Kind, word))
     if word in ("id", "ignored", "protected", "currency"):
         return replace(found, role=cast(Role, word))
+    if word == "hidden":
+        return found.not_stored()
     kinds = "number, flag, category, time, text"
-    roles = "id, amount, currency, latitude, longitude, protected, ignored"
+    roles = "id, amount, currency, latitude, longitude, protected, ignored, hidden"
     raise InvalidSettings(
         f"{found.name} is no {word!r}: a kind ({kinds}), a role ({roles}) or whom it names "
         f"({', '.join(KINDS)}) wanted"

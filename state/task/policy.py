@@ -6,14 +6,19 @@ acts at once (graph/operations/policies.py).
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, ClassVar, Final, Literal
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 MOST_COSTS: Final = 1e9
 _SHARES: Final = ("review_from", "review_to", "explore", "judge_bar")
+_SETTINGS: Final = (*_SHARES, "base_rate", "limit", "mature_days", "undecided")
+"""What a run has among its settings as the policy has it."""
+
+HEEDED: Final = ("costs", *_SETTINGS, "shadow")
+"""What runs take from a policy."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +51,8 @@ class Policy:
     """A judge's opinions teach if it agrees with at least this share of the labels."""
     proof: Literal["standard", "strict", "off"] = "standard"
     """What a new rule must show before it acts."""
-    version: int = 1
+    version: int = 0
+    """That of the playbook which it was read from; 0 if from none."""
 
     def __post_init__(self) -> None:
         for fault in self._faults():
@@ -71,11 +77,18 @@ class Policy:
                 yield f"mature_days of {source!r} is a number of days from 0 on"
 
     def settings(self) -> dict[str, Any]:
-        """The policy as a run has it among its settings."""
-        told = asdict(self) | {"costs": None}
-        if self.costs is not None:
-            told["costs"] = ",".join(f"{name}={cost!r}" for name, cost in self.costs.items())
-        return told
+        """The policy as a run has it among its settings, under the names that ledgers keep."""
+        costs = self.costs and ",".join(f"{name}={cost!r}" for name, cost in self.costs.items())
+        named = {name: getattr(self, name) for name in _SETTINGS}
+        return named | {"costs": costs, "challenger": self.shadow}
+
+    def but(self, changes: Mapping[str, Any] | None) -> "Policy":
+        """The policy with some changes; of costs and a fixed limit the later one counts."""
+        if not changes:
+            return self
+        if not all(changes.get(name) is None for name in ("costs", "limit")):
+            changes = {"costs": None, "limit": None, **changes}
+        return replace(self, **changes)
 
     def to_json(self) -> dict[str, Any]:
         """What is not as usual."""

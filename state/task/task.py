@@ -5,7 +5,7 @@ A person writes it in task.json, or `guess.py` proposes it from data.
 """
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Literal
@@ -119,6 +119,21 @@ class Task:
         tested = [one for one in self.fields if one.is_tested]
         parts = [name for one in tested for name in one.part_names]
         return frozenset([*(one.name for one in tested), *parts, *(d.name for d in self.derived)])
+
+    @cached_property
+    def hidden(self) -> tuple[str, ...]:
+        """The fields that are not stored."""
+        return tuple(one.name for one in self.fields if not one.stored)
+
+    def hiding(self, names: Iterable[str]) -> "Task":
+        """The task with fields that are not stored, nor any of their values; one that it lacks
+        becomes a category.
+        """
+        found = {one.name: one for one in self.fields}
+        for name in names:
+            one = self.field_of(name) or Field(name, "category")
+            found[one.name] = one.not_stored()
+        return replace(self, fields=tuple(found.values()))
 
     def of_role(self, role: str) -> Field | None:
         """The field of a role that at most one field has."""

@@ -116,6 +116,8 @@ class DecisionRecord:
     """What later payments see of it, where fields are derived from earlier payments."""
     came: str | Mapping[str, Scalar] = ""
     """The transaction as it came, where it is written anew: redaction makes the digest of it."""
+    whole: "DecisionRecord | None" = None
+    """The decision before anything of it was hidden."""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hidden import hiding
 from langchain_core.messages import AIMessage
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite import SqliteSaver
@@ -375,7 +376,7 @@ def test_any_function_is_a_collaborator() -> None:
         agent=agent,
         judge=lambda given: (False, 0.8),
         reflector=lambda given: {"new_bullet": "Watch out for quiet supermarkets"},
-        context=AceContext(judge_bar=0),
+        context=AceContext(policy={"judge_bar": 0}),
     ).compile()
     result = graph.invoke({"transaction": CALM})
     assert (result["decision"], result["verdict"], result["confidence"]) == (
@@ -389,7 +390,7 @@ def test_any_function_is_a_collaborator() -> None:
 
 def test_a_judges_opinion_is_no_evidence() -> None:
     playbook = BulletPlaybook()
-    believed = AceContext(judge_bar=0)
+    believed = AceContext(policy={"judge_bar": 0})
     graph = create_ace_graph(
         playbook=playbook, judge=lambda given: True, context=believed
     ).compile()
@@ -582,7 +583,7 @@ def test_settings_in_the_configuration_are_told_and_what_was_to_be_redacted_is_r
     assert warning == "configurable: mode not used; give them in the context"
     assert graph.invoke(given, wrong, context=AceContext(mode="vanilla"))["warnings"] == []
     assert graph.invoke(given, wrong, context={"mode": "vanilla"})["warnings"] == []  # type: ignore[arg-type]
-    with pytest.raises(InvalidSettings, match="redact is not read from 'configurable'"):
+    with pytest.raises(InvalidSettings, match="setting 'redact' is gone"):
         graph.invoke(given, {"configurable": {"redact": ["card"]}})
 
 
@@ -632,8 +633,8 @@ def test_an_agent_without_bullets_heeds_costs_too() -> None:
     graph = create_ace_graph().compile()
     given = {"transaction": {"amount": 60.0, "hour": 4}}
     plain = graph.invoke(given, context=AceContext(mode="vanilla"))
-    costs = {"base_rate": 0.3, "costs": "missed_fraud=100,false_decline=1"}
-    dear = graph.invoke(given, context=AceContext(mode="vanilla", **costs))
+    costs = {"base_rate": 0.3, "costs": {"missed_fraud": 100, "false_decline": 1}}
+    dear = graph.invoke(given, context=AceContext(mode="vanilla", policy=costs))
     assert (plain["decision"], dear["decision"]) == ("APPROVE", "DECLINE")
     assert any("too few labels tell how frequent fraud is" in why for why in plain["reasons"])
     assert any("by the costs" in why for why in dear["reasons"])
@@ -681,8 +682,8 @@ def test_two_nodes_do_not_share_a_decision() -> None:
 
 
 def test_a_run_changes_only_the_settings_that_it_brings() -> None:
-    playbook = BulletPlaybook()
-    context = AceContext(redact=["customer_id"], node="payments")
+    playbook = hiding(["customer_id"], node="payments")
+    context = AceContext(node="payments")
     graph = create_ace_graph(playbook=playbook, context=context).compile()
     given = {"transaction": {"amount": 1, "customer_id": "zz"}}
     for number, brought in enumerate(({"seed": 9}, AceContext(seed=9), None)):
@@ -690,8 +691,8 @@ def test_a_run_changes_only_the_settings_that_it_brings() -> None:
         stored = playbook.decision(f"d{number}")
         assert stored["node"] == "payments"
         assert "zz" not in str(stored)
-    graph.invoke({**given, "decision_id": "open"}, context={"redact": []})
-    assert playbook.decision("open")["fields"]["customer_id"] == "zz"
+    with pytest.raises(InvalidSettings, match="setting 'redact' is gone"):
+        graph.invoke({**given, "decision_id": "open"}, context={"redact": []})
 
 
 def test_a_case_that_was_another_nodes_history_is_the_deciders() -> None:

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hidden import hiding
 from openai_server import OpenAIServer
 from project_paths import DATA
 
@@ -338,8 +339,8 @@ def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
 
 
 def test_redacted_history_is_learned_anew() -> None:
-    playbook = BulletPlaybook()
-    pipeline = TrainingPipeline(playbook, context=AceContext(redact=["customer_id"]))
+    playbook = hiding(["customer_id"])
+    pipeline = TrainingPipeline(playbook)
     people = crowd(60, seed=31)
     pipeline.train_offline(
         {"query": p["transaction"], "answer": p["ground_truth"], "id": p["decision_id"]}

@@ -14,21 +14,23 @@ from urllib.parse import quote
 import pytest
 import sqlalchemy as sa
 import typer
+from hidden import hiding
 from openai_server import OpenAIServer, failed
 from postgres import Server
 
 from acegraph.graph import generate_transactions
 from acegraph.graph.cli.main import app, main
+from acegraph.state import BulletPlaybook
 
 PASSWORD, KEY, VALUE = "pass/word-canary", "sk-key-canary-0123456789", "Canary Bird-Öztürk"
 EMBEDDED = {f"ACE_{role}_MODEL": "embedded" for role in ("AGENT", "JUDGE", "REFLECTOR")}
 GIVEN = json.dumps({"amount": 900, "hour": 3, "customerName": VALUE, "memo": f"for {VALUE}"})
 COMMANDS = """
-decide GIVEN --id one --redact customer_name --redact nobody
+decide GIVEN --id one
 decide GIVEN --id two --truth DECLINE --json
 decide - --truth nonsense
 decide '[1]'
-train CASES --redact customer_name --redact nobody
+train CASES --as customer_name=hidden
 train CASES --online --json
 train nowhere.csv
 compare CASES --train 10 --test 10 --baselines none
@@ -146,7 +148,8 @@ def cage(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Cage:
     folder = tmp_path / "here"
     folder.mkdir()
     monkeypatch.chdir(folder)
-    monkeypatch.setenv("ACE_REDACT", "customer_name")
+    with BulletPlaybook(f"sqlite:///{folder / 'ace.db'}") as book:
+        hiding(["customer_name"], book)
     return Cage(folder, tmp_path / "cases.json")
 
 
@@ -177,8 +180,6 @@ def test_no_command_tells_a_secret(
             caplog.clear()
             if line == "verify":
                 assert "postgresql://postgres:***@" in out
-            if line.startswith("train CASES --redact"):
-                assert "no row has a field called nobody" in err
     names = {file.name for file in cage.folder.iterdir()}
     assert names >= {"export.json", "backup.db", "restored.db", "out"}
     assert oct((cage.folder / "out").stat().st_mode & 0o777) == "0o700"
@@ -211,7 +212,6 @@ def test_a_server_that_repeats_the_key_tells_nobody(
     capfd: pytest.CaptureFixture[str],
     caplog: pytest.LogCaptureFixture,
 ) -> None:
-    monkeypatch.delenv("ACE_REDACT")
     monkeypatch.setenv("NO_PROXY", "127.0.0.1")
     monkeypatch.setenv("ACE_PLAYBOOK_URL", "sqlite:///ace.db")
     for role in ("AGENT", "JUDGE", "REFLECTOR"):

@@ -279,7 +279,9 @@ def test_costs_doubt_an_amount_that_does_not_fit(name: str) -> None:
         fields = {"amount": 100.0 * i, "shop": "a"}
         playbook.remember([Case(f"c{i}", fields, label)], "fraud_detection")
     graph = create_ace_graph(playbook=playbook).compile()
-    costs = AceContext(learn=False, costs="missed_fraud=1,false_decline=0.02,decline_fee=20")
+    costs = AceContext(
+        learn=False, policy={"costs": {"missed_fraud": 1, "false_decline": 0.02, "decline_fee": 20}}
+    )
     answers = [
         graph.invoke({"transaction": {name: amount, "shop": "a"}}, context=costs)["decision"]
         for amount in (5000, 20, "five thousand")

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from command_line import invoke
+from hidden import hiding
 from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters, record
 from postgres import Server
@@ -23,7 +24,6 @@ from acegraph.graph.cli.printing import one_line, visible
 from acegraph.graph.operations.transfer import export_bullets
 from acegraph.nodes import HybridSelector
 from acegraph.state import (
-    AceContext,
     BulletPlaybook,
     Case,
     DecisionConflict,
@@ -196,9 +196,9 @@ PROSE = "Decline payments through a VPN"
 OF_ANNA, OF_BERT = "amount: 40; customer_id: C-778-anna", "amount: 40; customer_id: C-900-bert"
 
 
-def decided_with_vectors(playbook: BulletPlaybook, context: AceContext | None = None) -> None:
+def decided_with_vectors(playbook: BulletPlaybook) -> None:
     playbook.add_bullet(PROSE, NODE)
-    graph = create_ace_graph(playbook=playbook, embeddings=Paid(), context=context).compile()
+    graph = create_ace_graph(playbook=playbook, embeddings=Paid()).compile()
     for name in ("C-778-anna", "C-900-bert"):
         given = {"amount": 40, "customer_id": name, "memo": "12,50"}
         graph.invoke({"transaction": given, "decision_id": name})
@@ -238,8 +238,8 @@ def test_a_selector_keeps_no_vector_of_a_transaction_where_it_must_not() -> None
 
 
 def test_of_what_is_redacted_no_vector_is_kept() -> None:
-    playbook = BulletPlaybook()
-    decided_with_vectors(playbook, HIDE)
+    playbook = hiding(HIDE)
+    decided_with_vectors(playbook)
     assert kept(playbook) == {PROSE}
 
 
@@ -257,7 +257,7 @@ def test_erasing_what_is_not_there_changes_nothing() -> None:
     assert playbook.decision("anna-0")["text"]
 
 
-HIDE = AceContext(redact=["customer_id", "memo", "merchant_name"])
+HIDE = ("customer_id", "memo", "merchant_name")
 
 
 @pytest.mark.parametrize("given", [ANNA, "; ".join(f"{k}: {v}" for k, v in ANNA.items())])
@@ -273,9 +273,8 @@ def test_what_is_redacted_is_seen_and_never_stored(tmp_path: Path, given: Any) -
         return {"new_bullet": "Decline purchases at night above 900"}
 
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
-        graph = create_ace_graph(
-            playbook=book, context=HIDE, agent=agent, reflector=reflector
-        ).compile()
+        hiding(HIDE, book)
+        graph = create_ace_graph(playbook=book, agent=agent, reflector=reflector).compile()
         asked = {"transaction": given, "ground_truth": "DECLINE", "decision_id": "d1"}
         first = graph.invoke(asked)
         assert graph.invoke(asked)["decision_id"] == first["decision_id"]  # the same, sent again
@@ -295,8 +294,8 @@ def test_what_rules_saw_of_a_redacted_field_cannot_be_told() -> None:
     playbook.add_bullet("DECLINE when amount >= 500", NODE)
     graph = create_ace_graph(playbook=playbook).compile()
     for name in ("customer_id", "amount"):
-        context = AceContext(redact=[name])
-        graph.invoke({"transaction": ANNA, "decision_id": name}, context=context)
+        hiding([name], playbook)
+        graph.invoke({"transaction": ANNA, "decision_id": name})
     assert replay(playbook, "customer_id").is_reproduced
     with pytest.raises(PlaybookError, match="saw in amount was not stored"):
         replay(playbook, "amount")
@@ -304,7 +303,7 @@ def test_what_rules_saw_of_a_redacted_field_cannot_be_told() -> None:
 
 def test_history_is_redacted_too(tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
-        pipeline = TrainingPipeline(book, context=HIDE)
+        pipeline = TrainingPipeline(hiding(HIDE, book))
         item = {"id": "1", "query": ANNA, "answer": "DECLINE"}
         pipeline.train_offline([item])
         pipeline.train_online([item])
@@ -315,7 +314,7 @@ def test_history_is_redacted_too(tmp_path: Path) -> None:
 def test_with_a_key_customers_stay_distinct(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ACE_REDACT_KEY", "secret")
     playbook = BulletPlaybook()
-    graph = create_ace_graph(playbook=playbook, context=HIDE).compile()
+    graph = create_ace_graph(playbook=hiding(HIDE, playbook)).compile()
     for name, given in (("a", ANNA), ("a2", {**ANNA, "amount": 7.0}), ("b", BERT)):
         graph.invoke({"transaction": given, "decision_id": name})
     a, again, b = (playbook.decision(i)["fields"]["customer_id"] for i in ("a", "a2", "b"))
@@ -379,8 +378,8 @@ def test_a_hidden_value_is_not_stored_where_another_field_or_the_agent_repeats_i
     field, value = ("card_number", CARD) if "2" in str(word) else ("customer_name", NAME)
     camel = "".join(part.title() for part in field.split("_"))
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
-        context = AceContext(redact=[field])
-        graph = create_ace_graph(playbook=book, agent=repeating_agent, context=context).compile()
+        hiding([field], book)
+        graph = create_ace_graph(playbook=book, agent=repeating_agent).compile()
         for number, own in enumerate(({"payer": {camel: value}}, {camel: value})):
             others = {"memo": f"for {word}, thanks", "reference": word}
             given = {"amount": 40.0, "hour": 3, **own, **others}
@@ -403,15 +402,15 @@ def test_a_redacted_value_is_not_stored_as_it_came() -> None:
         for i in range(60)
     ]
     playbook.remember(past, "fraud_detection")
-    context = AceContext(redact=["amount", "country"])
-    graph = create_ace_graph(playbook=playbook, context=context).compile()
-    given = {"AMT": "1.234,50", "Country": "de", "new": "yes"}
-    for number, payment in enumerate((given, "AMT: 1.234,50; Country: de; new: yes")):
+    hiding(["amount", "country"], playbook)
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"Amount": "1234.50", "Country": "de", "new": True}
+    for number, payment in enumerate((given, {**given, "Amount": 1234.5})):
         asked = {"transaction": payment, "decision_id": f"d{number}"}
         assert graph.invoke(asked)["warnings"] == []
         stored = playbook.decision(f"d{number}")["text"]
         assert stored == "new: true"
-    others = [{**given, "AMT": "1.234,60"}, {**given, "Country": "fr"}]
+    others = [{**given, "Amount": "1234.60"}, {**given, "Country": "fr"}]
     digests = []
     for number, payment in enumerate(others):
         graph.invoke({"transaction": payment, "decision_id": f"other {number}"})
@@ -424,6 +423,7 @@ def test_a_redacted_value_is_not_stored_as_it_came() -> None:
 def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
         book.add_bullet("DECLINE when amount >= 900", NODE)
+        hiding(["who"], book)
     secret = "QZX-774411"
     line = json.dumps({"transaction": {"amount": 950, "who": secret}, "decision_id": "d1"})
     (tmp_path / "t.csv").write_text(f"id,amount,who,fraud\nd1,950,{secret},1\nd2,20,x,0\n")
@@ -436,7 +436,6 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
         [sys.executable, "-m", "acegraph.graph.cli", *words],
         cwd=tmp_path,
         input=line + "\n",
-        env={**os.environ, "ACE_REDACT": "who"},
         capture_output=True,
         text=True,
         check=True,
@@ -445,41 +444,6 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
     found = bytes_of(tmp_path)
     assert secret.encode() not in found
     assert b"amount: 950" in found
-
-
-@pytest.mark.parametrize("written", ["amount,who", "amount, who", "amount who"])
-def test_several_fields_are_redacted_with_commas_or_spaces_between(
-    written: str, tmp_path: Path
-) -> None:
-    payment = '{"amount": 774411, "who": "QZX"}'
-    environment = {**os.environ, "ACE_REDACT": written}
-    command = [sys.executable, "-m", "acegraph.graph.cli", "decide", payment]
-    done = subprocess.run(
-        command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True
-    )
-    assert "no field" not in done.stderr
-    found = bytes_of(tmp_path)
-    assert not any(value in found for value in (b"774411", b"QZX"))
-
-
-def test_a_column_to_redact_that_no_table_has_is_said_before_it_is_recorded(tmp_path: Path) -> None:
-    url = f"sqlite:///{tmp_path / 'ace.db'}"
-    with BulletPlaybook(url) as book:
-        TrainingPipeline(book).train_offline(PAST)
-    (tmp_path / "t.csv").write_text(
-        "id,tx_amount,country,vpn,customer_id\nd1,950,PL,true,C-1\n", encoding="utf-8"
-    )
-    command = f"score t.csv --id id --record --allow-missing --playbook {url}"
-    names = ("amout", "amount", "tx_amount", "Customer ID")
-    words = [*command.split(), *(word for name in names for word in ("--redact", name))]
-    done = subprocess.run(
-        [sys.executable, "-m", "acegraph.graph.cli", *words],
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        check=True,
-    )
-    assert "redact: no row has a field called amout\n" in done.stderr
 
 
 PAST = [
@@ -502,7 +466,6 @@ PAST = [
     ("payment", "redact"),
     [
         ({"tx_amount": 913.77, "country": "PL", "vpn": False}, ["tx_amount"]),
-        ({"tx_amount": 913.77, "country": "PL", "vpn": False}, ["amount"]),
         ("tx_amount: 913.77; country: PL; vpn: no", ["tx_amount"]),
         ({"amount": 50, "country": "PL", "card": {"customer_id": "913.77"}}, ["card"]),
         ({"amount": "913.77 EUR", "memo": "invoice of 913.77 EUR"}, ["amount"]),
@@ -517,13 +480,10 @@ def test_a_field_is_hidden_by_the_name_and_the_value_that_it_came_with(
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
         if is_trained:
             TrainingPipeline(book).train_offline(PAST)
-        context = AceContext(redact=redact, rates={"EUR": 1.08})
-        result = (
-            create_ace_graph(playbook=book, context=context)
-            .compile()
-            .invoke({"transaction": payment, "decision_id": "d"})
+        hiding(redact, book)
+        create_ace_graph(playbook=book).compile().invoke(
+            {"transaction": payment, "decision_id": "d"}
         )
-        assert not any("redact" in warning for warning in result["warnings"])
         found = re.sub(rb"\d\d:\d\d:\d\d\.\d+", b"", bytes_of(tmp_path))  # when, not how much
     for written in ("913.77", "913,77", "986.87", "18.275", "18.28"):  # converted; its ratio
         assert written.encode() not in found
@@ -550,9 +510,9 @@ def test_a_payment_stays_the_same_one_whatever_was_learned_and_rates_are(
     monkeypatch.setenv("ACE_REDACT_KEY", key)
     playbook = BulletPlaybook()
     asked = {"transaction": payment, "decision_id": "d"}
-    for rate in (1.08, 1.1):
-        context = AceContext(redact=redact, rates={"EUR": rate})
-        create_ace_graph(playbook=playbook, context=context).compile().invoke(asked)
+    for _ in range(2):
+        hiding(redact, playbook)
+        create_ace_graph(playbook=playbook).compile().invoke(asked)
         TrainingPipeline(playbook).train_offline(PAST)  # else a conflict
 
 
@@ -572,8 +532,8 @@ def test_of_a_sentence_only_the_fields_are_stored_that_are_not_hidden(
     monkeypatch: pytest.MonkeyPatch, key: str, said: str, field: str
 ) -> None:
     monkeypatch.setenv("ACE_REDACT_KEY", key)
-    playbook, context = BulletPlaybook(), AceContext(redact=[field])
-    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    playbook = hiding([field])
+    graph = create_ace_graph(playbook=playbook).compile()
     graph.invoke({"transaction": said, "decision_id": "d1"})
     for _ in range(2):
         stored = playbook.decision("d1")
@@ -585,8 +545,8 @@ def test_of_a_sentence_only_the_fields_are_stored_that_are_not_hidden(
 
 
 def test_hidden_sentences_that_say_different_things_are_different_payments() -> None:
-    playbook, context = BulletPlaybook(), AceContext(redact=["amount"])
-    graph = create_ace_graph(playbook=playbook, context=context).compile()
+    playbook = hiding(["amount"])
+    graph = create_ace_graph(playbook=playbook).compile()
     graph.invoke({"transaction": "pays $20 at 3 PM", "decision_id": "d1"})
     with pytest.raises(DecisionConflict):
         graph.invoke({"transaction": "pays $9,000 at 3 AM via VPN", "decision_id": "d1"})
@@ -602,10 +562,8 @@ def test_an_agent_and_a_reflector_do_not_repeat_a_number_that_is_written_shorter
     def reflector(asked: dict[str, Any]) -> None:
         seen.append(asked["query"])
 
-    playbook, context = BulletPlaybook(), AceContext(redact=["amount"])
-    graph = create_ace_graph(
-        playbook=playbook, context=context, agent=agent, reflector=reflector
-    ).compile()
+    playbook = hiding(["amount"])
+    graph = create_ace_graph(playbook=playbook, agent=agent, reflector=reflector).compile()
     graph.invoke({"transaction": "pays $2.5k at 3 AM", "decision_id": "d1"})
     assert playbook.decision("d1")["reasons"] == ["[redacted]"]
     graph.invoke({"transaction": "pays $4.2k via VPN", "ground_truth": "DECLINE"})
@@ -614,14 +572,14 @@ def test_an_agent_and_a_reflector_do_not_repeat_a_number_that_is_written_shorter
 
 def test_a_whole_table_hides_a_column_under_its_known_name_too(tmp_path: Path) -> None:
     url, file = f"sqlite:///{tmp_path / 'ace.db'}", tmp_path / "t.parquet"
-    for start, name in ((0, "amount"), (100, "tx_amount")):
+    for start, name in ((0, "amount"), (100, "Amount")):
         rows = {
             name: [start + 30.25 + i for i in range(60)],
             "hour": [(start + i) % 24 for i in range(60)],
             "fraud": [i % 3 == 0 for i in range(60)],
         }
         pq.write_table(pa.table(rows), file)
-        invoke("train", str(file), "--label", "fraud", "--redact", name, "--playbook", url)
+        invoke("train", str(file), "--label", "fraud", "--as", f"{name}=hidden", "--playbook", url)
     file.unlink()
     found = bytes_of(tmp_path)
     assert b"hour: " in found
@@ -639,8 +597,8 @@ def test_what_is_redacted_stays_as_it_is_when_a_label_comes(
     def reflector(asked: dict[str, Any]) -> None:
         seen.append(asked["query"])
 
-    playbook = BulletPlaybook()
-    graph = create_ace_graph(playbook=playbook, context=HIDE, agent=repeating_agent).compile()
+    playbook = hiding(HIDE)
+    graph = create_ace_graph(playbook=playbook, agent=repeating_agent).compile()
     graph.invoke({"transaction": ANNA, "decision_id": "d1"})
     feedback(playbook, "d1", "DECLINE", reflector=reflector)
     assert seen == [playbook.decision("d1")["text"]]
@@ -648,16 +606,9 @@ def test_what_is_redacted_stays_as_it_is_when_a_label_comes(
     assert ("merchant_name" in seen[0]) == bool(key)
 
 
-def test_a_name_that_hides_nothing_is_said() -> None:
-    graph = create_ace_graph(context=AceContext(redact=["customer_id", "kundennummer"])).compile()
-    warnings = graph.invoke({"transaction": ANNA})["warnings"]
-    assert warnings == ["redact: no field of this transaction is called kundennummer"]
-    assert graph.invoke({"transaction": {**ANNA, "Kundennummer": 7}})["warnings"] == []
-
-
 def test_what_is_redacted_is_not_recorded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-never-used")
-    graph = create_ace_graph(context=HIDE).compile()
+    graph = create_ace_graph(playbook=hiding(HIDE)).compile()
     monkeypatch.setenv("ACE_RECORDING", str(tmp_path / "run.jsonl"))
     with pytest.raises(InvalidSettings, match="ACE_RECORDING"):
         graph.invoke({"transaction": ANNA})

@@ -168,7 +168,7 @@ def test_what_a_model_library_answers_is_taken() -> None:
     graph = create_ace_graph(
         agent=lambda _: {"decision": "DECLINE", "risk_score": np.float32(0.75)},
         judge=lambda _: {"is_correct": np.True_, "confidence": np.float64(0.5)},
-        context=AceContext(judge_bar=0),
+        context=AceContext(policy={"judge_bar": 0}),
     ).compile()
     found = graph.invoke({"transaction": CALM})
     assert (found["risk_score"], found["verdict"], found["confidence"]) == (0.75, "right", 0.5)

@@ -349,7 +349,7 @@ FUNCTIONS: Final[dict[str, Callable[[str], Call]]] = {
         )
     ),
     "Comparison": _now(lambda t: _compared(t).render()),
-    "AceContext": _now(lambda t: AceContext(node=t, redact=pieces(t))),
+    "AceContext": _now(lambda t: AceContext(node=t, policy=dict.fromkeys(pieces(t), t))),
     "AceContext, unknown settings": _now(lambda t: AceContext(**dict.fromkeys(pieces(t), t[:9]))),
     "ReflectionForm": _now(
         lambda t: ReflectionForm.model_validate_json(

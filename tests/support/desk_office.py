@@ -69,7 +69,7 @@ def fill(book: BulletPlaybook) -> None:
             {"transaction": {"amount": 30 * n, "country": "NG"}, "decision_id": f"d{n}"}
             for n in range(20)
         ],
-        AceContext(explore=1.0),
+        AceContext(policy={"explore": 1.0}),
     )
     for n in range(10):
         book.label(f"d{n}", Label("DECLINE" if n >= 8 else "APPROVE", "chargeback"))

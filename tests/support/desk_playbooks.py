@@ -25,7 +25,7 @@ def demo_playbook(book: BulletPlaybook, train: int = 400, test: int = 600) -> No
             {"transaction": item["query"], "decision_id": f"new-{n}"}
             for n, item in enumerate(waiting)
         ],
-        AceContext(explore=0.5),
+        AceContext(policy={"explore": 0.5}),
     )
     rule = "DECLINE when new_device is true and vpn is true"
     # A person may propose what no case proves.

@@ -16,7 +16,7 @@ from acegraph.graph import create_ace_graph
 from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import AceContext, BulletPlaybook
 
-ASK = AceContext(mode="online", review_from=0, review_to=1)
+ASK = AceContext(mode="online", policy={"review_from": 0, "review_to": 1})
 RULE = "DECLINE when amount >= 100"
 LEARNED = "APPROVE when amount >= 400 and hour >= 9"
 GIVEN = {"transaction": {"amount": 500, "hour": 12}, "decision_id": "d"}

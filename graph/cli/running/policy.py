@@ -64,9 +64,9 @@ def _change(text: str) -> tuple[str, object]:
 
 def _show(book: BulletPlaybook, node: str) -> None:
     from acegraph.graph.operations.policies import waiting_policy
-    from acegraph.state.playbook.policies import HEEDED, policy_of
+    from acegraph.state.task.policy import HEEDED
 
-    policy, waits = policy_of(book, node), waiting_policy(book, node)
+    policy, waits = book.policy(node), waiting_policy(book, node)
     facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
     told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
     if told_as_json({**told, "history": book.policy_history(node)}):

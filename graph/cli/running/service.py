@@ -13,7 +13,6 @@ import typer
 
 from acegraph.graph.cli.console import (
     Learn,
-    Redact,
     lasting,
     place_of,
     playbook_url,
@@ -66,22 +65,20 @@ def serve(
     ] = False,
     *,
     learn: Learn = True,
-    redact: Redact = None,
 ) -> None:
     """Serve decisions, labels, review and the playbook over HTTP; or answer lines.
 
     What comes again counts once. GET /openapi.json describes the paths. Example: acegraph users ann
     --role administrator; acegraph serve
     """
-    hidden = redact or []
     if stdin:
         with lasting() as book:
-            answer_lines(book, AceContext(learn=None if learn else False, redact=hidden))
+            answer_lines(book, AceContext(learn=None if learn else False))
     else:
-        _listen(options, learn, hidden)
+        _listen(options, learn)
 
 
-def _listen(options: ServiceOptions, learn: bool, hidden: list[str]) -> None:
+def _listen(options: ServiceOptions, learn: bool) -> None:
     try:
         import uvicorn
 
@@ -96,7 +93,7 @@ def _listen(options: ServiceOptions, learn: bool, hidden: list[str]) -> None:
     if options.workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
     limits = (options.without_users, options.rate, options.most_waiting)
-    to_environment(ServiceSettings(url, learn, *limits, hidden))
+    to_environment(ServiceSettings(url, learn, *limits))
     uvicorn.run(
         f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
         factory=True,

@@ -42,10 +42,7 @@ SETTINGS: Final = """\
 # ACE_RECORDING=run.jsonl
 # Where the playbook lives, for the command line and for LangGraph Studio:
 # ACE_PLAYBOOK_URL=sqlite:///ace.db
-# Fields whose values are never stored, with commas or spaces between them, for the command line
-# and for LangGraph Studio:
-# ACE_REDACT=
-# A key for pseudonyms in place of redacted values (AceContext(redact=[...])):
+# A key for pseudonyms in place of values that are not stored (`stored` of a field of the task):
 # ACE_REDACT_KEY=
 # Logs on standard error, as lines of JSON or of text; without it there are none:
 # ACE_LOG_FORMAT=json

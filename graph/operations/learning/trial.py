@@ -32,8 +32,8 @@ from acegraph.state import (
     Transaction,
 )
 from acegraph.state.database.encoding import text_hash
+from acegraph.state.playbook.policies import settle
 from acegraph.state.playbook.vector_matrix import unit
-from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.bullet import WAITS_FOR
 from acegraph.state.values.memos import facts_text
 from acegraph.state.values.verdict import Verdict
@@ -128,7 +128,8 @@ class _RunningTrial:
     def __init__(self, parts: Parts, bullet: Bullet, reader: str, max_calls: int) -> None:
         self.parts, self.bullet, self.reader = parts, bullet, reader
         self.playbook, self.max_calls = parts.playbook, max_calls
-        self.settings = settle_settings(parts.context.model_copy(update={"node": bullet.node}))
+        context = parts.context.model_copy(update={"node": bullet.node})
+        self.settings = settle(self.playbook, context)
         self.ruleset = Ruleset.of(self.playbook, self.settings)
         self.gains: list[float] = []
         """What the bullet gained on each case, between -1 and 1."""

@@ -20,6 +20,7 @@ from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.open import open_database
 from acegraph.state.database.places import shown_url
+from acegraph.state.playbook.policies import settle
 from acegraph.state.run.model_forms import Form
 
 Level = Literal["ok", "warning", "problem"]
@@ -79,7 +80,7 @@ def model_findings(
         findings.append(Finding("prices", "ok", text))
     if playbook is not None:
         findings.append(_check_vectors(playbook, names["embedding"]))
-        bar = (context or AceContext()).judge_bar
+        bar = settle(playbook, context).get("judge_bar", 0.0)
         judges = agreements(playbook)
         if names["judge"]:
             judges.setdefault(names["judge"], Agreement(names["judge"]))

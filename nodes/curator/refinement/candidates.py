@@ -27,8 +27,8 @@ from acegraph.nodes.evidence.residuals import Mask, Numbers, best_shift
 from acegraph.nodes.evidence.stakes import stakes_over
 from acegraph.nodes.rules.points import start_over
 from acegraph.state import Condition
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 STANDS: Final = 1.5
 """What the worth of a standing rule is multiplied by: of two that say the same it stays."""

@@ -26,10 +26,10 @@ from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, log_odds_over, start_
 from acegraph.nodes.rules.scale import HIGHEST_RISK, HighestRisk
 from acegraph.nodes.rules.weights import fired_over, weights_of
 from acegraph.state import Bullet, Condition
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, Source, of_source
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.label_sources import BY_ITSELF
 from acegraph.state.values.verdict import sign_of
 
@@ -115,7 +115,7 @@ def refine(
     cases = playbook.cases(node)
     if lesson is None:
         playbook.keep_refined_from(node, len(cases))
-    table = since_change(cases, bullets, drift=curator.drift)
+    table = since_change(cases, bullets)
     active = [b for b in bullets if b.condition and b.status == "active"]
     own = [b for b in _replaceable(active, playbook) if not lesson or b.source == source]
     most = curator.capacity - len(active) + len(own)
@@ -177,8 +177,6 @@ def _origin(
         origin[COSTS] = costs
     if lesson:
         origin |= {"decision": lesson.decision_id, "label_source": lesson.label_source}
-    if not curator.drift:
-        origin["drift"] = False
     return origin
 
 

@@ -29,8 +29,8 @@ from acegraph.nodes.rules.scale import RARE, HighestRisk, RiskScale
 from acegraph.nodes.rules.weights import fired_over
 from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Condition
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 _MIN_OF_EACH: Final = 15
 """How many cases of either label are needed."""

@@ -14,7 +14,7 @@ from acegraph.graph.cli.main import app
 from acegraph.graph.cli.tables import experiment_table, group_tables, money_tables
 from acegraph.graph.experiments.experiment import Experiment, Plan
 from acegraph.graph.metrics.run import Run
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 
 def lines_of(table: Any, width: int = 100) -> list[str]:

@@ -33,8 +33,11 @@ TRAIN = ("train", "f.csv", "--label", "fraud")
 
 def test_train_ends_with_rows_frauds_what_was_held_out_warnings_and_the_next_command() -> None:
     write(50, flip_at=50)
-    said = json.loads(run(*TRAIN, "--mature-days", "3", "--playbook", "a.db", "--json").stdout)
-    lines = run(*TRAIN, "--mature-days", "3", "--playbook", "b.db").stdout.splitlines()
+    for name in ("a.db", "b.db"):
+        delays = ("policy", "mature_days=history=3", "--why", "late", "--alone")
+        run(*delays, "--playbook", name)
+    said = json.loads(run(*TRAIN, "--playbook", "a.db", "--json").stdout)
+    lines = run(*TRAIN, "--playbook", "b.db").stdout.splitlines()
     end = lines[
         lines.index(f"52 rows, left out: 2 without a label, {said['too_young']} too young") :
     ]

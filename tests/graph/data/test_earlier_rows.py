@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
+from hidden import hiding
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.graph.data.earlier_rows import EarlierRows
@@ -181,7 +182,7 @@ def test_a_copy_of_a_row_is_a_copy_whatever_was_before_it(tmp_path: Path) -> Non
 def test_rules_are_learned_from_derived_fields_and_hold_in_live_decisions(tmp_path: Path) -> None:
     rows = card_testing(260)
     file = written(tmp_path / "a.csv", rows)
-    pipeline = TrainingPipeline(context=AceContext(redact=["card_number"]))
+    pipeline = TrainingPipeline(hiding(["card_number"]))
     items = load_dataset(file, query=None, answer="is_fraud", derive=True)
     assert pipeline.train_offline(items).bullets_active
     book = pipeline.playbook

@@ -330,7 +330,7 @@ def test_nothing_that_a_stranger_wrote_runs_or_breaks_a_page(
     browser: "Browser", empty_desk: Served, part: int
 ) -> None:
     strings = STRINGS[part::3]  # workers share them
-    book, context = empty_desk.book, AceContext(explore=1.0)
+    book, context = empty_desk.book, AceContext(policy={"explore": 1.0})
     for n, text in enumerate(strings):
         with pytest.raises(InvalidInput):
             add_user(book.database, text, "viewer")

@@ -22,8 +22,8 @@ from acegraph.state import (
     verify,
 )
 from acegraph.state.maintenance.label_coverage import label_coverage
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.modes import settle_settings
+from acegraph.state.values.costs import CostMatrix
 
 NODE = "fraud_detection"
 GOOD, BAD = "DECLINE when amount >= 100", "DECLINE when hour >= 12"
@@ -107,7 +107,7 @@ def test_an_unknown_version_is_refused() -> None:
 
 def live(playbook: BulletPlaybook, challenger: int | None, name: str) -> list[str]:
     graph = create_ace_graph(playbook=playbook).compile()
-    context = AceContext(mode="online", challenger=challenger)
+    context = AceContext(mode="online", policy={"shadow": challenger})
     return [
         graph.invoke(
             {"transaction": case["query"], "decision_id": f"{name}{case['id']}"}, context=context
@@ -168,7 +168,7 @@ def test_cases_under_way_at_once_do_not_make_the_challenger_the_champion() -> No
         playbook = BulletPlaybook()
         playbook.add_bullet("DECLINE when amount >= 10", NODE, "online")
         items = [{"query": {"amount": 50 + i}, "answer": "APPROVE", "id": i} for i in range(6)]
-        context = AceContext(challenger=0)
+        context = AceContext(policy={"shadow": 0})
         TrainingPipeline(playbook, concurrency=concurrency, context=context).train_online(items)
         result = live_duel(playbook, 0)
         assert result.champion.decisions[0] == "DECLINE"

@@ -14,7 +14,7 @@ from acegraph.graph.metrics.rates import METRICS, rolling_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes.rules.points import amount_of
 from acegraph.state import InvalidSettings
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 
 def random_run(seed: int, n: int = 200) -> Run:

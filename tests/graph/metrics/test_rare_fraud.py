@@ -15,7 +15,7 @@ from acegraph.graph.metrics.costs import (
 from acegraph.graph.metrics.paired import mcnemar, paired_difference, permutation_test
 from acegraph.graph.metrics.rates import METRICS, rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.state.run.costs import CostMatrix
+from acegraph.state.values.costs import CostMatrix
 
 COSTS = CostMatrix(missed_fraud=1, false_decline=0.2)
 

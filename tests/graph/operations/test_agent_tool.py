@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from langchain_core.runnables import RunnableConfig
 from langchain_openai import ChatOpenAI
 from openai_server import OpenAIServer, called, said
 
@@ -89,9 +90,10 @@ def test_a_tool_is_not_made_from_a_playbook() -> None:
 
 
 def test_a_tool_passes_warnings_on() -> None:
-    tool = create_fraud_tool(context=AceContext(redact=["no_such_field"]))
-    (warning,) = json.loads(tool.invoke({"transaction": RISKY}))["warnings"]
-    assert "no_such_field" in warning
+    tool = create_fraud_tool()
+    given = RunnableConfig(configurable={"mode": "vanilla"})
+    (warning,) = json.loads(tool.invoke({"transaction": RISKY}, given))["warnings"]
+    assert "mode not used" in warning
 
 
 async def test_a_tool_has_the_settings_and_the_name_that_it_is_given() -> None:

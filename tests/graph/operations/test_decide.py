@@ -9,7 +9,7 @@ from acegraph.graph.operations.decide import decide_many
 from acegraph.state import AceContext, AceError, BulletPlaybook, Case, Transaction, verify
 
 NODE = "fraud_detection"
-FROZEN = AceContext(learn=False, seed=3, explore=0.3)
+FROZEN = AceContext(learn=False, seed=3, policy={"explore": 0.3})
 
 
 def trained() -> BulletPlaybook:

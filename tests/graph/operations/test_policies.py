@@ -9,7 +9,7 @@ from acegraph.graph import create_ace_graph
 from acegraph.graph.operations.policies import approve_policy, propose, waiting_policy
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from acegraph.state.errors import OutdatedVersion
-from acegraph.state.playbook.policies import policy_of, settle
+from acegraph.state.playbook.policies import settle
 
 NODE = "fraud_detection"
 
@@ -31,7 +31,7 @@ def test_what_may_accept_more_risk_waits_for_a_second_person(
 ) -> None:
     propose(playbook, NODE, changes, "ann", "a try")
     assert (waiting_policy(playbook, NODE) is not None) == waits
-    assert (policy_of(playbook, NODE).version == 0) == waits
+    assert (playbook.policy(NODE).version == 0) == waits
     if waits:
         with pytest.raises(InvalidSettings, match="ann proposed it"):
             approve_policy(playbook, NODE, " Ann")
@@ -49,7 +49,7 @@ def test_costs_are_safer_where_they_decline_more(playbook: BulletPlaybook) -> No
     looser = propose(playbook, NODE, {"costs": costs}, "ann", "more")
     assert looser.looser == ("false_decline",)
     propose(playbook, NODE, {"explore": 0.0, "costs": None}, "ann", "as before", alone=True)
-    assert policy_of(playbook, NODE).costs is None
+    assert playbook.policy(NODE).costs is None
 
 
 def test_a_change_that_waited_too_long_is_refused(playbook: BulletPlaybook) -> None:
@@ -74,8 +74,8 @@ def test_a_run_does_as_the_policy_says_unless_it_is_asked_otherwise(
     done = graph.invoke({"transaction": {"amount": 5}, "decision_id": "d1"})
     assert done["decision"] == "APPROVE"  # let through, so that it gets a label
     assert playbook.decision("d1")["settings"]["policy_version"] == 1
-    assert settle(playbook, AceContext(explore=0.5))["explore"] == 0.5
-    assert settle(playbook, AceContext(node="another"))["explore"] == 0.0
+    assert settle(playbook, AceContext(policy={"explore": 0.5}))["explore"] == 0.5
+    assert settle(playbook, AceContext(node="another"))["explore"] == 1.0
 
 
 def test_the_command_shows_proposes_and_approves(tmp_path: Path) -> None:

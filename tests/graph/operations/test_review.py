@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import psycopg
 import pytest
 from command_line import run
+from hidden import hiding
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import END, START, StateGraph
@@ -270,9 +271,8 @@ def test_an_undecided_run_is_redacted_too() -> None:
             raise ModelUnavailable("no answer in time")
         return {"decision": "DECLINE", "risk_score": 0.9}
 
-    playbook = BulletPlaybook()
-    hide = AceContext(redact=["customer_id"])
-    graph = create_ace_graph(playbook=playbook, agent=agent, context=hide, review=True)
+    playbook = hiding(["customer_id"])
+    graph = create_ace_graph(playbook=playbook, agent=agent, review=True)
     compiled = graph.compile(checkpointer=InMemorySaver())
     given = {"transaction": {"amount": 40, "customer_id": "C-1-anna"}, "decision_id": "d"}
     assert asked(compiled.invoke(given, THREAD))["kind"] == "verdict"
@@ -339,7 +339,7 @@ def test_a_judges_opinion_does_not_take_the_question_away() -> None:
 def test_outside_the_band_nobody_is_asked() -> None:
     graph = graph_on(BulletPlaybook(), InMemorySaver())
     for low, high, pauses in ((0.4, 0.6, True), (0.51, 0.6, False), (0.1, 0.49, False)):
-        context = AceContext(review_from=low, review_to=high)
+        context = AceContext(policy={"review_from": low, "review_to": high})
         result = graph.invoke({"transaction": "pays $5"}, THREAD, context=context)
         assert bool(asked(result)) == pauses
 
@@ -379,7 +379,11 @@ def test_no_step_of_a_run_that_will_wait_says_approve() -> None:
 def test_a_rejected_bullet_is_retired_with_the_reason() -> None:
     playbook = BulletPlaybook()
     graph = graph_on(playbook, InMemorySaver())
-    graph.invoke({**GIVEN, "ground_truth": "APPROVE"}, THREAD, context=AceContext(review_from=0.9))
+    graph.invoke(
+        {**GIVEN, "ground_truth": "APPROVE"},
+        THREAD,
+        context=AceContext(policy={"review_from": 0.9}),
+    )
     assert [w.kind for w in waiting(playbook)] == ["approval"]
     assert graph.invoke(approval("ann", False, "too wide"), THREAD)["new_bullet"] is None
     assert playbook.get_bullet("b1").status == "retired"
@@ -494,7 +498,7 @@ def test_a_payment_that_a_person_answered_is_not_decided_anew(place: Place) -> N
     answer_outside_run(
         place.playbook, "d", VerdictAnswer(who="ann", verdict="APPROVE", why="known")
     )
-    graph, sure = graph_on(place.playbook), AceContext(review_from=0.9, review_to=1)
+    graph, sure = graph_on(place.playbook), AceContext(policy={"review_from": 0.9, "review_to": 1})
     again = graph.invoke(GIVEN, context=sure)
     assert (again["decision"], again["review"]["who"], again["verdict"]) == (
         "APPROVE",
@@ -530,7 +534,7 @@ def test_a_word_that_was_taken_back_answers_nothing(place: Place) -> None:
 @pytest.mark.parametrize("low", [0, 0.9])
 @pytest.mark.parametrize("learned", [LEARNED, None])
 def test_the_answer_has_its_decision_id_whoever_was_asked(low: float, learned: str | None) -> None:
-    ask = AceContext(mode="online", review_from=low, review_to=1, judge_bar=0)
+    ask = AceContext(mode="online", policy={"review_from": low, "review_to": 1, "judge_bar": 0})
     graph = create_ace_graph(
         agent=lambda given: {"decision": "DECLINE", "risk_score": 0.5},
         judge=lambda given: {"is_correct": False, "confidence": 0.9},
@@ -649,12 +653,14 @@ def test_who_corrects_himself_is_told_that_his_first_word_stands(tmp_path: Path)
 def test_a_band_in_which_nobody_is_asked_is_refused() -> None:
     said = "settings 'review_from' to 'review_to': nobody would be asked; found 0.8 to 0.1"
     with pytest.raises(InvalidSettings, match=f"^{said}$"):
-        AceContext(review_from=0.8, review_to=0.1)
+        AceContext(policy={"review_from": 0.8, "review_to": 0.1})
     with pytest.raises(InvalidSettings, match=f"^{said}$"):
-        AceContext(review_from=0.8).with_changes(review_to=0.1)
-    assert AceContext(review_from=0.5, review_to=0.5).review_to == 0.5
+        AceContext(policy={"review_from": 0.8}).with_changes(policy={"review_to": 0.1})
+    assert AceContext(policy={"review_from": 0.5, "review_to": 0.5}).review_to == 0.5
     # Half a band: what the graph was made with is the other half.
-    result = graph_on(BulletPlaybook()).invoke(GIVEN, context=AceContext(review_from=0.9))
+    result = graph_on(BulletPlaybook()).invoke(
+        GIVEN, context=AceContext(policy={"review_from": 0.9})
+    )
     assert (result["decision"], result["review"]) == ("DECLINE", None)
 
 

@@ -23,9 +23,11 @@ from acegraph.nodes.curator.approval import give_approval
 from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
 from acegraph.state.maintenance.people.users import Role, add_user
 from acegraph.state.run.review_answers import ApprovalAnswer
+from acegraph.state.task.policy import Policy
 
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
-ASKED = {"review_from": 0, "review_to": 1}
+ASKED = Policy(review_from=0, review_to=1)
+ASKED_OF_FRAUD = Policy(review_from=1, review_to=1)
 SPOOF = {"who": "bob", "verdict": "APPROVE", "why": "in another's name"}
 
 
@@ -46,6 +48,7 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Place]:
     url = f"sqlite:///{folder / 'ace.db'}"
     roles: dict[str, Role] = {"ann": "analyst", "bob": "analyst", "eve": "viewer"}
     with BulletPlaybook(url) as book:
+        book.set_policy(ASKED)
         tokens = {n: f"{n}.{add_user(book.database, n, role)}" for n, role in roles.items()}
     with (
         running_dev_server(folder, "langgraph.secure.json") as address,
@@ -67,7 +70,7 @@ def paused(client: Any, decision_id: str) -> str:
     """A thread of this user on which a run waits for a verdict."""
     thread = client.threads.create()["thread_id"]
     given = {"transaction": RISKY, "decision_id": decision_id}
-    client.runs.wait(thread, "ace_reviewed", input=given, context=ASKED)
+    client.runs.wait(thread, "ace_reviewed", input=given)
     return str(thread)
 
 
@@ -299,9 +302,7 @@ def test_a_paused_run_is_answered_by_whoever_is_signed_in(server: Place) -> None
 
     def resume(client: Any, **answer: Any) -> Any:
         config = {"configurable": {"langgraph_auth_user_id": answer["who"]}}
-        return client.runs.wait(
-            thread, "ace_reviewed", command={"resume": answer}, context=ASKED, config=config
-        )
+        return client.runs.wait(thread, "ace_reviewed", command={"resume": answer}, config=config)
 
     assert question(ann, thread)["kind"] == "verdict"
     assert refused(resume, bob, who="bob", verdict="APPROVE", why="not my thread") in (403, 404)
@@ -409,9 +410,10 @@ def test_a_state_is_written_by_runs_only(server: Place, waiting: str) -> None:
 
 
 def test_nobody_approves_what_their_own_thread_taught(server: Place) -> None:
-    ann, cards = server.ann, {"node": "cards", "review_from": 1, "review_to": 1}
+    ann, cards = server.ann, {"node": "cards"}
     with BulletPlaybook(server.playbook) as playbook:
         know_cards(playbook)
+        playbook.set_policy(ASKED_OF_FRAUD, "cards")
         thread = ann.threads.create()["thread_id"]
         given = {"transaction": {"amount": 21, "tx_last_hour": 4}, "ground_truth": "DECLINE"}
         ann.runs.wait(thread, "ace_reviewed", input=given, context=cards)

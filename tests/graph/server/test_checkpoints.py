@@ -19,7 +19,7 @@ from acegraph.graph.server.checkpoints import strict_serializer
 from acegraph.state import AceContext, BulletPlaybook, CheckpointRefused
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}
-ASK = AceContext(review_from=0, review_to=1)
+ASK = AceContext(policy={"review_from": 0, "review_to": 1})
 ANSWER = {"who": "ann", "verdict": "DECLINE", "why": "seen before"}
 
 

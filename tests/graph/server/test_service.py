@@ -15,6 +15,7 @@ import httpx
 import psycopg
 import pytest
 import sqlalchemy as sa
+from hidden import hiding
 from pages import table
 from postgres import Server
 from project_paths import ROOT
@@ -201,7 +202,8 @@ def test_the_examples_of_the_description_work(client: TestClient) -> None:
 
 
 def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> None:
-    settings = ServiceSettings(without_users=True, redact=["who"])
+    settings = ServiceSettings(without_users=True)
+    hiding(["who"], playbook)
     with TestClient(create_service(settings, playbook), base_url="http://127.0.0.1") as client:
         given = {"transaction": {"amount": 20, "who": "Ann"}, "decision_id": "of Ann"}
         assert client.post("/decisions", json=given).status_code == 200
@@ -232,12 +234,13 @@ def test_without_users_a_page_of_another_site_does_nothing(
 
 
 @pytest.mark.parametrize("way", ["service", "graph", "reviewed"])
-def test_the_server_of_langgraph_redacts_what_the_environment_names(
+def test_the_server_of_langgraph_stores_no_hidden_field(
     way: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ACE_PLAYBOOK_URL", f"sqlite:///{tmp_path / 'ace.db'}")
-    monkeypatch.setenv("ACE_REDACT", "who, card")
+    with BulletPlaybook(tmp_path / "ace.db") as book:
+        hiding(["who", "card"], book)
     server = runpy.run_module("acegraph.graph.studio")
     given = {"transaction": {"amount": 20, "who": "Ann", "card": "C-1"}, "decision_id": "d1"}
     with BulletPlaybook(tmp_path / "ace.db") as book:

@@ -77,7 +77,7 @@ def test_a_version_is_tried_as_it_was(table: Path) -> None:
 
 def test_costs_decide_what_the_playbook_declines(table: Path) -> None:
     book, _ = payments(random.Random(7))
-    dear = AceContext(costs="missed_fraud=1,false_decline=20")
+    dear = AceContext(policy={"costs": {"missed_fraud": 1, "false_decline": 20}})
     (plain,), (careful,) = (
         backtest_files(subjects_of(book, "playbook", context), table).backtests
         for context in (None, dear)

@@ -133,8 +133,10 @@ RULES = (
     'DECLINE when city is "x\'y"',
     "DECLINE when new is missing and score is not 0",
 )
-COSTS = AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5", base_rate=0.05)
-CONTEXTS = [AceContext(), COSTS, AceContext(base_rate=0.2), AceContext(mode="vanilla")]
+COSTS = AceContext(
+    policy={"costs": {"missed_fraud": 1, "false_decline": 0.2, "decline_fee": 5}, "base_rate": 0.05}
+)
+CONTEXTS = [AceContext(), COSTS, AceContext(policy={"base_rate": 0.2}), AceContext(mode="vanilla")]
 
 
 def rows_of(count: int) -> list[dict[str, Any]]:

@@ -45,8 +45,8 @@ from acegraph.state.values.cases import CaseTable
 MAKERS = [payments, codes, few_words, currencies, gaps]
 CONTEXTS = [
     AceContext(),
-    AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5"),
-    AceContext(base_rate=0.01),
+    AceContext(policy={"costs": {"missed_fraud": 1, "false_decline": 0.2, "decline_fee": 5}}),
+    AceContext(policy={"base_rate": 0.01}),
     AceContext(mode="vanilla"),
 ]
 Maker = Callable[[random.Random], tuple[BulletPlaybook, Rows]]
@@ -80,7 +80,7 @@ def test_a_table_is_decided_as_its_rows_are(make: Maker, context: AceContext) ->
 def test_a_table_is_decided_as_the_graph_decides(make: Maker) -> None:
     book, rows = make(random.Random(2))
     graph = create_ace_graph(playbook=book).compile()
-    context = AceContext(learn=False, costs="false_decline=0.3")
+    context = AceContext(learn=False, policy={"costs": {"false_decline": 0.3}})
     table = table_of(rows[:60])
     for row, scored in zip(
         table.to_pylist(), score(book, table, context=context).to_pylist(), strict=True

@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 import pytest
+from hidden import hiding
 from ledger_cases import NODE
 
 from acegraph.graph import TrainingPipeline, generate_transactions, load_dataset
@@ -157,7 +158,7 @@ def test_rows_that_differ_in_what_is_redacted_all_count(
 ) -> None:
     file = tmp_path / "cards.csv"
     file.write_text("\n".join(["card,amount,fraud", *(f"c{i},5,{i % 2}" for i in range(10))]))
-    pipeline = TrainingPipeline(playbook, context=AceContext(redact=["card"]))
+    pipeline = TrainingPipeline(hiding(["card"], playbook))
     for repeated, order in ((0, 1), (10, 1), (10, -1)):
         assert getattr(pipeline, way)(_items(file)[::order]).repeated == repeated
         assert len(playbook.cases(NODE)) == 10

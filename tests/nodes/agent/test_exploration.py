@@ -26,7 +26,7 @@ def run(playbook: BulletPlaybook, count: int, explore: float = 0, **given: Any) 
     """Decide so many payments that the agent would decline; what the caller is told."""
     playbook.add_bullet("DECLINE when amount >= 1", "fraud_detection", "online")
     graph = create_ace_graph(playbook=playbook, agent=decline).compile()
-    context = AceContext(mode="online", explore=explore)
+    context = AceContext(mode="online", policy={"explore": explore})
     return [
         graph.invoke(
             {"transaction": {"amount": 1 + n}, "decision_id": f"d{n}", **given}, context=context
@@ -99,7 +99,7 @@ def test_nothing_is_let_through_unasked_known_or_frozen() -> None:
     known = run(BulletPlaybook(), 5, explore=1.0, ground_truth="DECLINE")
     assert known == ["DECLINE"] * 5
     frozen = create_ace_graph(agent=decline).compile()
-    context = AceContext(explore=1.0, learn=False)
+    context = AceContext(learn=False, policy={"explore": 1.0})
     assert frozen.invoke({"transaction": "pays $5"}, context=context)["decision"] == "DECLINE"
 
 
@@ -117,7 +117,9 @@ def test_what_is_let_through_waits_for_review_and_stops_a_reviewed_run() -> None
     watched = graph.compile(checkpointer=InMemorySaver())
     thread: Any = {"configurable": {"thread_id": "t"}}
     given = {"transaction": "pays $5", "decision_id": "e"}
-    asked = watched.invoke(given, thread, context=AceContext(explore=1.0, review_from=1))
+    asked = watched.invoke(
+        given, thread, context=AceContext(policy={"explore": 1.0, "review_from": 1, "review_to": 1})
+    )
     assert asked["__interrupt__"][0].value["decision"] == "DECLINE"
     answer = {"who": "ann", "verdict": "DECLINE", "why": "a mule"}
     result = watched.invoke(Command(resume=answer), thread)
@@ -148,9 +150,9 @@ def test_what_was_let_through_stays_so_whatever_comes_with_it_again() -> None:
     graph = create_ace_graph(playbook=playbook, agent=decline).compile()
     again: Any = {"transaction": {"amount": 1}, "decision_id": "d0"}
     for explore, given in ((0.0, {}), (1.0, {"ground_truth": "DECLINE"})):
-        context = AceContext(mode="online", explore=explore)
+        context = AceContext(mode="online", policy={"explore": explore})
         assert graph.invoke({**again, **given}, context=context)["decision"] == "APPROVE"
     blocked: Any = {"transaction": {"amount": 1}, "decision_id": "e0"}
     assert graph.invoke(blocked)["decision"] == "DECLINE"
-    context = AceContext(explore=1.0)
+    context = AceContext(policy={"explore": 1.0})
     assert graph.invoke(blocked, context=context)["decision"] == "DECLINE"

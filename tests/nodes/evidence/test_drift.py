@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, purge
+from acegraph.graph import TrainingPipeline
 from acegraph.nodes.evidence.drift import change_point, since_change
-from acegraph.state import AceContext, Bullet, Case, Condition
+from acegraph.state import Bullet, Case, Condition
 from acegraph.state.values.cases import CaseTable
 
 RULE = Condition.parse("DECLINE when size >= 100")
@@ -81,18 +81,3 @@ def test_online_learning_follows_a_flip_and_retires_the_old_rule() -> None:
     assert old
     assert not old & {b.id for b in pipeline.playbook.get_bullets_for_node(pipeline.context.node)}
     assert np.mean(after.right[-125:]) > np.mean(before.right[-125:]) - 0.08
-
-
-def test_what_was_learned_without_drift_is_learned_so_again() -> None:
-    """A purge learns anew from the ledger alone, and refuses unless the same rules come out."""
-    pipeline = TrainingPipeline(context=AceContext(drift=False))
-    report = pipeline.train_online(flipped_stream(130, 75))
-    assert (report.evidence, report.since_change, report.change) == (130, 130, "")
-    playbook = pipeline.playbook
-    create_ace_graph(playbook=playbook).compile().invoke({"transaction": LATE, "decision_id": "l"})
-    feedback(playbook, "l", "DECLINE", source="liar")
-    create_ace_graph(playbook=playbook).compile().invoke(
-        {"transaction": LATE, "decision_id": "m", "ground_truth": "APPROVE"}
-    )
-    assert purge(playbook, "liar").note == ""
-    assert playbook.decision("l")["label"] is None

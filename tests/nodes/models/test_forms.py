@@ -108,7 +108,9 @@ def test_each_role_has_its_default_model(server: OpenAIServer, playbook: BulletP
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("VerdictForm", filled(**OBJECTION))
     server.on("ReflectionForm", filled(**LESSON))
-    run_once(create_ace_graph(playbook=playbook), {"transaction": SUSPICIOUS}, judge_bar=0)
+    run_once(
+        create_ace_graph(playbook=playbook), {"transaction": SUSPICIOUS}, policy={"judge_bar": 0}
+    )
     assert [r.body["model"] for r in server.chats] == [FUNCTIONS, SCHEMAS, SCHEMAS]
     assert {r.body["model"] for r in server.embeddings} == {"text-embedding-3-small"}
 

@@ -114,7 +114,7 @@ def test_without_ground_truth_the_opinion_of_a_believed_judge_counts(
     used = playbook.add_bullet(RULE, NODE)
     server.on("DecisionForm", filled(**DENIAL))
     server.on("VerdictForm", filled(**AGREEMENT))
-    believed = AceContext(judge_bar=0)
+    believed = AceContext(policy={"judge_bar": 0})
     graph = create_ace_graph(playbook=playbook, context=believed)
     found = run(graph, {"transaction": SUSPICIOUS})
     assert (found["verdict"], found["confidence"]) == ("right", 0.8)

@@ -39,7 +39,7 @@ def test_the_key_is_in_the_header_and_nowhere_else(
     server.on("VerdictForm", filled(**OBJECTION))
     server.on("ReflectionForm", filled(**LESSON))
     graph = create_ace_graph(playbook=playbook)
-    found = run(graph, {"transaction": SUSPICIOUS}, judge_bar=0)
+    found = run(graph, {"transaction": SUSPICIOUS}, policy={"judge_bar": 0})
     assert found["new_bullet"] is not None
     assert len(server.requests) == 5
     assert {r.headers["authorization"] for r in server.requests} == {f"Bearer {CANARY}"}

@@ -99,7 +99,11 @@ def test_the_roles_do_not_share_their_marks(server: OpenAIServer) -> None:
     server.on("DecisionForm", filled(**APPROVAL))
     server.on("VerdictForm", filled(**OBJECTION))
     server.on("ReflectionForm", filled(**LESSON))
-    run_once(create_ace_graph(), {"transaction": SUSPICIOUS, "decision_id": "d1"}, judge_bar=0)
+    run_once(
+        create_ace_graph(),
+        {"transaction": SUSPICIOUS, "decision_id": "d1"},
+        policy={"judge_bar": 0},
+    )
     marks = [{m[1] for m in _FENCE.finditer(r.prompt)} for r in server.chats]
     assert len(set.union(*marks)) == sum(len(m) for m in marks) == 5
 

@@ -53,12 +53,12 @@ def test_a_run_is_repeated_without_a_server_or_a_key(
     server: OpenAIServer, run: Run, file: Path, offline: Any
 ) -> None:
     _script(server)
-    first = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, judge_bar=0)
+    first = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, policy={"judge_bar": 0})
     asked = len(server.requests)
     assert first["new_bullet"] == "b1"
     offline()
     for _ in range(2):
-        again = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, judge_bar=0)
+        again = run(create_ace_graph(playbook=BulletPlaybook()), GIVEN, policy={"judge_bar": 0})
         assert again == first
     assert len(server.requests) == asked
 

@@ -91,7 +91,7 @@ def test_where_a_false_decline_costs_much_a_higher_risk_may_be_approved(
     server: OpenAIServer,
 ) -> None:
     server.on_all(filled(**{**APPROVAL, "risk_score": 0.8}))
-    costs = {"costs": "missed_fraud=1,false_decline=9", "base_rate": 0.5}
+    costs = {"policy": {"costs": {"missed_fraud": 1, "false_decline": 9}, "base_rate": 0.5}}
     found = run_once(create_ace_graph(agent=SCHEMAS), {"transaction": SUSPICIOUS}, **costs)
     assert (found["decision"], found["risk_score"]) == ("APPROVE", 0.8)
 

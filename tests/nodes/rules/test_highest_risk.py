@@ -109,7 +109,9 @@ def test_where_a_good_customer_is_dear_nothing_is_declined_and_a_reason_says_so(
     graph = create_ace_graph(playbook=refined.fork()).compile()
     given = {"transaction": ODD}
     cheap, dear = (
-        graph.invoke(given, context=AceContext(learn=False, costs=f"false_decline={cost}"))
+        graph.invoke(
+            given, context=AceContext(learn=False, policy={"costs": f"false_decline={cost}"})
+        )
         for cost in (0.01, 4)
     )
     assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")

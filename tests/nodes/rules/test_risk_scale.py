@@ -14,8 +14,8 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import AceContext, BulletPlaybook, Case, InvalidSettings
 from acegraph.state.playbook.review_queue import reason_to_ask
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.costs import CostMatrix
 
 NODE = "fraud_detection"
 
@@ -71,7 +71,8 @@ def test_costs_wait_until_it_is_known_how_frequent_fraud_is() -> None:
     graph = create_ace_graph(playbook=playbook).compile()
 
     def decided(**settings: float) -> tuple[str, str]:
-        context = AceContext(learn=False, costs="false_decline=0.01", **settings)  # type: ignore
+        policy = {"costs": {"false_decline": 0.01}, **settings}
+        context = AceContext(learn=False, policy=policy)
         found = graph.invoke(usual, context=context)
         return found["decision"], found["reasons"][-2]
 
@@ -90,7 +91,7 @@ def test_costs_change_the_decision_and_are_named() -> None:
     graph = create_ace_graph(playbook=playbook).compile()
     given = {"transaction": {"amount": 930.0}}
     cheap, dear = (
-        graph.invoke(given, context=AceContext(learn=False, costs=costs))
+        graph.invoke(given, context=AceContext(learn=False, policy={"costs": costs}))
         for costs in ("false_decline=0.01", "false_decline=20")
     )
     assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")
@@ -100,7 +101,7 @@ def test_costs_change_the_decision_and_are_named() -> None:
 
 def test_unknown_costs_are_refused() -> None:
     with pytest.raises(InvalidSettings, match="costs are of"):
-        AceContext(costs="lost=1")
+        AceContext(policy={"costs": {"lost": 1}})
 
 
 def test_a_payment_like_any_other_is_not_declined() -> None:
@@ -114,7 +115,9 @@ def test_a_person_is_asked_where_that_costs_less_than_the_expected_mistake() -> 
     playbook = BulletPlaybook()
     playbook.remember(list(table_of(960, 0.1)), "fraud_detection")
     graph = create_ace_graph(playbook=playbook).compile()
-    context = AceContext(learn=False, costs="missed_fraud=1,false_decline=1,review=20")
+    context = AceContext(
+        learn=False, policy={"costs": {"missed_fraud": 1, "false_decline": 1, "review": 20}}
+    )
     reasons = []
     for amount in (3.0, 600.0):
         given = {"transaction": {"amount": amount}, "decision_id": f"d{amount:g}"}

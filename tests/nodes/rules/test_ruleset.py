@@ -12,9 +12,9 @@ from odd_tables import NODE, playbook_of
 from acegraph.graph import Ruleset, create_ace_graph
 from acegraph.nodes.rules.columns import DECISIONS, BatchDecider
 from acegraph.state import AceContext, Bullet, Condition
-from acegraph.state.run.costs import CostMatrix
 from acegraph.state.run.modes import settle_settings
 from acegraph.state.values.cases import Case, CaseTable, Column
+from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
 Fields = Mapping[str, Scalar]
@@ -84,7 +84,12 @@ def ruleset_of(context: AceContext, undecided: str) -> Ruleset:
 
 CONTEXTS = [
     AceContext(),
-    AceContext(costs="missed_fraud=1,false_decline=0.2,decline_fee=5", base_rate=0.05),
+    AceContext(
+        policy={
+            "costs": {"missed_fraud": 1, "false_decline": 0.2, "decline_fee": 5},
+            "base_rate": 0.05,
+        }
+    ),
     AceContext(mode="vanilla"),
 ]
 

@@ -17,7 +17,9 @@ from acegraph.graph.training.pipeline import TrainingPipeline
 from acegraph.state import AceContext, BulletPlaybook, verify
 from acegraph.state.errors import DecisionConflict
 from acegraph.state.maintenance.people.users import check_user, users
+from acegraph.state.task.policy import Policy
 
+NODE = "fraud_detection"
 FOLDER = DATA / "schema4"
 ANSWERS: dict[str, list[dict[str, Any]]] = json.loads((FOLDER / "decisions.json").read_text())
 KEYS = ("transaction", "decision_id", "ground_truth")
@@ -58,6 +60,16 @@ def test_it_opens_undamaged_with_all_that_it_holds(book: BulletPlaybook) -> None
     assert check_user(book.database, "ann", "secret-of-bob-0123456789") is None
 
 
+def test_its_settings_become_its_first_policy_and_hidden_fields(book: BulletPlaybook) -> None:
+    assert book.policy() == Policy(mature_days={"no_chargeback": 90}, version=1)
+    (said,) = book.policy_history(NODE)
+    assert (said["set_by"], said["approved_by"]) == ("migration", "migration")
+    assert book.task().hidden == ("customer_id", "memo")
+    given = {"transaction": {"amount": 5.0, "customer_id": "C-new-1"}, "decision_id": "new"}
+    create_ace_graph(playbook=book).compile().invoke(given)
+    assert "C-new-1" not in str(book.decision("new"))
+
+
 def test_training_on_its_own_file_again_adds_no_case(book: BulletPlaybook) -> None:
     items = load_dataset(FOLDER / "cards.csv", query=None, answer="is_fraud")
     report = TrainingPipeline(book).train_offline(items)
@@ -71,7 +83,7 @@ def test_its_decisions_sent_again_were_recorded_before(book: BulletPlaybook) -> 
     before = book.database.clock().position
     for one in LIVE:
         given = {key: one[key] for key in KEYS if key in one}
-        made = graph.invoke(given, context=AceContext(**one["settings"]))
+        made = graph.invoke(given)
         assert made["decision"] == one["decision"]
     assert book.database.clock().position == before
     assert verify(book) == []
@@ -83,7 +95,7 @@ def test_another_transaction_under_one_of_its_ids_is_refused(book: BulletPlayboo
         other = {**LIVE[number]["transaction"], "amount": 1.0}
         given = {"transaction": other, "decision_id": f"live-{number}"}
         with pytest.raises(DecisionConflict):
-            graph.invoke(given, context=AceContext(**LIVE[number]["settings"]))
+            graph.invoke(given)
 
 
 def test_a_replay_repeats_its_decisions(book: BulletPlaybook) -> None:

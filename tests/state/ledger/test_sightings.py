@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 import sqlalchemy as sa
+from hidden import hiding
 from ledger_cases import NODE, record
 
 from acegraph.graph import create_ace_graph
 from acegraph.state import (
-    AceContext,
     BulletPlaybook,
     Case,
     UnknownDecision,
@@ -107,11 +107,11 @@ def test_no_id_can_be_read_from_the_file(tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{file}") as book:
         book.add_bullet(RULE, NODE)
         graph = create_ace_graph(playbook=book).compile()
-        context = AceContext(redact=["customer_id", "shop_id"])
+        hiding(["customer_id", "shop_id"], book)
         for i in range(3):
             paid = {"customer_id": "CANARY-77", "shop_id": "SHOPCANARY", "amount": 5, "hour": 3}
             paid["at"] = f"2026-01-01 1{i}:00"
-            graph.invoke({"transaction": paid, "decision_id": f"d{i}"}, context=context)
+            graph.invoke({"transaction": paid, "decision_id": f"d{i}"})
         stored = book.decision("d2")["fields"]
         assert stored["customer.payments_last_day"] == 2
         assert stored["merchant.payments_last_day"] == 2

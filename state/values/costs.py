@@ -44,6 +44,11 @@ class CostMatrix:
         >>> CostMatrix.parse("false_decline=0.3").false_decline
         0.3
         """
+        return cls(**cls.named(text))
+
+    @classmethod
+    def named(cls, text: str) -> dict[str, float]:
+        """The costs that a text names."""
         names = [f.name for f in fields(cls)]
         costs: dict[str, float] = {}
         for part in filter(None, text.replace(" ", "").split(",")):
@@ -56,7 +61,7 @@ class CostMatrix:
                 raise InvalidSettings(f"a cost is NAME=NUMBER, not {part!r}") from None
             if name not in names:
                 raise InvalidSettings(f"costs are of {', '.join(names)}, not of {name!r}")
-        return cls(**costs)
+        return costs
 
     def of(
         self,
