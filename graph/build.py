@@ -13,12 +13,13 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from os import PathLike
-from typing import TYPE_CHECKING, Any, Literal, cast
+from typing import TYPE_CHECKING, Annotated, Any, Literal, cast
 
 from langchain_core.embeddings import Embeddings
 from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
+from pydantic import Field as Described
 from typing_extensions import TypedDict
 
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
@@ -32,7 +33,10 @@ from acegraph.nodes.runtime.step import Body, Step, when_needed
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
-from acegraph.state.run.schema import RunSettings
+from acegraph.state.playbook.tasks import DEFAULT_NODE
+from acegraph.state.run.schema import GivenTransaction, RunSettings
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 
 if TYPE_CHECKING:
     from acegraph.nodes.agent.challenger import Challenger
@@ -46,6 +50,7 @@ if TYPE_CHECKING:
 def create_ace_graph(
     *,
     playbook: BulletPlaybook | str | PathLike[str] | None = None,
+    task: object = None,
     agent: AgentLike = None,
     judge: JudgeLike = None,
     reflector: ReflectorLike = None,
@@ -61,7 +66,9 @@ def create_ace_graph(
     Every collaborator can be replaced: `agent`, `judge` and `reflector` are a chat model, the name
     of one, a runnable, or a function of one mapping; `embeddings` is any LangChain embedder. A
     collaborator that is left out is the language model that settings or environment name, else the
-    embedded one. `playbook` may also be a database URL or a file. `context` holds the settings
+    embedded one. `playbook` may also be a database URL or a file. `task` says what the cases are: a
+    Task, the path of a task.json, or a pydantic model; else the playbook's counts, else the shipped
+    one of card payments. `context` holds the settings
     that count where a run sets none of its own. `prompts` replaces the instructions of `agent`,
     `judge` or `reflector`; facts and fences stay. With `review` a run stops for a person where the
     agent is unsure, and before a bullet becomes active; compile such a graph with a checkpointer.
@@ -80,15 +87,19 @@ def create_ace_graph(
         context=context,
         prompts=prompts,
     )
+    if task is not None:
+        book.adopt_task(task, parts.context.node)
     return build_graph(replace(parts, review=review, name=name))
 
 
 def build_graph(parts: Parts) -> AceGraph:
     """The nodes and the edges of the picture above."""
+    given = input_schema(parts.playbook, parts.context.node)
     graph = _Builder(
-        AceState, context_schema=AceContext, input_schema=AceInput, output_schema=AceOutput
+        AceState, context_schema=AceContext, input_schema=given, output_schema=AceOutput
     )
     graph.default_name = parts.name
+    graph.read_task = partial(parts.playbook.task, parts.context.node)
     for step in (*deciding_steps(parts), *learning_steps(parts)):
         graph.add_node(step.step, step)
 
@@ -102,6 +113,33 @@ def build_graph(parts: Parts) -> AceGraph:
         graph.add_conditional_edges("judge", after_judge)
         graph.add_edge("curator", END)
     return graph
+
+
+def input_schema(playbook: BulletPlaybook, node: str) -> type[AceInput]:
+    """What a caller gives: a form offers the fields and the answers of a task that was set."""
+    if playbook.stored_task(node) is None and playbook.stored_task(DEFAULT_NODE) is None:
+        return AceInput
+    return described_input(playbook.task(node))
+
+
+def described_input(task: Task) -> type[AceInput]:
+    """The input of a graph, described by a task for the forms that are drawn from it."""
+    from acegraph.state.task.schema import json_schema
+
+    schemas: list[Any] = [json_schema(task) if task.fields else {"type": "object"}]
+    if task.reader or "text" in task.by_name or not task.fields:
+        schemas.append({"type": "string"})
+    case: dict[str, Any] = {"anyOf": schemas}
+    answers: dict[str, Any] = {"enum": [*task.answers, None]}
+    fields = dict(AceInput.__annotations__)
+    fields["transaction"] = Annotated[
+        GivenTransaction, Described(description=task.about, json_schema_extra=case)
+    ]
+    fields["ground_truth"] = Annotated[
+        str | None,
+        Described(description="the right answer, if it is known", json_schema_extra=answers),
+    ]
+    return TypedDict("AceInput", fields, total=False)  # type: ignore[operator, no-any-return]
 
 
 def deciding_steps(parts: Parts) -> tuple[Step, Step, Step]:
@@ -171,6 +209,8 @@ class _Builder(StateGraph[AceState, AceContext, AceInput, AceOutput]):
     """
 
     default_name = "ace"
+    read_task: Callable[[], Task] = lambda: CARD_PAYMENTS
+    """What tells the task of the node now."""
 
     def compile(
         self, checkpointer: Checkpointer = None, *, name: str | None = None, **options: Any

@@ -36,6 +36,9 @@ if TYPE_CHECKING:
     from acegraph.state.playbook.playbook import BulletPlaybook
     from acegraph.state.run.context import AceContext
     from acegraph.state.run.schema import AceInput, AceOutput, AceState
+    from acegraph.state.task.field import Field
+    from acegraph.state.task.policy import Policy
+    from acegraph.state.task.task import Task
     from acegraph.state.values.bullet import Bullet
     from acegraph.state.values.cases import Case
     from acegraph.state.values.condition import Condition, parse_condition
@@ -53,6 +56,9 @@ _HOMES = {
     "state.playbook.playbook": "BulletPlaybook",
     "state.run.context": "AceContext",
     "state.run.schema": "AceInput AceOutput AceState",
+    "state.task.field": "Field",
+    "state.task.policy": "Policy",
+    "state.task.task": "Task",
     "state.values.bullet": "Bullet",
     "state.values.cases": "Case",
     "state.values.condition": "Condition parse_condition",
@@ -67,8 +73,9 @@ logging.getLogger("acegraph").addHandler(logging.NullHandler())
 __all__ = [
     "APPROVE", "DECLINE", "AceContext", "AceError", "AceInput", "AceOutput", "AceState",
     "BudgetSpent", "Bullet", "BulletPlaybook", "Case", "CheckpointRefused", "Condition",
-    "DecisionConflict", "InvalidCondition", "InvalidDataset", "InvalidInput", "InvalidSettings",
-    "InvalidTransaction", "Label", "ModelError", "ModelUnavailable", "PlaybookError",
-    "Transaction", "UnknownBullet", "UnknownDecision", "WriteConflict", "as_of", "back_up", "diff",
-    "erase", "parse_condition", "prune", "rollback", "verify",
+    "DecisionConflict", "Field", "InvalidCondition", "InvalidDataset", "InvalidInput",
+    "InvalidSettings", "InvalidTransaction", "Label", "ModelError", "ModelUnavailable",
+    "PlaybookError", "Policy", "Task", "Transaction", "UnknownBullet",
+    "UnknownDecision", "WriteConflict", "as_of", "back_up", "diff", "erase", "parse_condition",
+    "prune", "rollback", "verify",
 ]  # fmt: skip

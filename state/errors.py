@@ -27,6 +27,8 @@ What a caller can mend is a ValueError or a LookupError too: after these LangGra
 does not try a node again, and of a ValueError its server shows the message.
 """
 
+from collections.abc import Mapping, Sequence
+
 _QUOTED = 60
 
 
@@ -53,6 +55,9 @@ class InvalidInput(AceError, ValueError):
 
 class InvalidTransaction(InvalidInput):
     """A transaction is empty or too large, or contains values that are not data."""
+
+    faults: Sequence[Mapping[str, str]] = ()
+    """What is wrong, field by field, where a task says what is wanted."""
 
 
 class InvalidDataset(InvalidInput):

@@ -12,7 +12,9 @@ from acegraph.graph.cli.console import (
     Model,
     announce_models,
     lasting,
+    may_exist,
     parse_transaction,
+    playbook_url,
     shown,
 )
 from acegraph.graph.cli.printing import progress_bar, say, say_curation, told_as_json, warn
@@ -24,6 +26,7 @@ from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 if TYPE_CHECKING:
     from acegraph.graph.tables.files import TableFiles
     from acegraph.state import AceOutput, Label
+    from acegraph.state.task.task import Task
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""
@@ -68,24 +71,29 @@ def decide(
     context = AceContext(agent_model=model).with_changes(mode=mode, learn=learn and None)
     parsed = parse_transaction(sys.stdin.read() if transaction == "-" else transaction)
     Transaction.of(parsed)  # bad input must not even make a database
-    if truth is not None:
+    if truth is not None and not may_exist(playbook_url.get()):
         parse_verdict(truth)
-    case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
     with lasting() as book:
+        task = book.task(context.node)
+        truth = None if truth is None else parse_verdict(task.stored(truth))
+        case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
         if not len(book) and not len(book.cases(context.node)):
             warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if not told_as_json(dict(result)):
-        _say_decision(cast("AceOutput", result))
+        _say_decision(cast("AceOutput", result), task)
         if result["verdict"] == "wrong" and context.mode != "vanilla" and learn:
             say(f"learned: {result['new_bullet'] or 'nothing that the labelled cases bear out'}")
     if result["decision"] == UNDECIDED:
         raise typer.Exit(_UNDECIDED)
 
 
-def _say_decision(result: "AceOutput") -> None:
+def _say_decision(result: "AceOutput", task: "Task") -> None:
     risk = result["risk_score"]
-    say(result["decision"] + (f"  risk {written_risk(risk)}" if risk is not None else ""))
+    say(
+        task.shown(result["decision"])
+        + (f"  risk {written_risk(risk)}" if risk is not None else "")
+    )
     for reason in result["reasons"]:
         say(f"  - {reason}")
     if result["undecided"]:

@@ -73,7 +73,7 @@ def say_curation(curation: "Curation") -> None:
     """Print what the curator did with a lesson."""
     from acegraph.nodes.curator.node import NOTHING_LEARNED
 
-    if curation.reason == NOTHING_LEARNED:  # there was no proposal that could be refused
+    if curation.reason.startswith(NOTHING_LEARNED):  # there was no proposal that could be refused
         say(f"learned: nothing ({curation.reason})")
     else:
         say(f"{curation.action}: {curation.reason}")

@@ -18,7 +18,7 @@ from acegraph.graph.desk import charts
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
-from acegraph.graph.desk.words import FILTERS, ORIGIN
+from acegraph.graph.desk.words import FILTERS, ORIGIN, Nouns
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.points import amount_of
@@ -109,6 +109,11 @@ class Desk:
         """The name of the agent whose rules are shown."""
         return AceContext().node
 
+    @property
+    def nouns(self) -> Nouns:
+        """How the pages call what is decided."""
+        return Nouns.of(self.playbook.task(self.node))
+
     def decisions(self) -> DecisionColumns:
         """All decisions, in a few numbers each."""
         playbook = self.playbook
@@ -178,6 +183,7 @@ class Desk:
     ) -> Response:
         """A page, or a part of one, for somebody with a session."""
         context = {
+            "nouns": self.nouns,
             "base": visit.base,
             "user": visit.user,
             "form_token": visit.session.form_token,
@@ -194,7 +200,7 @@ class Desk:
 
     def part(self, template: str, found: Mapping[str, object]) -> str:
         """A part of a page as text."""
-        return self._templates.get_template(template).render(found)
+        return self._templates.get_template(template).render({"nouns": self.nouns, **found})
 
     def go(self, visit: Visit, path: str, done: str = "") -> Response:
         """Send the browser to another page, which says what was done."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import re
-from dataclasses import fields
+from collections.abc import Callable
+from dataclasses import dataclass, fields
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
@@ -14,6 +15,7 @@ from markupsafe import Markup
 from acegraph.nodes.evidence.backtest import Backtest
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
 from acegraph.state import DECLINE
+from acegraph.state.task.task import Task
 from acegraph.state.values.notation import written_risk
 
 if TYPE_CHECKING:
@@ -103,7 +105,7 @@ def person(source: str) -> str:
         "curator": "by the curator",
         "user": "by the command line",
         "history": "from history",
-        "label": "with the payment",
+        "label": "sent along with it",
         "no_chargeback": "as no complaint came",
         "judge": "by the opinion of a model",
     }
@@ -128,20 +130,46 @@ def short(name: str) -> Markup:
     )
 
 
+@dataclass(frozen=True)
+class Nouns:
+    """How the pages call cases and what they turn out to be; where nothing else is known, by the
+    answers of the task.
+    """
+
+    case: str = "payment"
+    bad: str = "fraud"
+    bads: str = "frauds"
+    goods: str = "good payments"
+    turned_out: tuple[str, str] = ("Good", "Fraud")
+    shown: Callable[[str], str] = str
+    """A text with the task's words for APPROVE and DECLINE."""
+
+    @classmethod
+    def of(cls, task: Task) -> Nouns:
+        """The words for a task: those for payments where it has their reader."""
+        if task.reader:
+            return cls(shown=task.shown)
+        good, bad = task.answers
+        turned_out = (good.capitalize(), bad.capitalize())
+        return cls("case", bad, f"{bad} cases", f"{good} cases", turned_out, task.shown)
+
+
 def sentence(bullet: Bullet) -> str:
     """What a bullet says: its condition as a sentence, or its own words."""
     return bullet.condition.render() if bullet.condition else bullet.content
 
 
-def said(bullet: Bullet) -> Markup:
+def said(bullet: Bullet, nouns: Nouns) -> Markup:
     """What a bullet says, with its verdict as a tag."""
     verdict, space, rest = sentence(bullet).partition(" ")
     if bullet.verdict is None:
         return Markup.escape(sentence(bullet))
-    return Markup('<b class="{}">{}</b>{}{}').format(verdict.lower(), verdict, space, rest)
+    return Markup('<b class="{}">{}</b>{}{}').format(
+        verdict.lower(), nouns.shown(verdict), space, rest
+    )
 
 
-def reason(text: str, base: str) -> Markup:
+def reason(text: str, base: str, bad: str = "fraud") -> Markup:
     """A stored reason of a decision, with its rule as a link and its weight in words.
 
     >>> reason("b7: DECLINE when amount >= 9 [amount=12; +1.70]", "/desk").striptags()
@@ -151,27 +179,27 @@ def reason(text: str, base: str) -> Markup:
         name, rule, values, weight = match.groups()
         return Markup(
             '<a href="{}/playbook/{id}">{id}</a> {} <span class="brief">{}; {}</span>'
-        ).format(base, rule, _MISSING.sub(" is missing", values), _speaks(weight), id=name)
+        ).format(base, rule, _MISSING.sub(" is missing", values), _speaks(weight, bad), id=name)
     if match := _SCORECARD_REASON.fullmatch(text):
         return Markup('Whatever the rules say: {} <span class="brief">{}</span>').format(
-            match[2], _speaks(match[1])
+            match[2], _speaks(match[1], bad)
         )
     return Markup.escape(f"decided by {author(text)}" if text == NO_LANGUAGE_MODEL else text)
 
 
-def _speaks(weight: str) -> str:
+def _speaks(weight: str, bad: str) -> str:
     """What a weight in log-odds says."""
     if not float(weight):
-        return "speaks neither for nor against fraud"
-    return f"speaks {'for' if weight[0] == '+' else 'against'} fraud, {weight[1:]}"
+        return f"speaks neither for nor against {bad}"
+    return f"speaks {'for' if weight[0] == '+' else 'against'} {bad}, {weight[1:]}"
 
 
-def evidence(bullet: Bullet) -> list[tuple[str, Markup]]:
+def evidence(bullet: Bullet, nouns: Nouns) -> list[tuple[str, Markup]]:
     """The backtest that let a bullet in, in words; empty if there was none.
 
     >>> from acegraph.state import Bullet
     >>> figures = dict.fromkeys([f.name for f in fields(Backtest)], 0.5) | {"fires": 8, "right": 4}
-    >>> lines = evidence(Bullet("b1", "DECLINE when a > 1", "n", evidence=figures))
+    >>> lines = evidence(Bullet("b1", "DECLINE when a > 1", "n", evidence=figures), Nouns())
     >>> [f"{name} {figure.striptags()}" for name, figure in lines[1:3]]
     ['Right where it fired 4 of 8', 'As a share 50.0%, 95 % interval 50.0% to 50.0%']
     """
@@ -182,7 +210,7 @@ def evidence(bullet: Bullet) -> list[tuple[str, Markup]]:
     }
     if len(of) < len(_BACKTEST):
         return []
-    own, other = ("frauds", "good payments")[:: 1 if bullet.verdict == DECLINE else -1]
+    own, other = (nouns.bads, nouns.goods)[:: 1 if bullet.verdict == DECLINE else -1]
     chance = of["p_chance"]
     lucky = f"1 time in {1 / chance:,.0f}" if chance >= 1e-6 else "less than 1 time in 1,000,000"
     between = percent(of["precision_low"]), percent(of["precision_high"])

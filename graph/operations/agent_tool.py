@@ -11,45 +11,56 @@ from typing import TYPE_CHECKING, Any, Final
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import StructuredTool, ToolException
 from langgraph.graph.state import CompiledStateGraph, StateGraph
-from pydantic import BaseModel, Field
+from pydantic import BaseModel, Field, create_model
 
 from acegraph.graph.build import create_ace_graph
 from acegraph.state import AceContext, AceInput, DecisionConflict, InvalidInput, InvalidSettings
 from acegraph.state.errors import PrunedDecision
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 
 if TYPE_CHECKING:
     from acegraph.graph.build import AceGraph
 
-_DESCRIPTION: Final = (
+_PAYMENTS: Final = (
     "Decide whether a card payment may go through. Give the payment as it is; the answer has the "
     "decision (APPROVE, DECLINE or UNDECIDED), the risk of fraud and the reasons."
 )
+_CASES: Final = (
+    "{about} Decide on one case. Give it as it is; the answer has the decision ({answers} or "
+    "UNDECIDED), the risk, which is the probability of {declined}, and the reasons."
+)
+_NAMED: Final = 40
 _ANSWERED: Final = ("decision_id", "decision", "risk_score", "reasons", "undecided", "warnings")
 
 
-class ToolInput(BaseModel):
+def _input_of(task: Task) -> type[BaseModel]:
     """What a model may give."""
-
-    transaction: str | dict[str, Any] = Field(
-        description="the payment: text, or an object of its fields"
-    )
-    decision_id: str | None = Field(
-        default=None,
-        description="the id of the payment, if it has one: a payment sent again is counted once",
+    noun = "payment" if task.reader else "case"
+    fields = [f"{one.name} ({one.wanted})" for one in task.fields if one.is_tested][:_NAMED]
+    told = "" if task.reader else f": {'; '.join(fields)}"
+    given = Field(description=f"the {noun}: text, or an object of its fields{told}")
+    sent_again = f"the id of the {noun}, if it has one: a {noun} sent again is counted once"
+    return create_model(
+        "ToolInput",
+        transaction=(str | dict[str, Any], given),
+        decision_id=(str | None, Field(default=None, description=sent_again)),
     )
 
 
 def create_fraud_tool(
     graph: "AceGraph | CompiledStateGraph[Any, Any, Any, Any] | None" = None,
     *,
-    name: str = "check_payment",
-    description: str = _DESCRIPTION,
+    name: str | None = None,
+    description: str | None = None,
     context: AceContext | Mapping[str, object] | None = None,
 ) -> StructuredTool:
-    """A LangChain tool that decides on a payment with an ACE graph, compiled or not.
+    """A LangChain tool that decides on a case with an ACE graph, compiled or not.
 
-    The answer is JSON with decision, id, risk score, reasons and warnings. What cannot be decided
-    for a fault of the input is told to the model in one line; other errors are raised.
+    Without a name it is `check_payment`, or `decide_case` where the task of the graph is another
+    one; the description follows from the task, too. The answer is JSON with decision, id, risk
+    score, reasons and warnings. What cannot be decided for a fault of the input is told to the
+    model in one line; other errors are raised.
     """
     graph = create_ace_graph() if graph is None else graph
     if not isinstance(graph, CompiledStateGraph | StateGraph):
@@ -58,6 +69,7 @@ def create_fraud_tool(
             "create_fraud_tool(create_ace_graph(playbook=...))"
         )
     compiled = graph if isinstance(graph, CompiledStateGraph) else graph.compile()
+    task = getattr(getattr(compiled, "builder", None), "read_task", lambda: CARD_PAYMENTS)()
     settings = None if context is None else AceContext.given(context)
 
     def decide(
@@ -67,7 +79,7 @@ def create_fraud_tool(
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
         with _told_to_the_model():
-            return _answer(compiled.invoke(given, config, context=settings))
+            return _answer(compiled.invoke(given, config, context=settings), task)
 
     async def adecide(
         transaction: str | dict[str, Any],
@@ -76,16 +88,25 @@ def create_fraud_tool(
     ) -> str:
         given: AceInput = {"transaction": transaction, "decision_id": decision_id}
         with _told_to_the_model():
-            return _answer(await compiled.ainvoke(given, config, context=settings))
+            return _answer(await compiled.ainvoke(given, config, context=settings), task)
 
     return StructuredTool.from_function(
         decide,
         adecide,
-        name,
-        description,
-        args_schema=ToolInput,
+        name or ("check_payment" if task.reader else "decide_case"),
+        description or described(task),
+        args_schema=_input_of(task),
         handle_tool_error=True,
     )
+
+
+def described(task: Task) -> str:
+    """What an agent is told that the tool does."""
+    if task.reader:
+        return _PAYMENTS
+    about, (let_through, declined) = task.about, task.answers
+    answers = f"{let_through}, {declined}"
+    return _CASES.format(about=about, answers=answers, declined=declined).strip()
 
 
 @contextmanager
@@ -102,5 +123,6 @@ def _told_to_the_model() -> Iterator[None]:
         raise ToolException(str(error)) from error
 
 
-def _answer(result: Mapping[str, Any]) -> str:
-    return json.dumps({key: result.get(key) for key in _ANSWERED}, ensure_ascii=False)
+def _answer(result: Mapping[str, Any], task: Task) -> str:
+    told = {key: result.get(key) for key in _ANSWERED}
+    return json.dumps({**told, "decision": task.shown(result["decision"])}, ensure_ascii=False)

@@ -22,6 +22,8 @@ from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.state import BulletPlaybook, Label, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
 from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
@@ -91,7 +93,7 @@ def feedback(
             "feedback wants the playbook, the id of a decision as a text, and its label; found "
             f"{type(playbook).__name__} and {quoted(decision_id)}"
         )
-    answer = Label(parse_verdict(label), source, as_past(at) if at else "")
+    answer = Label(parse_verdict(playbook.task().stored(label)), source, as_past(at) if at else "")
     recorded = playbook.label(decision_id, answer, learn=True)
     if recorded.missing:
         raise InvalidInput(
@@ -206,7 +208,7 @@ def _cell(value: object) -> str:
     return value.isoformat() if isinstance(value, date) else str(value).strip()
 
 
-def read_label(item: Mapping[str, object]) -> tuple[str, Label]:
+def read_label(item: Mapping[str, object], task: Task = CARD_PAYMENTS) -> tuple[str, Label]:
     """The label in an object that somebody sent: `decision_id`, `label`, perhaps `source`, `at`.
 
     >>> read_label({"decision_id": "order-1", "label": "fraud", "source": "chargeback"})
@@ -216,7 +218,7 @@ def read_label(item: Mapping[str, object]) -> tuple[str, Label]:
     source, at = clean_text(str(item.get("source") or "feedback")), str(item.get("at") or "")
     if folded_source(source) == JUDGE or folded_source(source).startswith(ANALYST):
         raise InvalidInput("the sources judge and analyst:NAME are not for a client to give")
-    answer = Label(parse_verdict(item["label"]), source, as_past(at) if at else "")
+    answer = Label(parse_verdict(task.stored(item["label"])), source, as_past(at) if at else "")
     return str(item["decision_id"]), answer
 
 

@@ -19,6 +19,7 @@ from acegraph.state.errors import (
     AceError,
     DecisionConflict,
     InvalidInput,
+    InvalidTransaction,
     ModelError,
     PrunedDecision,
     UnknownBullet,
@@ -79,7 +80,9 @@ def refusal(error: AceError) -> JSONResponse:
 
 def in_json(error: AceError) -> dict[str, object]:
     """An error as JSON."""
-    return {"type": type(error).__name__, "message": str(error), "status": status_of(error)}
+    told = {"type": type(error).__name__, "message": str(error), "status": status_of(error)}
+    faults = list(error.faults) if isinstance(error, InvalidTransaction) else []
+    return {**told, "faults": faults} if faults else told
 
 
 async def read_items(request: Request) -> tuple[list[Any], bool]:

@@ -21,12 +21,14 @@ from acegraph.state import AceInput, Bullet
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.users import User
 from acegraph.state.playbook.review_queue import waiting
+from acegraph.state.playbook.tasks import DEFAULT_NODE
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,
     VerdictAnswer,
     read_answer,
     signature,
 )
+from acegraph.state.task.schema import json_schema
 
 _GIVEN: Final = ("transaction", "decision_id", "ground_truth")
 _PAYMENT: Final = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
@@ -53,7 +55,8 @@ async def decide(service: Service, request: Request, user: User) -> Response:
 async def give_labels(service: Service, request: Request, user: User) -> Response:
     """Give the labels of stored decisions, one or many; the answer comes when all are stored."""
     items, _ = await read_items(request)
-    labels = [read_label(item) for item in items]
+    task = await asyncio.to_thread(service.playbook.task)
+    labels = [read_label(item, task) for item in items]
     service.limit.take(user.name, len(items))
     report = await asyncio.to_thread(
         feedback_many, service.playbook, labels, learn=service.settings.learn
@@ -105,6 +108,13 @@ async def change_bullet(service: Service, request: Request, user: User) -> Respo
     return JSONResponse({"id": bullet_id, "status": bullet.status})
 
 
+async def show_task(service: Service, request: Request, user: User) -> Response:
+    """What the cases are: the task of a node as a JSON Schema."""
+    node = request.query_params.get("node") or DEFAULT_NODE
+    task = await asyncio.to_thread(service.playbook.task, node)
+    return JSONResponse(json_schema(task))
+
+
 async def list_waiting(service: Service, request: Request, user: User) -> Response:
     """Everything that waits for a person."""
     entries = await asyncio.to_thread(waiting, service.playbook)
@@ -122,7 +132,8 @@ async def answer(service: Service, request: Request, user: User) -> Response:
         approval = read_answer(ApprovalAnswer, fields)
         bullet = await asyncio.to_thread(give_approval, service.playbook, name, approval, Curator())
         return JSONResponse({"id": name, "status": bullet.status})
-    verdict = read_answer(VerdictAnswer, fields)
+    task = await asyncio.to_thread(service.playbook.task)
+    verdict = read_answer(VerdictAnswer, fields, stored=task.stored)
     done = await asyncio.to_thread(answer_outside_run, service.playbook, name, verdict)
     first = done.human_verdict
     learned = done.learned.to_json() if done.learned else None
@@ -159,6 +170,15 @@ ENDPOINTS: Final = (
             "bullets_used": [],
             "verdict": "pending",
         },
+    ),
+    Endpoint(
+        "GET",
+        "/task",
+        "viewer",
+        show_task,
+        "What a transaction is: the fields of the task as a JSON Schema.",
+        answer={"title": "claims", "type": "object", "properties": {"claim_value": {}}},
+        parameters={"node": "the node of the task, if there are several"},
     ),
     Endpoint(
         "POST",

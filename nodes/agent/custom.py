@@ -13,6 +13,7 @@ from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import Bullet, InvalidSettings, Transaction
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, parse_decision
 
@@ -58,6 +59,7 @@ class _CustomAgent:
         decision_id: str = "",
         ruleset: Ruleset | None = None,
     ) -> Decision:
+        task = ruleset.task if ruleset else CARD_PAYMENTS
         answer = await self._call(
             {
                 "transaction": transaction.text,
@@ -70,7 +72,7 @@ class _CustomAgent:
             answer = {"decision": answer.text if isinstance(answer, BaseMessage) else answer}
         risk, used = answer.get("risk_score"), answer.get("bullets_used")
         return Decision(
-            decision=_verdict(answer.get("decision")),
+            decision=_verdict(task.stored(answer.get("decision"))),
             risk_score=None if risk is None else as_share(risk, "risk_score"),
             reasons=_texts(answer.get("reasons") or ()),
             bullets_used=None if used is None else _texts(used),

@@ -14,19 +14,21 @@ from typing import Final
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
 from acegraph.nodes.evidence.residuals import log_odds_of
-from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
+from acegraph.nodes.models.fence import Fence, instructions_of, one_line
 from acegraph.nodes.rules.points import weight_of
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.state import Bullet, Condition
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.notation import rounded_risk, written_risk
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict, sign_of
 
 AGENT: Final = """\
-You are a fraud analyst: APPROVE or DECLINE one card transaction. That a rule holds was checked: trust \
-it. Follow the playbook's opinion, the sum of its rules, unless something in the transaction that no \
-rule covers speaks against it: name it. If it is open, your own reading decides."""
+APPROVE or DECLINE one case. That a rule holds was checked: trust it. Follow the playbook's opinion, \
+the sum of its rules, unless something in the case that no rule covers speaks against it: name it. If \
+it is open, your own reading decides."""
 
 _OPEN: Final = math.log(5)
 """The opinion is open where the odds are within five to one of the limit: on payments that had no
@@ -48,7 +50,7 @@ class Opinion:
     verdict: Verdict
     risk: float
     limit: float
-    """The risk above which a payment is declined."""
+    """The risk above which a case is declined."""
     rules: int
     """How many rules hold."""
 
@@ -93,22 +95,24 @@ def agent_messages(
     fence: Fence,
     known: Known = NOTHING,
     instructions: str = AGENT,
+    task: Task = CARD_PAYMENTS,
 ) -> list[BaseMessage]:
-    """The agent's prompt: what never changes, the rules, the playbook's opinion, the transaction."""
+    """The agent's prompt: what never changes, the rules, the playbook's opinion, the case."""
     groups: dict[str, list[str]] = {title: [] for title in _TITLES.values()}
     # What holds counts by its weight; what was not checked keeps the selector's order.
     for bullet in sorted(bullets, key=lambda b: -abs(weight_of(b)) if b.condition else 0.0):
         holds = bullet.condition.holds(known.fields) if bullet.condition else None
-        groups[_TITLES[holds]].append(f"[{bullet.id}] {_rule(bullet, known.fields, text, fence)}")
+        rule = task.shown(_rule(bullet, known.fields, text, fence))
+        groups[_TITLES[holds]].append(f"[{bullet.id}] {rule}")
     if known.unshown:
         points = sum(map(weight_of, known.unshown))
         groups[_TITLES[True]].append(f"{len(known.unshown)} more: {points:+.1f} together")
     rules = "\n".join("\n".join([title, *lines]) for title, lines in groups.items() if lines)
     return [
-        SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
+        SystemMessage(instructions_of(task, instructions, AGENT)),
         HumanMessage(
-            f"{rules or 'Rules: none'}\nPlaybook: {_in_words(known.opinion)}\n\n"
-            f"Transaction:\n{fence(text)}"
+            f"{rules or 'Rules: none'}\nPlaybook: {task.shown(_in_words(known.opinion))}\n\n"
+            f"Case:\n{fence(text)}"
         ),
     ]
 

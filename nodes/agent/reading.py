@@ -10,11 +10,13 @@ from typing import Final
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.language_model import LanguageModel
+from acegraph.nodes.models.worded_forms import in_answers
 from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import DECLINE, Bullet, Transaction
 from acegraph.state.run.model_forms import DecisionForm
+from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import Fields, clean_text
 from acegraph.state.values.verdict import parse_verdict
 
@@ -49,8 +51,10 @@ async def decide_by_reading(
     unshown = [bullet for bullet in ruling.fired if bullet not in case.shown]
     known = Known(fields, opinion if has_rules else None, unshown)
     fence = model.fence("agent", case.decision_id or transaction.digest())
-    messages = agent_messages(transaction.text, case.shown, fence, known, instructions)
-    form = await model.fill(DecisionForm, messages, wait, partial(_contradiction, opinion.limit))
+    task = ruleset.task
+    messages = agent_messages(transaction.text, case.shown, fence, known, instructions, task)
+    contradiction = partial(_contradiction, opinion.limit, task)
+    form = await model.fill(in_answers(DecisionForm, task.answers), messages, wait, contradiction)
     ids = {b.id for b in case.shown}
     used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
     reasons = tuple(map(clean_text, form.reasons))
@@ -59,12 +63,12 @@ async def decide_by_reading(
     return Decision(form.decision, form.risk_score, reasons, used, model.name, version, departure)
 
 
-def _contradiction(limit: float, form: DecisionForm) -> str:
-    """What is wrong with an approval of a payment that is said to be fraud; else empty."""
+def _contradiction(limit: float, task: Task, form: DecisionForm) -> str:
+    """What is wrong with an approval of a case that is said to be risky; else empty."""
     most = max(limit, _LIKELY)
     if form.decision == DECLINE or form.risk_score <= most:
         return ""
-    return f"APPROVE contradicts the risk_score; above {most:.2g} a payment is declined"
+    return task.shown(f"APPROVE contradicts the risk_score; above {most:.2g} the answer is DECLINE")
 
 
 def _opinion(ruleset: Ruleset, ruling: Ruling, fields: Fields) -> Opinion:

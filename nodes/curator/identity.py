@@ -23,7 +23,7 @@ from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Transaction
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import is_memo
+from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.notation import written
 
 _PERSONAL: Final = frozenset(
@@ -45,7 +45,7 @@ def is_identifying(name: str, table: CaseTable) -> bool:
     column, last = table.column(name), set(words_of_name(name)[-1:])
     if PROPERTIES & last or (column is not None and is_flag(column)):
         return False
-    if is_memo(name):
+    if table.is_text(name) and name != SENTENCE:
         return True
     if is_entity(name, table):
         return True

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.curator.curator import Curation, Curator
 from acegraph.nodes.curator.refinement.refine import Refinement, refine_if_due
@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
 
 NOTHING_LEARNED = "the reflector found nothing to learn"
+FIRST_RULE: Final = 16
+"""About so many labelled cases a first rule needs, half of them declined: fewer prove nothing."""
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,10 @@ def curate_lesson(
             curation = _refined(refined, playbook)
         elif reflection is None:
             retired = curator.tend(node, playbook)
-            curation = Curation("refused", NOTHING_LEARNED, retired=tuple(retired))
+            known = len(playbook.cases(node))
+            few = f": {known} labelled cases, a first rule needs about {FIRST_RULE}"
+            reason = NOTHING_LEARNED + (few if known < FIRST_RULE else "")
+            curation = Curation("refused", reason, retired=tuple(retired))
         else:
             condition = reflection.get("condition")
             curation = curator.curate(

@@ -33,7 +33,6 @@ from acegraph.state import (
 )
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import Fields, clean_text
 
 if TYPE_CHECKING:
@@ -186,7 +185,7 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
         if can_tell and name not in names:
             return _held("its condition is over a field that no known transaction has")
         if test.op == MENTIONS:
-            if not is_free_text(name):
+            if not proposal.table.is_text(name):
                 return Objection(f"'mentions' asks for words of a free text, which {name} is not")
             continue
         if not isinstance(test.value, bool) and identity.is_identifying(name, proposal.table):

@@ -9,6 +9,7 @@ from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state.errors import ModelAnswerInvalid
+from acegraph.state.task.task import Task
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import other, parse_verdict
@@ -30,9 +31,9 @@ class _CustomJudge(SimpleJudge):
         self._call = call
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
     ) -> Judgement:
-        answer = await self._call({"transaction": input_text, "decision": output}, wait)
+        answer = await self._call({"transaction": text, "decision": output}, wait)
         if isinstance(answer, tuple) and len(answer) == 2:
             answer = {"is_correct": answer[0], "confidence": answer[1]}
         elif not isinstance(answer, Mapping):

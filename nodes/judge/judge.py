@@ -12,6 +12,8 @@ from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import text_hash
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 from acegraph.state.values.label_sources import GIVEN_LABEL, JUDGE
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, other, parse_verdict
@@ -61,14 +63,15 @@ class SimpleJudge:
         wait: Wait,
         name: str | None = None,
         decision_id: str = "",
+        task: Task = CARD_PAYMENTS,
     ) -> Judgement:
         """Compare, or ask a model; `name` is a model other than the default one."""
         if ground_truth is not None and str(ground_truth).strip():
             return compare(output, str(ground_truth))
-        return await self._opinion(input_text, output, wait, name, decision_id)
+        return await self._opinion(input_text, output, wait, name, decision_id, task)
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
     ) -> Judgement:
         return PENDING
 
@@ -88,7 +91,7 @@ class LLMJudge(SimpleJudge):
         self._optional = model_is_optional
 
     async def _opinion(
-        self, input_text: str, output: str, wait: Wait, name: str | None, decision_id: str
+        self, text: str, output: str, wait: Wait, name: str | None, decision_id: str, task: Task
     ) -> Judgement:
         model = resolve_model("judge", self._model, name)
         if model is None:
@@ -100,8 +103,8 @@ class LLMJudge(SimpleJudge):
         from acegraph.state.run.model_forms import VerdictForm
 
         decided = parse_verdict(output)
-        fence = model.fence("judge", decision_id or text_hash(clean_text(input_text)))
-        messages = judge_messages(input_text, output, fence, self._prompt)
+        fence = model.fence("judge", decision_id or text_hash(clean_text(text)))
+        messages = judge_messages(text, output, fence, self._prompt, task)
         form = await model.fill(VerdictForm, messages, wait)
         right = decided if form.is_correct else other(decided)
         reasoning = clean_text(form.reasoning)

@@ -163,6 +163,7 @@ class JudgeNode:
                 wait,
                 settings["judge_model"],
                 case["id"],
+                await wait.work(self.playbook.task, settings["node"]),
             )
         except ModelError as error:
             logger.warning("judge undecided: %s", type(error).__name__)

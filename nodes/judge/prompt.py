@@ -4,18 +4,24 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from acegraph.nodes.models.fence import FENCE_NOTICE, Fence
+from acegraph.nodes.models.fence import Fence, instructions_of
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 
 JUDGE: Final = """\
-You are an expert judge of fraud decisions. Say whether the decision on the transaction was right.
+Judge a decision on one case: say whether it was right.
 Give your reasoning first, then is_correct, then your confidence between 0 and 1."""
 
 
 def judge_messages(
-    text: str, decision: str, fence: Fence, instructions: str = JUDGE
+    text: str,
+    decision: str,
+    fence: Fence,
+    instructions: str = JUDGE,
+    task: Task = CARD_PAYMENTS,
 ) -> list[BaseMessage]:
-    """The judge's prompt: the transaction and what was decided."""
+    """The judge's prompt: the case and what was decided."""
     return [
-        SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
-        HumanMessage(f"Transaction:\n{fence(text)}\n\nDecision: {decision}\nWas it right?"),
+        SystemMessage(instructions_of(task, instructions, JUDGE)),
+        HumanMessage(f"Case:\n{fence(text)}\n\nDecision: {task.shown(decision)}\nWas it right?"),
     ]

@@ -49,6 +49,7 @@ class ReviewNode:
                 VerdictAnswer,
                 _question(state, decision, reason),
                 lambda reply: check_subject(reply.decision_id, case["id"]),
+                (await wait.work(self.playbook.task, settings["node"])).stored,
             )
             human = await wait.work(review_queue.give_verdict, self.playbook, case["id"], answer)
             if human.is_by(answer):

@@ -5,6 +5,7 @@ import hmac
 import secrets
 from typing import Final
 
+from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import clean_text
 
 _PROCESS_SECRET = secrets.token_hex(16)
@@ -24,6 +25,14 @@ class Fence:
         place = f"{self._count} {self._decision_id}".encode("utf-8", "replace")
         marker = hmac.new(self._key, place, hashlib.sha256).hexdigest()[:16]
         return f"DATA {marker}\n{clean_text(text)}\nDATA {marker}"
+
+
+def instructions_of(task: Task, instructions: str, usual: str) -> str:
+    """What a model is told first: what the task is about, what it does itself, what data are.
+    Who replaces the usual instructions says the first two.
+    """
+    told = [task.about, task.shown(usual)] if instructions == usual else [instructions]
+    return "\n".join(filter(None, [*told, FENCE_NOTICE]))
 
 
 FENCE_NOTICE: Final = (

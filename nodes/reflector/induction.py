@@ -30,7 +30,7 @@ from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison
-from acegraph.state.values.memos import is_free_text, mentions
+from acegraph.state.values.memos import mentions
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict
 
@@ -253,7 +253,7 @@ def _comparisons(
     for name, marks in grid.items():
         column, value = table.column(name), fields.get(name)
         assert column is not None
-        if is_free_text(name):
+        if table.is_text(name):
             phrases = (str(mark) for mark in marks if isinstance(value, str))
             said = (p for p in phrases if label == DECLINE and mentions(str(value), p))
             tests.extend(Comparison(name, MENTIONS, phrase) for phrase in said)

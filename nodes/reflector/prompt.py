@@ -8,18 +8,20 @@ from typing import Final
 
 from langchain_core.messages import BaseMessage, HumanMessage, SystemMessage
 
-from acegraph.nodes.models.fence import FENCE_NOTICE, Fence, one_line
+from acegraph.nodes.models.fence import Fence, instructions_of, one_line
 from acegraph.state import Case
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.notation import written_risk
 
 REFLECTOR: Final = """\
-You write heuristics for a fraud analyst. From one judged decision draw one rule that would help next time.
-It must be actionable, with thresholds, specific and about the kind of transaction, never about a person, \
-card, account or merchant by name. Past cases with their correct answers, their fields and the risk that the \
+You write heuristics for such decisions. From one judged decision draw one rule that would help next time.
+It must be actionable, with thresholds, specific and about the kind of case, never about a person, \
+an account, a device or a firm by name. Past cases with their correct answers, their fields and the risk that the \
 playbook gives them are given where there are some: the rule should tell those of one answer from those of the \
 other, where the playbook does not yet. If the rule can be stated over the \
-transaction's fields, also give it as a condition of at most three comparisons and the verdict that \
+case's fields, also give it as a condition of at most three comparisons and the verdict that \
 follows; it is checked on past cases before it is believed. If there is nothing to learn, leave new_bullet \
 empty."""
 
@@ -49,22 +51,26 @@ def prompt_version(instructions: str = REFLECTOR) -> str:
 
 
 def reflector_messages(
-    decision: ShownDecision, fence: Fence, instructions: str = REFLECTOR
+    decision: ShownDecision,
+    fence: Fence,
+    instructions: str = REFLECTOR,
+    task: Task = CARD_PAYMENTS,
 ) -> list[BaseMessage]:
     """The reflector's prompt: the decision, the right answer, the fields, cases that resemble it."""
     outcome = "right" if decision.predicted == decision.correct else "wrong"
     fields = ", ".join(one_line(name) for name in decision.field_names) or "(none)"
     risks = [f", playbook's risk {written_risk(risk)}" for risk in decision.opinions]
     past = "\n".join(
-        f"Correct answer {case.label}{risk}:\n{fence(_described(case))}"
+        f"Correct answer {task.shown(case.label)}{risk}:\n{fence(_described(case))}"
         for case, risk in zip_longest(decision.similar, risks, fillvalue="")
         if isinstance(case, Case)
     )
     return [
-        SystemMessage(f"{instructions}\n{FENCE_NOTICE}"),
+        SystemMessage(instructions_of(task, instructions, REFLECTOR)),
         HumanMessage(
-            f"Fields a condition may use:\n{fence(fields)}\n\nTransaction:\n{fence(decision.text)}\n\n"
-            f"Decision: {decision.predicted}, which was {outcome}. Correct answer: {decision.correct}\n"
+            f"Fields a condition may use:\n{fence(fields)}\n\nCase:\n{fence(decision.text)}\n\n"
+            f"Decision: {task.shown(decision.predicted)}, which was {outcome}. "
+            f"Correct answer: {task.shown(decision.correct)}\n"
             f"The agent's reasoning:\n{fence(decision.reasoning or '(none given)')}\n\n"
             f"Past cases that resemble it:\n{past or '(none)'}"
         ),

@@ -15,6 +15,7 @@ from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
 from acegraph.nodes.models.named import AnyModel, resolve_model
+from acegraph.nodes.models.worded_forms import in_answers
 from acegraph.nodes.reflector.induction import Induced, fields_of, induce
 from acegraph.nodes.reflector.prompt import (
     REFLECTOR,
@@ -32,6 +33,7 @@ from acegraph.nodes.text.understand import understand_alone
 from acegraph.state import Bullet, Case, Condition, Transaction
 from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import ConditionData
 from acegraph.state.values.transaction import Fields
@@ -144,12 +146,13 @@ class Reflector:
             _risks(near, judged),
         )
         fence = model.fence("reflector", judged.decision_id or judged.transaction.digest())
-        messages = reflector_messages(shown, fence, self._prompt)
-        form = await model.fill(ReflectionForm, messages, wait)
+        task = judged.table.task or CARD_PAYMENTS
+        messages = reflector_messages(shown, fence, self._prompt, task)
+        form = await model.fill(in_answers(ReflectionForm, task.answers), messages, wait)
         if not form.new_bullet.strip():
             return None
         return Reflection(
-            new_bullet=form.new_bullet.strip(),
+            new_bullet=str(task.stored(form.new_bullet.strip())),
             problem_types=form.problem_types,
             confidence=form.confidence,
             condition=_checked_condition(form, fields, judged.correct),

@@ -20,7 +20,6 @@ from acegraph.nodes.rules.points import (
     NO_LANGUAGE_MODEL,
     UNIT,
     points_of,
-    prior_of,
     weight_of,
 )
 from acegraph.nodes.rules.scale import RiskScale, scale_for
@@ -34,7 +33,7 @@ from acegraph.nodes.rules.words import (
 from acegraph.state import APPROVE, DECLINE, Bullet
 from acegraph.state.playbook.policies import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.task import PriorRule
+from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values.bullet import of_source
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
@@ -51,7 +50,7 @@ Doubts = Mapping[str, str]
 Undecided = Literal["hold", "expect"]
 """What becomes of a payment on which a doubt matters: it is held, or what is expected decides."""
 TestKey = tuple[str, str, bool, Scalar]
-WHOLE: Final = "transaction"
+WHOLE: Final = "case"
 """The name under which a transaction is in doubt as a whole."""
 NOTHING_KNOWN: Final = "has no field that a rule asks for"
 _NO_DOUBTS: Final[Doubts] = {}
@@ -111,7 +110,8 @@ class Ruleset:
 
     rules: tuple[Bullet, ...] = ()
     """The rules that act; those without a condition are left to readers."""
-    prior: tuple[PriorRule, ...] = CARD_PAYMENTS.prior
+    task: Task = CARD_PAYMENTS
+    """What the cases are, with the prior."""
     scale: RiskScale = field(default_factory=RiskScale)
     version: int = 0
     """The version of the playbook."""
@@ -136,15 +136,15 @@ class Ruleset:
         settings = settings or settle(playbook)
         node, source = settings["node"], settings["source"]
         cases = playbook.cases(node)
-        prior = prior_of(cases)
+        task = cases.task or CARD_PAYMENTS
         if not settings["selects"]:  # it knows nothing of the labelled cases either
-            return cls(prior=prior, scale=scale_for((), cases.first(0), settings))
+            return cls(task=task, scale=scale_for((), cases.first(0), settings))
         if active is None:
             active = playbook.get_bullets_for_node(node)
         bullets = of_source(active, source)
         scale = scale_for(bullets, cases, settings)
         rules = tuple(b for b in bullets if b.condition) if settings["n_bullets"] else ()
-        ruleset = cls(rules, prior, scale, playbook.clock.version)
+        ruleset = cls(rules, task, scale, playbook.clock.version)
         return ruleset.expecting(cases) if settings.get("undecided") == "expect" else ruleset
 
     def expecting(self, cases: CaseTable) -> Ruleset:
@@ -155,6 +155,11 @@ class Ruleset:
             having = len(cases) if test.is_of_presence or column is None else column.known().sum()
             shares[test.key] = float(test.holds_over(cases).sum() / max(int(having), 1))
         return replace(self, undecided="expect", shares=shares)
+
+    @property
+    def prior(self) -> tuple[PriorRule, ...]:
+        """What is believed of every case."""
+        return self.task.prior
 
     @cached_property
     def start(self) -> int:
@@ -308,11 +313,12 @@ class Ruleset:
         tests = [self.prior_scored[i].tests[0].render() for i in ruling.prior]
         points = self.start + sum(self.prior_scored[i].points for i in ruling.prior)
         words = ", ".join(tests) or "no risk signal"
-        reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")
-        if not fields.keys() - {SENTENCE}:
+        if self.prior:
+            reasons.append(f"scorecard {points / UNIT:+.1f}: {words}")
+        if self.task.reader and not fields.keys() - {SENTENCE}:
             reasons.append(NOTHING_READ)
         if prose:
             reasons.append(PROSE_UNREAD.format(prose))
         if self.scale != RiskScale():
             reasons.append(self.scale.in_words(fields))
-        return [*reasons, NO_LANGUAGE_MODEL]
+        return [*map(self.task.shown, reasons), NO_LANGUAGE_MODEL]

@@ -223,12 +223,12 @@ class RiskScale:
 
     def in_words(self, fields: Mapping[str, Scalar]) -> str:
         """From which risk on a payment is declined, and why."""
-        why = "by the costs" if self.costs else f"at {self.base_rate:.2%} fraud"
+        why = "by the costs" if self.costs else f"at a base rate of {self.base_rate:.2%}"
         if self.fixed is not None:
             why = "by the policy"
         elif not self.knows_rate:
-            why = "as long as too few labels tell how frequent fraud is"
-        words = f"declined above a risk of {self.decline_from(fields):.2g}, {why}"
+            why = "as long as too few labels tell how frequent DECLINE is"
+        words = f"DECLINE above a risk of {self.decline_from(fields):.2g}, {why}"
         if self.highest <= self.decline_from(fields):
             words += f"; labelled cases bear out no risk above {self.highest:.2g}"
         return words

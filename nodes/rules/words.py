@@ -8,9 +8,7 @@ from acegraph.state import Bullet
 from acegraph.state.values.condition import MENTIONS
 from acegraph.state.values.transaction import Scalar
 
-NOTHING_READ: Final = (
-    "nothing could be read from this transaction: the score is that of any payment"
-)
+NOTHING_READ: Final = "nothing could be read from this sentence: the score is that of any case"
 PROSE_UNREAD: Final = "{} bullet(s) in prose not used: only a language model can read them"
 _NAMED: Final = 8
 """So many doubts and rules are named in a reason."""

@@ -34,6 +34,7 @@ def ask(
     form: type[AnyAnswer],
     question: Mapping[str, object],
     check: Callable[[AnyAnswer], None] = lambda answer: None,
+    stored: Callable[[object], object] = lambda said: said,
 ) -> AnyAnswer:
     """Stop the run until there is an answer of this form; after a wrong one, ask again."""
     from acegraph.state.run.review_answers import ApprovalAnswer, read_answer
@@ -56,7 +57,7 @@ def ask(
     answer = interrupt(question)
     while True:
         try:
-            return read_answer(form, answer, check_all)
+            return read_answer(form, answer, check_all, stored)
         except InvalidAnswer as error:
             answer = interrupt({**question, "error": str(error)})
 

@@ -106,7 +106,8 @@ def read_case(
     transaction = Transaction.of(given.get("transaction"))
     case_id = str(given.get("decision_id") or "")
     understood = understand(transaction, playbook, settings, case_id, keeps_derived)
-    return ReadCase(new_case(given, transaction, understood), understood)
+    truth = playbook.task(settings["node"]).stored(given.get("ground_truth"))
+    return ReadCase(new_case(given, transaction, understood, truth), understood)
 
 
 async def chosen(
@@ -162,9 +163,11 @@ def understand(
     return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
 
 
-def new_case(state: AceInput | AceState, given: Transaction, understood: Understood) -> CaseData:
+def new_case(
+    state: AceInput | AceState, given: Transaction, understood: Understood, truth: object
+) -> CaseData:
     """The transaction of a run; its digest is that of what the caller gave."""
-    decision_id, truth = state.get("decision_id"), state.get("ground_truth")
+    decision_id = state.get("decision_id")
     if decision_id is not None and not (
         isinstance(decision_id, str)
         and 0 < len(decision_id) <= _MAX_ID

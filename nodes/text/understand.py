@@ -18,7 +18,6 @@ from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
 
-READER: Final = "card_payments"
 _NAMED: Final = 8
 _UNCLEAR: Final = "may be another number: write it as 9000 or 9,000"
 
@@ -63,7 +62,7 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     ours = {n: value for n, value in given.items() if is_derived(n) or is_observed(n)}
     fitted = task.fit({name: value for name, value in given.items() if name not in ours})
     if task.unknown == "refuse" and fitted.unknown:
-        raise InvalidTransaction(f"no field of the task: {_some(fitted.unknown)}")
+        raise _refused(fitted, task)
     fields = fitted.fields | ours | (fitted.unknown if task.unknown == "grow" else {})
     written = replace(transaction, text=render_fields(fields) or transaction.text, fields=fields)
     return Understood(written, fields, _doubts(fitted))
@@ -83,16 +82,29 @@ def understand_alone(given: object, bullets: Iterable[Bullet] = ()) -> Transacti
 
 def _of_text(transaction: Transaction, task: Task) -> Understood:
     """A sentence; only what its reader found is a field."""
-    read = read_fields(transaction) if task.reader == READER else {}
+    if not task.reader:
+        fields: Fields = {SENTENCE: transaction.text}
+        return Understood(replace(transaction, fields=fields), fields)
+    read = read_fields(transaction)
     fitted = task.fit(read)
     fields = {name: value for name, value in fitted.fields.items() if name in read}
     fields |= fitted.unknown if task.unknown == "grow" else {}
     fields[SENTENCE] = transaction.text
     doubts = {doubt.field: doubt for doubt in _doubts(fitted)}
     amount = task.of_role("amount")
-    if task.reader and amount and amount_is_unclear(transaction.text):
+    if amount and amount_is_unclear(transaction.text):
         doubts[amount.name] = Doubt(amount.name, _UNCLEAR)
     return Understood(transaction, fields, tuple(doubts.values()))
+
+
+def _refused(fitted: Fitted, task: Task) -> InvalidTransaction:
+    """The error about keys that no field has; it names all other faults, too."""
+    error = InvalidTransaction(f"no field of the task: {_some(fitted.unknown)}")
+    wanted = f"one of {_some(task.by_name)}"
+    unknown = [{"field": n, "why": "unknown", "wanted": wanted} for n in fitted.unknown]
+    misfits = [{"field": m.field, "why": m.why, "wanted": m.wanted} for m in fitted.misfits]
+    error.faults = [*unknown, *misfits]
+    return error
 
 
 def _doubts(fitted: Fitted) -> tuple[Doubt, ...]:

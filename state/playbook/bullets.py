@@ -18,7 +18,12 @@ from acegraph.state.playbook.cache import PlaybookCache, retried
 from acegraph.state.playbook.index import Bools, View
 from acegraph.state.playbook.vector_matrix import Vector, VectorMatrix
 from acegraph.state.values.bullet import MAX_CONTENT, Bullet, Source, Status, number_of
-from acegraph.state.values.condition import Condition, parse_condition
+from acegraph.state.values.condition import (
+    Condition,
+    is_meant_as_condition,
+    parse_condition,
+    stated_condition,
+)
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
@@ -60,6 +65,12 @@ class Bullets(PlaybookCache):
             raise InvalidInput(f"a bullet has 1 to {MAX_CONTENT} characters, not {len(content)}")
         if source not in ("offline", "online"):
             raise InvalidInput(f"the source of a bullet is offline or online, not {source!r}")
+        if is_meant_as_condition(node):
+            raise InvalidInput(f"the text of a bullet comes first, then its node, not {node!r}")
+        if condition is None:
+            # A model's prose waits for a trial; a person would believe that the rule acts.
+            read = parse_condition if "origin" in details else stated_condition
+            condition = read(content)
         with self.writing() as writer:
             number = max(self._bullets, default=0) + 1
             bullet = Bullet(
@@ -67,7 +78,7 @@ class Bullets(PlaybookCache):
                 content=content,
                 node=node,
                 source=source,
-                condition=condition or parse_condition(content),
+                condition=condition,
                 problem_types=tuple(problem_types),
                 confidence=float(confidence),
                 status=status,

@@ -6,13 +6,15 @@ What is done with bullets is in `bullets.py`. It knows nothing of selection, mod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial, reduce
+from os import PathLike
 from typing import Any
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
+from acegraph.state.database.base import Durability
 from acegraph.state.database.writer import LedgerWriter, fetch_by
-from acegraph.state.errors import PlaybookError
+from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
     evidence_of,
@@ -36,7 +38,7 @@ from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.kept_by_node import keep_refined_from, read_refined_from
 from acegraph.state.playbook.policies import read_policy
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
-from acegraph.state.playbook.tasks import DEFAULT_NODE, task_of
+from acegraph.state.playbook.tasks import DEFAULT_NODE, in_words, rules_that_lose, task_of
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Case, CaseTable
@@ -56,6 +58,18 @@ from acegraph.state.values.verdict import Verdict
 
 class BulletPlaybook(Bullets):
     """A playbook in memory, or at a URL like `sqlite:///ace.db` or `postgresql://...`."""
+
+    def __init__(
+        self,
+        url: str | PathLike[str] | None = None,
+        *,
+        durability: Durability = "normal",
+        task: object = None,
+    ) -> None:
+        """`task` says what the cases are: a Task, the path of a task.json, or a pydantic model."""
+        super().__init__(url, durability=durability)
+        if task is not None:
+            self.adopt_task(task)
 
     def __enter__(self) -> "BulletPlaybook":
         return self
@@ -366,13 +380,31 @@ class BulletPlaybook(Bullets):
         return task
 
     def set_task(
-        self, task: Task, node: str = DEFAULT_NODE, *, by: str = "", reason: str = ""
+        self,
+        task: Task,
+        node: str = DEFAULT_NODE,
+        *,
+        by: str = "",
+        reason: str = "",
+        retire: bool = False,
     ) -> Task:
-        """Say what the cases of a node are, as the next version of its task."""
+        """Say what the cases of a node are, as the next version of its task.
+
+        What somebody has set and an active rule tests stays what it is, or with `retire` these
+        rules become candidates.
+        """
         stored = self.stored_task(node)
         version = stored[0] if stored else 0
+        active = self.get_bullets_for_node(node) if stored else ()
+        changed = rules_that_lose(self.task(node), task, active)
+        if changed and not retire:
+            raise InvalidSettings(in_words(changed))
         task = replace(task, version=version + 1)
-        self.store_task(node, task.to_json(), expected_version=version, by=by, reason=reason)
+        with self.writing():
+            self.store_task(node, task.to_json(), expected_version=version, by=by, reason=reason)
+            for bullet, why in changed:
+                why = f"another task: {why}"
+                self.set_status(bullet.id, "candidate", why, by or "user")
         return task
 
     def policy(self, node: str = DEFAULT_NODE) -> Policy:
@@ -398,6 +430,19 @@ class BulletPlaybook(Bullets):
         said = {"by": by, "reason": reason, "approved_by": approved_by}
         version = self.store_policy(node, content, expected_version=expected, **said)
         return replace(policy, version=version)
+
+    def adopt_task(self, given: object, node: str = DEFAULT_NODE) -> Task:
+        """Set the task that a host gives, unless the playbook has had it: it may have grown since.
+
+        `given` is a task, the path of a task.json, or a pydantic model.
+        """
+        from acegraph.state.task.schema import as_task  # a host gives it once, or never
+
+        task = as_task(given)
+        told = {**task.to_json(), "version": 1}
+        if any({**one["content"], "version": 1} == told for one in self.task_history(node)):
+            return self.task(node)
+        return self.set_task(task, node, by="host", reason="given to the playbook or the graph")
 
     def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
         fetch = fetch_by(connection)

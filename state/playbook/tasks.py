@@ -1,6 +1,6 @@
 """The task of a node as a playbook has it: set by somebody, or grown from its labelled cases."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Final, cast
 
 from acegraph.state.playbook.settings_of_nodes import Stored
@@ -30,3 +30,25 @@ def task_of(
     task = grown(base, table, [test for one in conditions for test in one.comparisons])
     table.shared[_CACHED] = (key, task)
     return task
+
+
+def rules_that_lose(older: Task, newer: Task, active: Iterable[Bullet]) -> list[tuple[Bullet, str]]:
+    """The rules that test a field which another task has not or has otherwise, and why."""
+    changed = newer.differs(older)
+    found = []
+    for bullet in active:
+        tested = bullet.condition.fields if bullet.condition else ()
+        bases = [name if name in older.by_name else name.rpartition(".")[0] for name in tested]
+        why = [f"{name} {changed[name]}" for name in dict.fromkeys(bases) if name in changed]
+        if why:
+            found.append((bullet, ", ".join(why)))
+    return found
+
+
+def in_words(changed: Sequence[tuple[Bullet, str]]) -> str:
+    """Why a task is refused: which rules would lose what they test."""
+    lost = "; ".join(f"{bullet.id} ({why})" for bullet, why in changed)
+    return (
+        f"active rules test what this task changes: {lost}; keep these fields as they are, "
+        "or set_task(..., retire=True) makes candidates of the rules"
+    )

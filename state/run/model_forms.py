@@ -5,9 +5,15 @@ prompt.py beside each node.
 """
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    BeforeValidator,
+    ConfigDict,
+    Field,
+)
 from pydantic.config import JsonDict
 
 from acegraph.state.errors import InvalidCondition
@@ -51,14 +57,17 @@ class Form(BaseModel):
 
 
 class DecisionForm(Form):
-    """Decide on one transaction."""
+    """Decide on one case."""
+
+    answers: ClassVar[tuple[str, str]] = ("APPROVE", "DECLINE")
+    """The words for what is let through and for what is not."""
 
     reasons: list[Text] = Field(description="short reasons, most important first", max_length=10)
     bullets_used: list[str] = Field(
         default_factory=list, description="ids of the heuristics that had a part in the decision"
     )
-    risk_score: Share = Field(description="probability of fraud, 0 to 1")
-    decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the transaction")
+    risk_score: Share = Field(description="probability that DECLINE is right, 0 to 1")
+    decision: Literal["APPROVE", "DECLINE"] = Field(description="the verdict on the case")
 
     def is_contradicted_by(self, said: str) -> bool:
         """Whether the text names the other verdict, and not this one.
@@ -67,8 +76,10 @@ class DecisionForm(Form):
         >>> form.is_contradicted_by("Correction: DECLINE it"), form.is_contradicted_by("Approved.")
         (True, False)
         """
-        named = {word.upper() for word in re.findall(r"approve|decline", said, re.IGNORECASE)}
-        return bool(named) and self.decision not in named
+        words = map(re.escape, self.answers)
+        named = {word.upper() for word in re.findall("|".join(words), said, re.IGNORECASE)}
+        own = self.answers[self.decision == "DECLINE"].upper()
+        return bool(named) and own not in named
 
 
 class VerdictForm(Form):
@@ -104,7 +115,7 @@ class ReflectionForm(Form):
     problem_types: list[Text] = Field(default_factory=list, max_length=8)
     confidence: Share
     condition: ConditionForm | None = Field(
-        default=None, description="the heuristic over the transaction's fields, if it can be stated"
+        default=None, description="the heuristic over the case's fields, if it can be stated"
     )
 
 

@@ -71,12 +71,19 @@ AnyAnswer = TypeVar("AnyAnswer", bound=_Answer)
 
 
 def read_answer(
-    form: type[AnyAnswer], raw: object, check: Callable[[AnyAnswer], None] = lambda answer: None
+    form: type[AnyAnswer],
+    raw: object,
+    check: Callable[[AnyAnswer], None] = lambda answer: None,
+    stored: Callable[[object], object] = lambda said: said,
 ) -> AnyAnswer:
-    """Read an answer; `InvalidAnswer` says why it lacks the form or fails the check."""
+    """Read an answer, its verdict perhaps in a task's words (`stored` says what they mean);
+    `InvalidAnswer` says why it lacks the form or fails the check.
+    """
     if not isinstance(raw, dict):
         wanted = ", ".join(form.model_fields)
         raise InvalidAnswer(f"an answer is a mapping of {wanted}, not {type(raw).__name__}")
+    if "verdict" in raw:
+        raw = {**raw, "verdict": stored(raw["verdict"])}
     try:
         answer = form.model_validate(raw)
     except ValidationError as error:

@@ -72,5 +72,5 @@ CARD_PAYMENTS: Final = Task(
         PriorRule(-8000),
         *(PriorRule(points, Comparison(name, op, value)) for name, op, value, points in _TESTS),
     ),
-    about="card payments: APPROVE lets a payment through, DECLINE stops a suspected fraud",
+    about="You are a fraud analyst of card transactions.",
 )

@@ -70,7 +70,6 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
         one
         for one in found
         if one.role != "id"
-        and not (one.kind == "text" and one.name != "text")
         and len(one.words) < _MOST_WORDS
         and one.name.rpartition(".")[0] not in times
     ]

@@ -18,6 +18,7 @@ from acegraph.state.task.derived import derived_of
 from acegraph.state.task.field import Epoch, Field, Kind, Part, Role
 from acegraph.state.task.task import Task, fold
 from acegraph.state.values.decision import KINDS
+from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import Scalar
 
 NEARLY: Final = 0.98
@@ -234,7 +235,7 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
     if is_file and (pair := _no_and_yes(counts)):
         return Guess(Field(name, "flag", words=pair), f"{pair[0]} is no, {pair[1]} is yes")
     letters = sum(map(len, texts)) / len(texts)
-    if letters > _LONG and len(counts) > len(texts) / 2:
+    if (letters > _LONG and len(counts) > len(texts) / 2) or is_free_text(name):
         return Guess(Field(name, "text"))
     if len(texts) >= _ENOUGH and len(counts) >= NEARLY * len(texts):
         return Guess(Field(name, "category", role="id"), "another word in each row: an id")

@@ -1,6 +1,8 @@
 """A task as a JSON Schema, and back; a pydantic model comes by way of its own schema."""
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
+from pathlib import Path
 from typing import Any, Final, cast
 
 from acegraph.state.errors import InvalidSettings
@@ -26,6 +28,8 @@ def json_schema(task: Task) -> dict[str, Any]:
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": task.name,
+        **({"description": task.about} if task.about else {}),
+        **({"x-answers": list(task.answers)} if task.answers != Task("").answers else {}),
         "type": "object",
         "properties": {one.name: dict(_property(one)) for one in task.fields},
         "required": [one.name for one in task.fields if one.usual],
@@ -44,7 +48,27 @@ def from_json_schema(schema: Mapping[str, Any]) -> Task:
         str(schema.get("title", "task")),
         tuple(_field(name, part, name in required) for name, part in properties.items()),
         unknown="refuse" if closed else "ignore",
+        about=str(schema.get("description", "")),
+        answers=cast(tuple[str, str], tuple(schema.get("x-answers", Task("").answers))),
     )
+
+
+def as_task(given: object) -> Task:
+    """A task, that of a task.json, or that of a pydantic model."""
+    if isinstance(given, Task):
+        return given
+    if isinstance(given, type) and hasattr(given, "model_json_schema"):
+        return from_model(given)
+    if not isinstance(given, str | PathLike):
+        raise InvalidSettings(
+            "a task is a Task, the path of a task.json, or a pydantic model, "
+            f"not {type(given).__name__}"
+        )
+    try:
+        text = Path(given).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InvalidSettings(f"the task {str(given)!r} cannot be read: {error}") from None
+    return Task.from_text(text, str(given))
 
 
 def from_model(model: Any) -> Task:

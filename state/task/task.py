@@ -16,12 +16,16 @@ from acegraph.state.task.form import PLAIN, Form
 from acegraph.state.task.reading import read_as, read_json
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.transaction import Fields, plain_value
+from acegraph.state.values.verdict import APPROVE, DECLINE
 
 Unknown = Literal["ignore", "refuse", "grow"]
 What = Literal["count", "sum", "to_usual", "is_new", "hours_since", "km_since", "minus", "ratio"]
 Window = Literal["", "hour", "day", "week"]
 MAX_FIELDS: Final = 1_000
+READERS: Final = ("", "card_payments")
+ANSWERS: Final = (APPROVE, DECLINE)
 _STRICT: Final = {"extra": "forbid"}
+_VERDICTS: Final = re.compile(rf"\b(?:{APPROVE}|{DECLINE})\b")
 _SEPARATORS: Final = re.compile(r"[_\-. ]+")
 _COMPATIBLE: Final = frozenset({"words", "least", "most", "usual", "meaning", "since", "closed"})
 """What may change in a field without harm to the evidence for rules over it."""
@@ -70,7 +74,7 @@ class Task:
     name: str
     fields: tuple[Field, ...] = ()
     derived: tuple[Derived, ...] = ()
-    answers: tuple[str, str] = ("APPROVE", "DECLINE")
+    answers: tuple[str, str] = ANSWERS
     """The words that people see; stored verdicts stay APPROVE and DECLINE."""
     unknown: Unknown = "ignore"
     """What happens to a key that no field has: it is left out, the case is refused, or it is kept
@@ -101,6 +105,8 @@ class Task:
             named = [one.name for one in self.fields if one.role == role]
             if len(named) > 1:
                 yield f"two fields of role {role}: {', '.join(named)}"
+        if self.reader not in READERS:
+            yield f"no reader {self.reader!r}; there is {READERS[1]}, and none at all"
         if len(set(self.answers)) != 2 or not all(self.answers):
             yield "two answers wanted, for what is let through and for what is not"
 
@@ -147,6 +153,31 @@ class Task:
         roles = ("time", "amount", "latitude", "longitude")
         found = {one.role: one.name for one in self.fields if one.role in roles}
         return {one.entity: one.name for one in self.fields if one.entity} | found
+
+    def shown(self, text: str) -> str:
+        """A text as people see it: with the task's words for APPROVE and DECLINE.
+
+        >>> Task("posts", answers=("KEEP", "REMOVE")).shown("DECLINE when links >= 3")
+        'REMOVE when links >= 3'
+        """
+        if self.answers == ANSWERS:
+            return text
+        return _VERDICTS.sub(lambda word: self.answers[ANSWERS.index(word[0])], text)
+
+    def stored(self, said: object) -> object:
+        """What somebody said, with APPROVE or DECLINE for an answer in the task's words; also where
+        a rule opens with one.
+
+        >>> Task("posts", answers=("KEEP", "REMOVE")).stored("remove when links >= 3")
+        'DECLINE when links >= 3'
+        """
+        if self.answers == ANSWERS or not isinstance(said, str):
+            return said
+        for answer, verdict in zip(self.answers, ANSWERS, strict=True):
+            opening = rf"\s*{re.escape(answer)}(?=\s*$|\s+(?:when|if)\b)"
+            if found := re.match(opening, said, re.IGNORECASE):
+                return verdict + said[found.end() :].rstrip()
+        return said
 
     def form_of(self, name: str) -> Form:
         """How files write a field."""

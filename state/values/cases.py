@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
-from acegraph.state.values.memos import padded_words
+from acegraph.state.values.memos import is_free_text, padded_words
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -377,6 +377,16 @@ class CaseTable:
         """The field of the amount, where the task has one."""
         field = self.task.of_role("amount") if self.task else None
         return field.name if field else None
+
+    def is_text(self, name: str) -> bool:
+        """Whether a field holds what somebody wrote, so that rules ask which words it has."""
+        field = self.task.by_name.get(name) if self.task else None
+        return field.kind == "text" and field.is_tested if field else is_free_text(name)
+
+    @property
+    def tells_facts(self) -> bool:
+        """Whether a reader finds fields in the sentences of these cases."""
+        return self.task is None or bool(self.task.reader)
 
     @property
     def known_at(self) -> str:

@@ -38,6 +38,7 @@ _FLAG = re.compile(r"(?:true|false)\b", re.IGNORECASE)
 _OPERATOR = re.compile(
     r"<=|>=|<|>|==|!=|=|is missing\b|is known\b|is not\b|is\b|mentions\b", re.IGNORECASE
 )
+_COMPARED = re.compile(r"(?:<=|>=|<|>|=)\s*([^\s=]\S*)")
 OPENING = re.compile(r"\s*(APPROVE|DECLINE)\s+(?:when|if)\s+", re.IGNORECASE)
 _ALIASES: Final = {"==": "is", "=": "is", "!=": "is not"}
 
@@ -250,6 +251,25 @@ def parse_condition(text: str) -> Condition | None:
         return Condition.parse(text)
     except InvalidCondition:
         return None
+
+
+def stated_condition(text: str) -> Condition | None:
+    """The condition that a person's text states, None of prose; what only reads like a condition is
+    refused, since nobody would use it.
+    """
+    condition, opening = parse_condition(text), OPENING.match(text)
+    compared = _COMPARED.search(text, opening.end()) if opening else None
+    if condition or not compared:
+        return condition
+    value = compared[1].rstrip(".,")
+    number = re.sub(r"[^\d.-]", "", value)
+    if number and not _NUMBER.fullmatch(value):
+        raise InvalidCondition(f"reads like a condition, but {value!r} is no value: write {number}")
+    try:
+        return Condition.parse(text)
+    except InvalidCondition as error:
+        why = str(error).removeprefix("not a condition: ")
+        raise InvalidCondition(f"reads like a condition, but {why}") from None
 
 
 def is_meant_as_condition(text: str) -> bool:

@@ -80,7 +80,7 @@ def test_a_playbook_that_declines_nothing_approves_no_amount_that_it_cannot_read
 def test_what_nobody_understands_is_undecided_on_a_new_playbook(given: object) -> None:
     result = create_ace_graph().compile().invoke({"transaction": given})
     assert result["decision"] == "UNDECIDED"
-    assert "transaction has no field that a rule asks for" in result["undecided"]
+    assert "case has no field that a rule asks for" in result["undecided"]
 
 
 def test_an_undecided_payment_is_kept_and_its_label_is_evidence() -> None:

@@ -21,7 +21,7 @@ from acegraph.nodes import SimpleFraudAgent
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Transaction
 
-_FENCED = re.compile(r"Transaction:\nDATA ([0-9a-f]{16})\n(.*?)\nDATA \1", re.DOTALL)
+_FENCED = re.compile(r"Case:\nDATA ([0-9a-f]{16})\n(.*?)\nDATA \1", re.DOTALL)
 _RULE = re.compile(r"^\[(\S+)\] .*?\b(APPROVE|DECLINE) when ", re.MULTILINE)
 _OPINION = re.compile(r"^Playbook: (APPROVE|DECLINE), risk (?:below )?([\d.]+)(.*)$", re.MULTILINE)
 _EMBEDDED = SimpleFraudAgent(model="embedded")

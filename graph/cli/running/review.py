@@ -77,7 +77,7 @@ def _judge(
     from acegraph.graph.operations.review import answer_outside_run
     from acegraph.state.run.review_answers import VerdictAnswer, read_answer
 
-    answer = read_answer(VerdictAnswer, fields)
+    answer = read_answer(VerdictAnswer, fields, stored=book.task().stored)
     answered = answer_outside_run(book, decision_id, answer)
     first, curation = answered.human_verdict, answered.learned
     label = first.recorded.label

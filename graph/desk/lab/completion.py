@@ -10,7 +10,6 @@ import numpy as np
 
 from acegraph.nodes.evidence.columns.phrases import phrases_of
 from acegraph.state.values.condition import OPENING, written_field
-from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
     from acegraph.state.values.cases import CaseTable
@@ -77,7 +76,7 @@ def _operators(name: str, table: CaseTable) -> list[str]:
     column = table.column(name)
     if column is not None and column.is_numeric:
         return [">=", "<=", ">", "<", "is missing", "is known"]
-    if is_free_text(name):
+    if table.is_text(name):
         return ["mentions", "is missing", "is known"]
     return ["is", "is not", "is missing", "is known"]
 
@@ -87,7 +86,7 @@ def _values(name: str, table: CaseTable) -> list[str]:
     column = table.column(name)
     if column is None:
         return []
-    if is_free_text(name):
+    if table.is_text(name):
         return [json.dumps(phrase, ensure_ascii=False) for phrase in phrases_of(name, table)]
     if column.is_numeric:
         known = column.known_numbers()

@@ -35,7 +35,7 @@ _LABELS: Final = {"fraud": FRAUD, "honest": HONEST, "none": UNLABELLED}
 STAGES: Final = {
     "context": "for this agent",
     "quality": "good record",
-    "semantic": "fits the payment",
+    "semantic": "fits it",
     "score": "scored",
     "diversity": "shown",
 }

@@ -79,7 +79,7 @@ def answer(desk: Desk, visit: Visit) -> Response:
             "verdict": visit.given("verdict"),
             "why": visit.reason(),
         }
-        given = read_answer(VerdictAnswer, fields)
+        given = read_answer(VerdictAnswer, fields, stored=desk.playbook.task().stored)
         holder = claim(database, decision_id, visit.user.name)
         if holder != visit.user.name:
             raise NotAllowed(f"{holder} looks at this payment. Take another one, or wait.", 409)

@@ -11,7 +11,6 @@ from acegraph.nodes.evidence.columns.cut_points import common_values, grid_of, r
 from acegraph.nodes.evidence.residuals import Mask, Numbers
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.condition import MENTIONS, Comparison
-from acegraph.state.values.memos import is_free_text
 
 if TYPE_CHECKING:
     from scipy.sparse import csr_array
@@ -48,7 +47,7 @@ class Comparisons:
             if column.is_numeric:
                 for cut in _cuts(column, table.fraud):
                     found += [Comparison(name, "<", cut), Comparison(name, ">=", cut)]
-            elif is_free_text(name):
+            elif table.is_text(name):
                 found += [Comparison(name, MENTIONS, mark) for mark in marks]
                 continue
             else:

@@ -19,7 +19,6 @@ from acegraph.nodes.evidence.columns.phrases import phrases_of, text_fields
 from acegraph.nodes.text.category_words import is_category
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import Scalar, is_observed
 
 _CUTS: Final = 12
@@ -41,7 +40,7 @@ def grid_of(table: CaseTable) -> Grid:
 def _grid_of(table: CaseTable) -> Grid:
     grid: Grid = {}
     for name in learnable_fields(table):
-        if is_free_text(name) or is_observed(name):
+        if table.is_text(name) or is_observed(name):
             continue
         column = table.column(name)
         assert column is not None
@@ -55,9 +54,11 @@ def _grid_of(table: CaseTable) -> Grid:
     return grid
 
 
-def marked(name: str, mark: Scalar, column: Column) -> NDArray[np.bool_]:
+def marked(name: str, mark: Scalar, table: CaseTable) -> NDArray[np.bool_]:
     """For each case, whether its word or flag is a mark of the grid, or its text mentions it."""
-    return column.mentions(str(mark)) if is_free_text(name) else column.equals(mark)
+    column = table.column(name)
+    assert column is not None
+    return column.mentions(str(mark)) if table.is_text(name) else column.equals(mark)
 
 
 def _groups(column: Column) -> list[str | bool]:

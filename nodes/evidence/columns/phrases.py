@@ -25,7 +25,6 @@ from acegraph.state.values.memos import (
     MAX_PHRASE,
     SENTENCE,
     folded_words,
-    is_free_text,
     memos_in,
     without_remarks,
 )
@@ -63,7 +62,7 @@ Rows = NDArray[np.bool_]
 
 def text_fields(table: CaseTable) -> list[str]:
     """The fields of free text whose words are looked at."""
-    names = [name for name in table.field_names if is_free_text(name)]
+    names = [name for name in table.field_names if table.is_text(name)]
     columns = {name: column for name in names if (column := table.column(name)) is not None}
     often = sorted(columns, key=lambda name: -int(columns[name].known().sum()))
     return often[:_MOST_FIELDS]
@@ -87,8 +86,9 @@ def is_name(phrase: str, field: str, table: CaseTable) -> bool:
     customer or merchant, or not written small.
     """
     words, column = phrase.split(), table.column(field)
+    has_facts = field == SENTENCE and table.tells_facts
     can_tell = column is not None and len(table) >= CAN_TELL
-    small = _written_small(column, field) if column is not None and can_tell else {}
+    small = _written_small(column, has_facts) if column is not None and can_tell else {}
     return any(_names(w, table) or (can_tell and small.get(w, 0) <= 0) for w in words)
 
 
@@ -97,14 +97,14 @@ def _names(word: str, table: CaseTable) -> bool:
 
 
 def _found(name: str, table: CaseTable) -> list[str]:
-    column = table.column(name)
+    column, has_facts = table.column(name), name == SENTENCE and table.tells_facts
     if column is None:
         return []
     in_texts: defaultdict[str, set[int]] = defaultdict(set)
     for code, text in _texts(column):
-        for phrase in _taken_apart(text, name == SENTENCE).phrases:
+        for phrase in _taken_apart(text, has_facts).phrases:
             in_texts[phrase].add(code)
-    small = _written_small(column, name)
+    small = _written_small(column, has_facts)
 
     def may_be_asked(phrase: str) -> bool:
         return is_category(phrase) and all(
@@ -127,11 +127,11 @@ def _texts(column: Column) -> Iterator[tuple[int, str]]:
             yield code, value[:_LOOKED_AT]
 
 
-def _written_small(column: Column, name: str) -> Mapping[str, int]:
+def _written_small(column: Column, has_facts: bool) -> Mapping[str, int]:
     """By word, in how many more places it is written small than with a capital in a sentence."""
     small = Counter[str]()
     for _, text in _texts(column):
-        apart = _taken_apart(text, name == SENTENCE)
+        apart = _taken_apart(text, has_facts)
         small.update(apart.small)
         small.subtract(apart.capital)
     return small
@@ -171,15 +171,15 @@ class _TakenApart(NamedTuple):
     """The words with a capital inside of a sentence."""
 
 
-def _taken_apart(text: str, is_sentence: bool) -> _TakenApart:
+def _taken_apart(text: str, has_facts: bool) -> _TakenApart:
     if len(text) > _KEPT_LENGTH:
-        return _take_apart.__wrapped__(text, is_sentence)
-    return _take_apart(text, is_sentence)
+        return _take_apart.__wrapped__(text, has_facts)
+    return _take_apart(text, has_facts)
 
 
 @lru_cache(maxsize=_KEPT_TEXTS)  # a table that grows is looked at again and again
-def _take_apart(text: str, is_sentence: bool) -> _TakenApart:
-    runs = _runs(_beside_facts(text) if is_sentence else [text])
+def _take_apart(text: str, has_facts: bool) -> _TakenApart:
+    runs = _runs(_beside_facts(text) if has_facts else [text])
     folded = ([folded_words(word) for word in words] for words in runs)
     phrases = dict.fromkeys(sys.intern(phrase) for words in folded for phrase in _phrases(words))
     words = list(_words_inside(text))
@@ -239,7 +239,7 @@ def _names_of_entities(table: CaseTable) -> frozenset[str]:
     found: set[str] = set()
     for name in table.field_names:
         column = table.column(name)
-        if column is not None and not is_free_text(name) and names_somebody(name, table):
+        if column is not None and not table.is_text(name) and names_somebody(name, table):
             texts = (value for value in column.values if isinstance(value, str))
             found |= {word for text in texts for word in words_of(skeleton(text))}
     table.shared["names of entities"] = (stepped(len(table)), frozenset(found))

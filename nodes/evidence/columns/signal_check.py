@@ -99,7 +99,7 @@ def _coded_fields(table: CaseTable, grid: Grid) -> list[Singles]:
         if column.is_numeric:
             masks = [column.numbers >= mark for mark in marks if isinstance(mark, int | float)]
         else:
-            masks = [marked(name, mark, column) for mark in marks]
+            masks = [marked(name, mark, table) for mark in marks]
         coded = np.array(masks, np.float32).reshape(len(masks), len(table))
         fields.append(coded - coded.mean(axis=1, keepdims=True))
     return fields or [np.zeros((1, len(table)), np.float32)]

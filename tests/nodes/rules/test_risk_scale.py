@@ -77,7 +77,7 @@ def test_costs_wait_until_it_is_known_how_frequent_fraud_is() -> None:
         return found["decision"], found["reasons"][-2]
 
     playbook.remember([Case(str(i), {"amount": 30.0}, "APPROVE") for i in range(40)], NODE)
-    unknown = "declined above a risk of 0.5, as long as too few labels tell how frequent fraud is"
+    unknown = "DECLINE above a risk of 0.5, as long as too few labels tell how frequent DECLINE is"
     assert decided() == ("APPROVE", unknown)
     decision, why = decided(base_rate=0.5)
     assert (decision, "by the costs" in why) == ("DECLINE", True)

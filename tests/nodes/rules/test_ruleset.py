@@ -163,7 +163,7 @@ def test_a_policy_says_what_becomes_of_a_payment_in_doubt() -> None:
 def test_of_unknown_fields_alone_nothing_is_known() -> None:
     ruling = Ruleset().decide({"shoe_size": 44})
     assert (ruling.decision, ruling.risk) == ("UNDECIDED", None)
-    assert "transaction has no field that a rule asks for" in ruling.undecided
+    assert "case has no field that a rule asks for" in ruling.undecided
     assert Ruleset().decide({"vpn": False}, {"vpn": "is no flag"}).decision == "UNDECIDED"
     assert Ruleset().decide({"hour": 12}).decision == "APPROVE"
 
