@@ -110,7 +110,7 @@ def test_where_a_good_customer_is_dear_nothing_is_declined_and_a_reason_says_so(
     given = {"transaction": ODD}
     cheap, dear = (
         graph.invoke(
-            given, context=AceContext(learn=False, policy={"costs": f"false_decline={cost}"})
+            given, context=AceContext(learn=False, policy={"costs": {"false_decline": cost}})
         )
         for cost in (0.01, 4)
     )

@@ -91,8 +91,10 @@ def test_costs_change_the_decision_and_are_named() -> None:
     graph = create_ace_graph(playbook=playbook).compile()
     given = {"transaction": {"amount": 930.0}}
     cheap, dear = (
-        graph.invoke(given, context=AceContext(learn=False, policy={"costs": costs}))
-        for costs in ("false_decline=0.01", "false_decline=20")
+        graph.invoke(
+            given, context=AceContext(learn=False, policy={"costs": {"false_decline": cost}})
+        )
+        for cost in (0.01, 20)
     )
     assert (cheap["decision"], dear["decision"]) == ("DECLINE", "APPROVE")
     assert cheap["risk_score"] == dear["risk_score"]
@@ -100,7 +102,7 @@ def test_costs_change_the_decision_and_are_named() -> None:
 
 
 def test_unknown_costs_are_refused() -> None:
-    with pytest.raises(InvalidSettings, match="costs are of"):
+    with pytest.raises(InvalidSettings, match="no cost 'lost'"):
         AceContext(policy={"costs": {"lost": 1}})
 
 
@@ -140,7 +142,9 @@ def file_with_an_odd_amount(folder: Path) -> Path:
 
 def test_costs_know_an_amount_that_was_named(tmp_path: Path) -> None:
     file = file_with_an_odd_amount(tmp_path)
-    pipeline = TrainingPipeline(context=AceContext(costs=COSTS_BY_AMOUNT))
+    pipeline = TrainingPipeline(
+        context=AceContext(policy={"costs": CostMatrix.named(COSTS_BY_AMOUNT)})
+    )
     read = read_dataset(file, FileLayout(None, "fraud", declared={"omvang": "amount"}))
     pipeline.train_offline(read.items, read.task)
     cases = pipeline.playbook.cases("fraud_detection")

@@ -108,6 +108,7 @@ def test_no_id_can_be_read_from_the_file(tmp_path: Path) -> None:
         book.add_bullet(RULE, NODE)
         graph = create_ace_graph(playbook=book).compile()
         hiding(["customer_id", "shop_id"], book)
+        book.set_sighting_columns(NODE, COLUMNS | {"merchant": "shop_id"})
         for i in range(3):
             paid = {"customer_id": "CANARY-77", "shop_id": "SHOPCANARY", "amount": 5, "hour": 3}
             paid["at"] = f"2026-01-01 1{i}:00"
