@@ -651,7 +651,7 @@ def test_who_corrects_himself_is_told_that_his_first_word_stands(tmp_path: Path)
 
 
 def test_a_band_in_which_nobody_is_asked_is_refused() -> None:
-    with pytest.raises(InvalidSettings, match="review_from 0.8 is above review_to 0.1"):
+    with pytest.raises(InvalidSettings, match=r"review_from 0\.8 is above review_to 0\.1"):
         AceContext(policy={"review_from": 0.8, "review_to": 0.1})
     assert AceContext(policy={"review_from": 0.5, "review_to": 0.5}).policy
     result = graph_on(BulletPlaybook()).invoke(

@@ -278,6 +278,13 @@ def test_everybody_runs_the_servers_assistant_and_nobody_anothers(server: Place)
         "ace", context={"mode": "vanilla"}, metadata={"created_by": "system"}
     )["assistant_id"]
     assert refused(ann.assistants.create, "ace", context={"mode": "telepathy"}) == 422
+    for theirs in ({"policy": {"explore": 1.0}}, {"base_rate": 1e-9}, {"redact": []}):
+        assert refused(ann.assistants.create, "ace", context=theirs) == 403
+        made = ann.threads.create()["thread_id"]
+        run = {"assistant_id": "ace", "input": {"transaction": RISKY}}
+        for given in ({"context": theirs}, {"config": {"configurable": theirs}}):
+            path = f"/threads/{made}/runs"
+            assert refused(ann.http.post, path, json={**run, **given}) == 403, given
     common = bob.assistants.search()
     assert [found["metadata"]["created_by"] for found in common] == ["system", "system"]
     system = common[0]["assistant_id"]
