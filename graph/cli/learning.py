@@ -145,7 +145,7 @@ def train(
     """
     from acegraph.graph.training.pipeline import TrainingPipeline
     from acegraph.state import AceContext
-    from acegraph.state.playbook.policies import settle
+    from acegraph.state.run.modes import settle
 
     announce_models(model)
     context = AceContext(agent_model=model)
@@ -206,7 +206,7 @@ def _warn_of(
 def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
     from acegraph.nodes.rules.scale import scale_of
-    from acegraph.state.playbook.policies import settle
+    from acegraph.state.run.modes import settle
 
     scale = scale_of(playbook, settle(playbook, context))
     if scale.can_decline or scale.riskiest is None:

@@ -12,16 +12,22 @@ from typer.core import TyperGroup
 from acegraph.graph.cli import (
     comparison,
     console,
-    decisions,
-    inspection,
     learning,
-    ledger,
     playbook,
     printing,
     scoring,
 )
 from acegraph.graph.cli.printing import say, say_error
-from acegraph.graph.cli.running import learn, policy, review, service, setup
+from acegraph.graph.cli.running import (
+    decisions,
+    inspection,
+    learn,
+    ledger,
+    policy,
+    review,
+    service,
+    setup,
+)
 from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.state import AceError, InvalidInput, InvalidSettings
 from acegraph.state.run import gone

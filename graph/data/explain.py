@@ -1,4 +1,4 @@
-"""What becomes of a transaction or of the columns of a file; graph/cli/inspection.py prints it."""
+"""What becomes of a transaction or of the columns of a file, for `acegraph read` to print."""
 
 import re
 from collections import deque

@@ -25,8 +25,8 @@ from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
+from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
-from acegraph.state.playbook.review_queue import Waiting, waiting
 from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:

@@ -39,7 +39,7 @@ from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings
-from acegraph.state.playbook.policies import settle
+from acegraph.state.run.modes import settle
 from acegraph.state.task.task import Task
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar

@@ -9,7 +9,7 @@ from acegraph.graph.operations.feedback import feedback
 from acegraph.nodes.curator.curator import Curation
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import InvalidInput
-from acegraph.state.playbook.review_queue import HumanVerdict, give_verdict
+from acegraph.state.maintenance.people.review_queue import HumanVerdict, give_verdict
 from acegraph.state.run.review_answers import VerdictAnswer
 from acegraph.state.values.bullet import Status
 

@@ -20,8 +20,8 @@ from acegraph.graph.server.endpoints import Endpoint
 from acegraph.graph.server.service import BUCKETS, Service
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import ledger_counts
+from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.people.users import User
-from acegraph.state.playbook.review_queue import waiting
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 

@@ -19,8 +19,8 @@ from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput, Bullet
 from acegraph.state.errors import AceError, InvalidInput
+from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.people.users import User
-from acegraph.state.playbook.review_queue import waiting
 from acegraph.state.playbook.tasks import DEFAULT_NODE
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,

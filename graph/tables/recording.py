@@ -11,7 +11,7 @@ from acegraph.graph.tables.scorer import Scorer
 from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, Transaction
 from acegraph.state.errors import DecisionConflict, PlaybookError, quoted
-from acegraph.state.playbook.policies import settle
+from acegraph.state.run.modes import settle
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 

@@ -6,7 +6,7 @@ from acegraph.nodes.evidence.residuals import Mask
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
-from acegraph.state.playbook.policies import settle
+from acegraph.state.run.modes import settle
 from acegraph.state.values.cases import CaseTable
 
 

@@ -48,9 +48,8 @@ from acegraph.state import (
     Condition,
 )
 from acegraph.state.errors import AceError, BudgetSpent, InvalidSettings, ModelUnavailable
-from acegraph.state.playbook.policies import settle
 from acegraph.state.run.context import Mode
-from acegraph.state.run.modes import MODES, settle_settings
+from acegraph.state.run.modes import MODES, settle, settle_settings
 from acegraph.state.run.schema import UsageByNode
 from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import REFINEMENT, Source

@@ -69,7 +69,9 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
     """Keep a transaction without a decision, so that a person or a label can answer it later; and
     the right answer, if it came with the transaction.
     """
-    from acegraph.state.playbook.review_queue import open_case  # loads the database library
+    from acegraph.state.maintenance.people.review_queue import (
+        open_case,  # loads the database library
+    )
 
     case, settings = state["case"], state["settings"]
     seen = sighting_in(case)

@@ -16,8 +16,8 @@ from acegraph.nodes.judge.outcome import (
 from acegraph.nodes.runtime.ask import answer_fields, ask
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, BulletPlaybook
-from acegraph.state.playbook import review_queue
-from acegraph.state.playbook.review_queue import HumanVerdict
+from acegraph.state.maintenance.people import review_queue
+from acegraph.state.maintenance.people.review_queue import HumanVerdict
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.run.schema import Update
 from acegraph.state.values.label_sources import ANALYST

@@ -15,7 +15,7 @@ from acegraph.nodes.evidence.sightings.columns import sighting_of, unread
 from acegraph.nodes.evidence.sightings.derivation import derived_fields, sources_of
 from acegraph.nodes.text.understand import Doubt, Understood
 from acegraph.state import Transaction
-from acegraph.state.task.guess import NEARLY
+from acegraph.state.task.field import NEARLY
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Fields, is_derived, render_fields

@@ -16,8 +16,8 @@ from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.nodes.text.understand import Understood, understand_given
 from acegraph.state import AceContext, AceInput, AceState, Bullet, InvalidTransaction, Transaction
-from acegraph.state.playbook.policies import settle
 from acegraph.state.run.context import misplaced_settings, unused_settings
+from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import CaseData, HeldBackRule, RunSettings, ShownBullet, Update
 from acegraph.state.values.decision import Clock
 from acegraph.state.values.transaction import clean_text

@@ -19,7 +19,7 @@ from acegraph.state.database.encoding import chunks
 from acegraph.state.database.tables import cases, decisions, outcomes, selections
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
-from acegraph.state.playbook.growing_arrays import grown
+from acegraph.state.playbook.vector_matrix import grown
 from acegraph.state.values.decision import LET_THROUGH
 from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields

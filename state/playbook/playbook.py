@@ -18,7 +18,9 @@ from acegraph.state.errors import InvalidSettings, PlaybookError
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
     evidence_of,
+    keep_refined_from,
     labels_of_tables,
+    read_refined_from,
     remember_cases,
     remember_table,
 )
@@ -35,11 +37,9 @@ from acegraph.state.ledger.waiting_lessons import (
 )
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
-from acegraph.state.playbook.kept_by_node import keep_refined_from, read_refined_from
-from acegraph.state.playbook.policies import read_policy
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
 from acegraph.state.playbook.tasks import DEFAULT_NODE, in_words, rules_that_lose, task_of
-from acegraph.state.task.policy import Policy
+from acegraph.state.task.policy import Policy, read_policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Case, CaseTable
 from acegraph.state.values.decision import (

@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.state.playbook.growing_arrays import grown
+from acegraph.state.playbook.vector_matrix import grown
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison, Condition
 from acegraph.state.values.memos import mentions
 from acegraph.state.values.transaction import Scalar, is_derived

@@ -2,12 +2,15 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import TYPE_CHECKING, Final, cast
 
 from acegraph.state.run.context import AceContext, Mode
 from acegraph.state.run.schema import RunSettings
 from acegraph.state.task.policy import Policy
 from acegraph.state.values.bullet import Source
+
+if TYPE_CHECKING:  # it stands above this folder, and loads the database library
+    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _USUAL: Final = Policy()
 
@@ -48,3 +51,10 @@ def settle_settings(
         "learn": learns and plan.learns,
     }
     return cast(RunSettings, settings)
+
+
+def settle(playbook: "ReadablePlaybook", context: AceContext | None = None) -> RunSettings:
+    """All settings of a run on a playbook, by its policy and its task."""
+    context = context or AceContext()
+    node = context.node
+    return settle_settings(context, playbook.policy(node), playbook.task(node).hidden)

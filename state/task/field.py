@@ -38,6 +38,8 @@ _FLAGS: Final = {"0": False, "1": True, "false": False, "true": True}
 _UNITS: Final = {"s": 1.0, "ms": 1000.0}
 _ASCII_LOWER: Final = str.maketrans({chr(n): chr(n + 32) for n in range(ord("A"), ord("Z") + 1)})
 _SHOWN: Final = 6
+NEARLY: Final = 0.98
+"""A share from which on something holds of nearly all values."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from dataclasses import replace
 from typing import Final
 
 from acegraph.state.task.field import Field, Kind, Part
-from acegraph.state.task.guess import guess
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.condition import MENTIONS, Comparison
@@ -56,6 +55,8 @@ def _looked_at(task: Task, table: CaseTable, size: int) -> Task:
 
 def _of_cases(task: Task, table: CaseTable) -> list[Field]:
     """The fields of labelled cases that the task has not, as far as enough of them have one."""
+    from acegraph.state.task.guess import guess  # most runs look at no new cases
+
     columns = {}
     known = {name for one in task.fields for name in (one.name, *one.part_names)}
     for name in table.field_names:

@@ -15,14 +15,12 @@ from typing import Final, cast
 from acegraph.state.errors import InvalidSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.derived import derived_of
-from acegraph.state.task.field import Epoch, Field, Kind, Part, Role
+from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
 from acegraph.state.task.task import Task, fold
 from acegraph.state.values.decision import KINDS
 from acegraph.state.values.memos import is_free_text
 from acegraph.state.values.transaction import Scalar
 
-NEARLY: Final = 0.98
-"""A share from which on something holds of nearly all values."""
 _FAR: Final = 1_000.0
 _MOST_WORDS: Final = 60
 _FEW_WORDS: Final = 20

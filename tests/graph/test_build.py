@@ -26,7 +26,7 @@ from acegraph.state import (
     ModelUnavailable,
     Transaction,
 )
-from acegraph.state.playbook.review_queue import waiting
+from acegraph.state.maintenance.people.review_queue import waiting
 
 NODE = "fraud_detection"
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"

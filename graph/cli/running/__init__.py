@@ -1,1 +1,1 @@
-"""The commands for whoever keeps it running: the service, its users, streams, what waits."""
+"""The commands of daily work: decisions and labels, what waits, the service, the ledger."""

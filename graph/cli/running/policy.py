@@ -2,13 +2,16 @@
 
 import json
 from dataclasses import asdict
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from acegraph.graph.cli.console import lasting, signed
 from acegraph.graph.cli.printing import say, told_as_json
-from acegraph.state import AceContext, BulletPlaybook, InvalidSettings
+from acegraph.state import AceContext, InvalidSettings
+
+if TYPE_CHECKING:
+    from acegraph.state import BulletPlaybook
 
 
 def policy(
@@ -62,7 +65,7 @@ def _change(text: str) -> tuple[str, object]:
         return name, value
 
 
-def _show(book: BulletPlaybook, node: str) -> None:
+def _show(book: "BulletPlaybook", node: str) -> None:
     from acegraph.graph.operations.policies import waiting_policy
     from acegraph.state.task.policy import HEEDED
 

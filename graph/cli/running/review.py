@@ -15,7 +15,7 @@ from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.review_queue import HumanVerdict
+    from acegraph.state.maintenance.people.review_queue import HumanVerdict
     from acegraph.state.run.review_answers import VerdictAnswer
 
 _WIDTH: Final = 96
@@ -57,7 +57,7 @@ def review(
 def _list(
     book: "BulletPlaybook",
 ) -> None:
-    from acegraph.state.playbook.review_queue import waiting
+    from acegraph.state.maintenance.people.review_queue import waiting
 
     entries = waiting(book)
     if told_as_json({"waiting": [asdict(entry) for entry in entries]}):

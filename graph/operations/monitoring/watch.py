@@ -20,7 +20,7 @@ from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, Bullet, BulletPlaybook
 from acegraph.state.maintenance.activity import Activity, Record, activity_since
-from acegraph.state.playbook.review_queue import waiting
+from acegraph.state.maintenance.people.review_queue import waiting
 
 RISK: Final = "risk"
 """The name under which the distribution of risk is reported."""

@@ -1,1 +1,1 @@
-"""People: users of the service and the desk, their sessions, and what they look at."""
+"""People: users of the service and the desk, their sessions, what waits for them."""

@@ -1,7 +1,7 @@
 """Who looks at what waits for a person, so that two people do not work on the same question.
 
 A claim ends by itself. It only says who is at work: which answer counts is decided in
-`playbook/review_queue.py`.
+`review_queue.py`.
 """
 
 import time

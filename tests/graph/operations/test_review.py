@@ -36,8 +36,8 @@ from acegraph.state import (
     erase,
     verify,
 )
+from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.versions import rollback
-from acegraph.state.playbook.review_queue import waiting
 from acegraph.state.run.review_answers import VerdictAnswer
 
 THREAD: Any = {"configurable": {"thread_id": "t"}}

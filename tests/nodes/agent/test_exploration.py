@@ -13,7 +13,7 @@ from acegraph.graph.cli.main import app
 from acegraph.nodes.agent.exploration import in_explored_share
 from acegraph.state import AceContext, BulletPlaybook, InvalidInput, Label, verify
 from acegraph.state.maintenance.label_coverage import label_coverage
-from acegraph.state.playbook.review_queue import waiting
+from acegraph.state.maintenance.people.review_queue import waiting
 
 ASSUMED = "no_chargeback"
 

@@ -13,7 +13,7 @@ from acegraph.nodes.rules.points import scorecard_over
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import AceContext, BulletPlaybook, Case, InvalidSettings
-from acegraph.state.playbook.review_queue import reason_to_ask
+from acegraph.state.maintenance.people.review_queue import reason_to_ask
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
 
