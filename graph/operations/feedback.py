@@ -24,10 +24,16 @@ from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
 from acegraph.state.values.times import as_past
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import Verdict, parse_verdict
+from acegraph.state.values.verdict import (
+    ANALYST,
+    JUDGE,
+    Verdict,
+    folded_source,
+    is_absence,
+    parse_verdict,
+)
 
 logger = logging.getLogger(__name__)
 

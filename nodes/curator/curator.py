@@ -29,8 +29,8 @@ from acegraph.state.run.schema import CurationData
 from acegraph.state.values.bullet import MAX_CONTENT, WAITS_FOR, Source, Status
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import PURGED
-from acegraph.state.values.label_sources import BY_ITSELF
 from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import BY_ITSELF
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -10,9 +10,8 @@ from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.task.task import Task
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import other, parse_verdict
+from acegraph.state.values.verdict import JUDGE, other, parse_verdict
 
 JudgeLike = SimpleJudge | AnyModel | Custom
 

@@ -14,9 +14,8 @@ from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import text_hash
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
-from acegraph.state.values.label_sources import GIVEN_LABEL, JUDGE
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import Verdict, other, parse_verdict
+from acegraph.state.values.verdict import GIVEN_LABEL, JUDGE, Verdict, other, parse_verdict
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from acegraph.state import APPROVE, AceState, Case, Label
 from acegraph.state.ledger.hidden_fields import HiddenFields
 from acegraph.state.run.schema import CaseData, RunSettings
 from acegraph.state.values.decision import Recorded, Sighting
-from acegraph.state.values.label_sources import GIVEN_LABEL
+from acegraph.state.values.verdict import GIVEN_LABEL
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -20,8 +20,7 @@ from acegraph.state.maintenance.people import review_queue
 from acegraph.state.maintenance.people.review_queue import HumanVerdict
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.run.schema import Update
-from acegraph.state.values.label_sources import ANALYST
-from acegraph.state.values.verdict import UNDECIDED, parse_verdict
+from acegraph.state.values.verdict import ANALYST, UNDECIDED, parse_verdict
 
 
 @dataclass(frozen=True)

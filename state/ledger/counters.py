@@ -11,7 +11,7 @@ import sqlalchemy as sa
 from acegraph.state.database.tables import adjustments, decisions, history, outcomes, selections
 from acegraph.state.ledger.row_mapping import HistoryRow
 from acegraph.state.values.decision import CounterDeltas, add_deltas
-from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.verdict import JUDGE
 
 
 @dataclass(frozen=True)

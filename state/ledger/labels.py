@@ -19,9 +19,16 @@ from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.lookups import find_digest
 from acegraph.state.ledger.row_mapping import outcome_row
 from acegraph.state.values.decision import CounterDeltas, Label, Recorded, add_deltas
-from acegraph.state.values.label_sources import ANALYST, JUDGE, folded_source, is_absence
 from acegraph.state.values.times import as_utc, now
-from acegraph.state.values.verdict import APPROVE, DECLINE, Verdict
+from acegraph.state.values.verdict import (
+    ANALYST,
+    APPROVE,
+    DECLINE,
+    JUDGE,
+    Verdict,
+    folded_source,
+    is_absence,
+)
 
 
 class GivenLabel(NamedTuple):

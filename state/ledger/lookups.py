@@ -15,9 +15,8 @@ from acegraph.state.errors import PrunedDecision, UnknownDecision, quoted
 from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_current_label
 from acegraph.state.values.decision import HELD_BACK, SHOWN
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import JUDGE, Verdict
 
 ERASED: Final = "erased"
 """The digest of a case whose content was erased."""

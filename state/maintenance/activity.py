@@ -12,9 +12,8 @@ from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.cases import TABLE, Case, CaseTable
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc
-from acegraph.state.values.verdict import APPROVE
+from acegraph.state.values.verdict import APPROVE, JUDGE
 
 TRAINED: Final = ("history:", "stream:", TABLE)
 """How the ids of cases begin that were learned from a file."""

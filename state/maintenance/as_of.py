@@ -17,8 +17,8 @@ from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.decision import CounterDeltas, add_deltas
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc
+from acegraph.state.values.verdict import JUDGE
 
 
 def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlaybook:

@@ -42,9 +42,9 @@ from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.decision import Clock, CounterDeltas
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
+from acegraph.state.values.verdict import JUDGE
 
 _START: Final = -1
 _ATTEMPTS: Final = 5

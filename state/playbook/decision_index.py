@@ -21,9 +21,8 @@ from acegraph.state.ledger import queries as sql
 from acegraph.state.ledger.counters import is_label_of_decision
 from acegraph.state.playbook.vector_matrix import grown
 from acegraph.state.values.decision import LET_THROUGH
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.transaction import Fields
-from acegraph.state.values.verdict import DECLINE
+from acegraph.state.values.verdict import DECLINE, JUDGE
 
 FRAUD, HONEST, UNLABELLED = 1, 0, -1
 _FEW: Final = 5_000

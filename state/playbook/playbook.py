@@ -51,9 +51,8 @@ from acegraph.state.values.decision import (
     Sighting,
     add_deltas,
 )
-from acegraph.state.values.label_sources import JUDGE
 from acegraph.state.values.times import as_utc, now
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import JUDGE, Verdict
 
 
 class BulletPlaybook(Bullets):

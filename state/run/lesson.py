@@ -4,9 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
-from acegraph.state.values.label_sources import GIVEN_LABEL
 from acegraph.state.values.transaction import Fields, Transaction
-from acegraph.state.values.verdict import Verdict, other, parse_verdict
+from acegraph.state.values.verdict import GIVEN_LABEL, Verdict, other, parse_verdict
 
 
 @dataclass(frozen=True)
@@ -21,7 +20,7 @@ class Lesson:
     settings: RunSettings
     """The settings of the run that decided."""
     label_source: str = GIVEN_LABEL
-    """Who gave the label (values/label_sources.py)."""
+    """Who gave the label (values/verdict.py)."""
     came: str | Fields = ""
     """The transaction as it came, where it is written anew: redaction hides its values too."""
 

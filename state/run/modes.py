@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING, Final, cast
 
 from acegraph.state.run.context import AceContext, Mode
 from acegraph.state.run.schema import RunSettings
-from acegraph.state.task.policy import Policy
+from acegraph.state.task.policy import USUAL, Policy
 from acegraph.state.values.bullet import Source
 
 if TYPE_CHECKING:  # it stands above this folder, and loads the database library
     from acegraph.state.playbook.frozen_view import ReadablePlaybook
-
-_USUAL: Final = Policy()
 
 
 @dataclass(frozen=True)
@@ -32,7 +30,7 @@ MODES: Final[dict[Mode, ModePlan]] = {
 
 
 def settle_settings(
-    context: AceContext, policy: Policy = _USUAL, hidden: Iterable[str] = ()
+    context: AceContext, policy: Policy = USUAL, hidden: Iterable[str] = ()
 ) -> RunSettings:
     """All settings that the nodes need; mode and policy decide what the context leaves open.
 

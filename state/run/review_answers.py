@@ -8,9 +8,8 @@ from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, Fie
 
 from acegraph.state.errors import InvalidAnswer, quoted
 from acegraph.state.values.bullet import Bullet
-from acegraph.state.values.label_sources import ANALYST
 from acegraph.state.values.transaction import clean_text
-from acegraph.state.values.verdict import Verdict, parse_decision
+from acegraph.state.values.verdict import ANALYST, Verdict, parse_decision
 
 _NAME: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._@+-]{0,99}")
 

@@ -262,7 +262,7 @@ class AceState(TypedDict, total=False):
     judge_reasoning: str
     correct_answer: Verdict | None
     label_source: str | None
-    """Who gave the label `correct_answer` (values/label_sources.py)."""
+    """Who gave the label `correct_answer` (values/verdict.py)."""
     learning: bool
     """Whether the run continues with the reflector and the curator."""
     reflection: Reflection | None

@@ -103,10 +103,13 @@ class Policy:
         return read_as(cls, content or {}, where)
 
 
+USUAL: Final = Policy()
+
+
 def read_policy(stored: tuple[int, Mapping[str, Any]] | None) -> Policy:
     """The policy that was stored, with its version."""
     if stored is None:
-        return Policy()
+        return USUAL
     version, content = stored
     return replace(Policy.from_json(content), version=version)
 

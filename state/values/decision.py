@@ -4,9 +4,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from acegraph.state.values.label_sources import GIVEN_LABEL
 from acegraph.state.values.transaction import Fields, Scalar
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import GIVEN_LABEL, Verdict
 
 LET_THROUGH: Final = '"let_through":true'
 """Stored settings hold this text if a decline was let through for review."""
@@ -122,7 +121,7 @@ class DecisionRecord:
 
 @dataclass(frozen=True)
 class Label:
-    """The right answer to a case, its source (label_sources.py), and when it became known."""
+    """The right answer to a case, its source (verdict.py), and when it became known."""
 
     value: Verdict
     source: str = GIVEN_LABEL

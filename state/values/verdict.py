@@ -1,4 +1,7 @@
-"""The two answers, and the words that people use for them. Who gave one is in label_sources.py."""
+"""The two answers, the words that people use for them, and who gave one as a label.
+
+Other texts are allowed as a source, and are no more than names.
+"""
 
 from typing import Final, Literal
 
@@ -16,6 +19,17 @@ _APPROVE_WORDS = _APPROVED.union(
     "valid non-fraud nonfraud not_fraud no false 0 0.0".split()
 )
 _DECLINE_WORDS = _DECLINED.union("fraud fraudulent bad suspicious yes true 1 1.0".split())
+
+GIVEN_LABEL: Final = "label"
+"""The label came with the transaction, or its giver is not named."""
+JUDGE: Final = "judge"
+"""The label is a model's opinion: weaker than any other label, and never part of a backtest."""
+NO_CHARGEBACK: Final = "no_chargeback"
+"""The label is the absence of a complaint: it proves nothing where the payment was declined."""
+ANALYST: Final = "analyst:"
+"""A person gave the label; the name of the person follows."""
+BY_ITSELF: Final = ("curator", "offline", "online")
+"""The signatures of changes that no person made: the curator, or the source of a learned bullet."""
 
 
 def parse_verdict(word: object) -> Verdict:
@@ -60,3 +74,17 @@ def sign_of(verdict: Verdict | None) -> float:
 def other(verdict: Verdict) -> Verdict:
     """The verdict that is not this one."""
     return APPROVE if verdict == DECLINE else DECLINE
+
+
+def is_absence(source: str) -> bool:
+    """Whether a label only says that no complaint came.
+
+    >>> is_absence("No chargeback"), is_absence("chargeback")
+    (True, False)
+    """
+    return folded_source(source) == NO_CHARGEBACK
+
+
+def folded_source(source: str) -> str:
+    """A source without differences in writing."""
+    return "_".join(source.lower().replace("-", " ").replace("_", " ").split())

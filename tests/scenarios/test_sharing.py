@@ -14,7 +14,7 @@ from ledger_cases import NODE, record
 from acegraph.graph import purge
 from acegraph.nodes import Curator, HybridSelector
 from acegraph.state import BulletPlaybook, Case, Label, erase, prune
-from acegraph.state.values.label_sources import JUDGE
+from acegraph.state.values.verdict import JUDGE
 
 
 @pytest.fixture

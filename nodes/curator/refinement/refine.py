@@ -30,8 +30,7 @@ from acegraph.state.run.lesson import Lesson
 from acegraph.state.values.bullet import REFINEMENT, Source, of_source
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.costs import CostMatrix
-from acegraph.state.values.label_sources import BY_ITSELF
-from acegraph.state.values.verdict import sign_of
+from acegraph.state.values.verdict import BY_ITSELF, sign_of
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook

@@ -23,10 +23,9 @@ from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import LET_THROUGH, CounterDeltas, Label, Recorded
-from acegraph.state.values.label_sources import ANALYST, JUDGE
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.times import now
-from acegraph.state.values.verdict import Verdict
+from acegraph.state.values.verdict import ANALYST, JUDGE, Verdict
 
 if TYPE_CHECKING:
     from acegraph.state.run.schema import RunSettings
