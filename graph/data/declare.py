@@ -15,8 +15,9 @@ from acegraph.nodes.text.understand import understand_given
 from acegraph.state import BulletPlaybook, InvalidDataset
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
-from acegraph.state.task.guess import Guess, guess, guess_task
+from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
+from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Fields, Scalar, is_derived
 
 _LOOKED_AT: Final = 20_000
@@ -47,13 +48,19 @@ def declare(
     if known:
         task, said = _widened(before, columns, new), _differences(before, columns, new)
     else:
-        guesses = [] if given else guess(columns)
+        guesses = [] if given else corrected(guess(columns), columns, _entities(items))
         task, said = given or guess_task(node, guesses), "; ".join(_told(guesses))
     task = task.hiding([*before.hidden, *(given.hidden if given else ())])
     grows = task.unknown == "grow"
     if not grows and task != before:
         playbook.set_task(task, node, by="guess", reason="labelled rows")
     return task, said
+
+
+def _entities(items: Sequence[Item]) -> dict[str, str]:
+    """By field whom it names, where the rows come with fields that are derived from them."""
+    columns = items[0].get("sighting_columns", {}) if items else {}
+    return {name: what for what, name in columns.items() if what in KINDS}
 
 
 def task_of(items: Sequence[Item]) -> Task:

@@ -21,6 +21,7 @@ _WORDS: Final = re.compile(r"[\w$€£.,:%'-]++")
 _LETTER: Final = re.compile(r"\w")
 _LOOKED_AT: Final = 20_000
 _SHOWN: Final = 4
+_ONCE: Final = "the rows span each of its values once"
 _NO_RULE: Final = {
     "id": "names somebody, or a row: no rule may ask for it",
     "ignored": "left out",
@@ -99,12 +100,18 @@ def explain_dataset(dataset: Dataset, leaks: Mapping[str, str]) -> FileReport:
     table = _table(dataset)
     testable = set(learnable_fields(table))
     read, ignored = [], [f"{name} (looks like a leak: {why})" for name, why in leaks.items()]
-    for one in dataset.guesses:
-        name, why = one.field.name, _why_ignored(one.field, table, testable)
+    for found in dataset.guesses:
+        name, why = found.field.name, _why_ignored(found.field, table, testable)
+        parts = found.field.part_names
+        ignored += [f"{part} ({_ONCE})" for part in parts if part not in testable and not why]
         if why:
-            ignored.append(f"{name} ({why}{_said(one, why)})")
+            ignored.append(f"{name} ({why}{_said(found, why)})")
         elif name not in leaks:
-            read.append(Reading(name, kind_in_words(one.field, table), one.why or "plain"))
+            read.append(Reading(name, kind_in_words(found.field, table), found.why or "plain"))
+    for derived in dataset.task.derived if dataset.task else ():
+        one = Field(derived.name, "flag" if derived.what == "is_new" else "number")
+        origin = f"derived from {' and '.join(derived.of[:2])}"
+        read.append(Reading(one.name, kind_in_words(one, table), origin))
     warnings = [
         f"{name} looks like a leak: {why}; it is left out, --as {name}=KIND uses it"
         for name, why in leaks.items()
@@ -144,12 +151,12 @@ def _why_ignored(field: Field, table: CaseTable, testable: set[str]) -> str:
         return "no value in any row"
     if field.kind == "time":
         parts = [name for name in field.part_names if name in testable]
-        return "" if parts or field.role == "time" else "the rows span each of its values once"
-    if field.name in testable or field.kind == "text":
-        return ""
+        return "" if parts or field.role == "time" else _ONCE
     known = int(column.known().sum())
-    is_one = len(column.counts()) + len(set(column.known_numbers().tolist())) == 1
-    return "the same in all rows" if is_one and known > 1 else "too many values, or too few rows"
+    if known > 1 and len(column.counts()) + len(set(column.known_numbers().tolist())) == 1:
+        return "the same in all rows"
+    is_asked = field.name in testable or field.kind == "text"
+    return "" if is_asked else "too many values, or too few rows"
 
 
 def _said(one: Guess, why: str) -> str:

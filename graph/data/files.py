@@ -122,21 +122,25 @@ class Dataset:
         """The same rows without these fields; rows that are equal then are numbered as copies."""
         if not names:
             return self
+        task = self.task and self.task.without(names)
+        derived = {one.name for one in self.task.derived} if self.task else set()
+        gone = {*names, *derived} - {one.name for one in task.derived} if task else {*names}
+        columns = task.sighting_columns if task else {}
         items, copies = [], Counter[str]()
         for item in self.items:
             given = item["query"]
             if isinstance(given, Mapping):
-                left = {name: value for name, value in given.items() if name not in names}
+                left = {name: value for name, value in given.items() if name not in gone}
                 if not any(value is not None for value in left.values()):
                     raise InvalidDataset(
                         f"nothing to learn from is left without {', '.join(names)}"
                     )
                 item = {**item, "query": left}
+                item.pop("sighting_columns", None)
+                if columns:
+                    item["sighting_columns"] = columns
             items.append(_numbered(item, copies))
         guesses = [one for one in self.guesses if one.field.name not in names]
-        task = self.task and replace(
-            self.task, fields=tuple(one for one in self.task.fields if one.name not in names)
-        )
         return replace(self, items=items, guesses=guesses, task=task)
 
 

@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
-from acegraph.state.values.notation import decimal_marks, is_nothing
+from acegraph.state.values.notation import decimal_marks, is_nothing, written_number
 
 _DAY_FIRST: Final = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y")
@@ -24,7 +24,9 @@ _CLOCKS: Final = (
 _LOOKED_AT: Final = 500
 _NEARLY: Final = 0.98
 _LIKE_A_DATE: Final = re.compile(r"\d.*[./ -].*\d")
-_UNIT: Final = re.compile(r"([^\w\s.,+-]|[A-Za-z]{1,4}(?=\s))?\s?([-+]?\d[\d.,'\s]*)\s?(\S{0,4})")
+_UNIT: Final = re.compile(
+    r"([^\w\s.,()+\u2212-]|[A-Za-z]{1,4}(?=\s))?\s?([-+]?\d[\d.,'\s]*)\s?([^\s()+\u2212-]{0,4})"
+)
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,7 @@ def _unit(texts: Collection[str]) -> str:
     units = set()
     for text in islice(texts, _LOOKED_AT):
         match = _UNIT.fullmatch(text)
-        if match is None or bool(match[1]) == bool(match[3]):
+        if match is None or bool(match[1]) == bool(match[3]) or written_number(match[2]) is None:
             return ""
         units.add(match[1] or match[3])
     return units.pop() if len(units) == 1 else ""

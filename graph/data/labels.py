@@ -8,6 +8,7 @@ from typing import Final
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.form import read_cell
+from acegraph.state.task.guess import no_or_yes
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 _LABEL_NAMES: Final = (
@@ -28,6 +29,8 @@ def a_label(value: object, positive: object, name: str, where: str) -> Verdict:
     """The right answer that a label states; `positive` is the one that means fraud."""
     if positive is not None:
         return DECLINE if _label_value(value) == _label_value(positive) else APPROVE
+    if (is_fraud := no_or_yes(str(value))) is not None:
+        return DECLINE if is_fraud else APPROVE
     try:
         return parse_verdict(value)
     except InvalidInput as error:

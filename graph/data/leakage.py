@@ -7,6 +7,7 @@ counts its errors on rows that it was not made from, and needs enough rows of bo
 """
 
 import math
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -16,7 +17,7 @@ from numpy.typing import NDArray
 
 from acegraph.graph.data.files import Dataset, time_of
 from acegraph.nodes.evidence.backtest import wilson_interval
-from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES, words_of_name
+from acegraph.nodes.evidence.columns.learnable_fields import MAX_CATEGORIES
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.values.notation import is_number
 from acegraph.state.values.transaction import is_derived
@@ -108,7 +109,7 @@ def _filled_for_one_label(values: Sequence[object], fraud: Mask) -> str:
 
 
 def _after_the_payment(name: str, values: Sequence[object], times: Sequence[str | None]) -> str:
-    if _LATER & set(words_of_name(name)):
+    if _LATER & _words_of(name):
         return ""
     pairs = [(time_of(v), time) for v, time in zip(values, times, strict=True) if v and time]
     later = [moment > time for moment, time in pairs if moment and time]
@@ -141,7 +142,7 @@ def _tells_too_much(name: str, values: Sequence[object], fraud: Mask) -> str:
         is_pure = caught >= _PURE and hit <= found / 500 and honest >= 200
         if is_pure and too_good == _COPY_OF_WORDS:
             return f"its values mark {_percent(caught)} of the fraud and nothing else"
-        words = set(words_of_name(name))
+        words = _words_of(name)
         is_outcome = bool(words & _OUTCOME) and not words & _HISTORY
         if is_outcome and caught >= _NAMED and declined <= caught / 10:
             return "it is named like an outcome and goes along with the label"
@@ -194,3 +195,8 @@ def _number(value: object) -> float:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %"
+
+
+def _words_of(name: str) -> set[str]:
+    """The words of a column's name: a hint, never more."""
+    return set(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))

@@ -36,10 +36,10 @@ from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, fiel
 from acegraph.graph.tables.scorer import patterns
 from acegraph.nodes.evidence.columns.entities import (
     case_shares,
-    names_somebody,
     set_case_shares,
     shares_of_names,
 )
+from acegraph.nodes.evidence.columns.learnable_fields import names_somebody
 from acegraph.nodes.rules.columns import BatchTests
 from acegraph.nodes.rules.points import prior_of, prior_points
 from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset

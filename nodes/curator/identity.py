@@ -1,7 +1,4 @@
-"""Which fields identify somebody, and whether a text repeats their values.
-
-The name of a field decides, and its values where the name does not tell.
-"""
+"""Which fields identify somebody, and whether a text repeats their values."""
 
 import re
 from collections.abc import Iterator
@@ -9,28 +6,20 @@ from typing import Final
 
 import numpy as np
 
-from acegraph.nodes.evidence.columns.entities import distinct_numbers, is_entity
 from acegraph.nodes.evidence.columns.learnable_fields import (
     CAN_TELL,
-    PROPERTIES,
-    describes,
-    is_flag,
+    declared,
     is_identifier,
-    words_of_name,
+    names_somebody,
 )
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Transaction
-from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.notation import written
 
-_PERSONAL: Final = frozenset(
-    "first last surname firstname lastname fullname name street address addr dob birthdate ssn passport phone mobile "
-    "email mail ip imei mac iban pan cvv username login nickname url token uuid guid hash".split()
-)
-_LARGEST_COUNT: Final = 100
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""
 _DOMAIN = re.compile(r"(?!www\.)[\w-]+(?:\.[\w-]+)+", re.IGNORECASE)
@@ -40,18 +29,17 @@ _SHORTEST: Final = 5
 """So many letters in a row are a copy of a value, wherever the text puts its spaces."""
 
 
-def is_identifying(name: str, table: CaseTable) -> bool:
-    """Whether the values of a field identify somebody, or are free text."""
-    column, last = table.column(name), set(words_of_name(name)[-1:])
-    if PROPERTIES & last or (column is not None and is_flag(column)):
-        return False
-    if table.is_text(name) and name != SENTENCE:
+def is_identifying(name: str, table: CaseTable, value: object = None) -> bool:
+    """Whether the values of a field identify somebody, or are free text.
+
+    A text `value` of a field that nobody declared does, until enough cases tell otherwise.
+    """
+    field = declared(name, table)
+    if names_somebody(name, table) or (table.is_text(name) and name != SENTENCE):
         return True
-    if is_entity(name, table):
-        return True
-    if _PERSONAL & last and not describes(name):
-        return column is None or not _is_count(column)
-    return column is not None and len(table) >= CAN_TELL and is_identifier(name, table)
+    if table.column(name) is None or len(table) < CAN_TELL:
+        return field is None and isinstance(value, str)
+    return is_identifier(name, table)
 
 
 def is_bound(test: Comparison, table: CaseTable) -> bool:
@@ -82,7 +70,7 @@ def identifying_values(transaction: Transaction, table: CaseTable) -> Iterator[t
             continue
         text = skeleton(written(value))
         is_sentence = isinstance(value, str) and len(words_of(text)) >= _RUN
-        if is_sentence or is_identifying(name, table):
+        if is_sentence or is_identifying(name, table, value):
             yield name, text
     if not transaction.fields:
         yield "its text", skeleton(transaction.text)
@@ -105,11 +93,3 @@ def copied(value: str, text: str) -> bool:
         return True
     joined = "".join(words)
     return len(joined) >= _SHORTEST and len(words) <= _RUN and joined in "".join(in_text)
-
-
-def _is_count(column: Column) -> bool:
-    """Whether the column holds small numbers that repeat, and nothing else."""
-    filled, numbers = int(column.known().sum()), distinct_numbers(column)
-    if column.counts() or filled < CAN_TELL:
-        return False
-    return 2 * len(numbers) <= filled and bool(np.abs(numbers).max() < _LARGEST_COUNT)

@@ -10,7 +10,7 @@ from typing import Final
 
 from acegraph.nodes.curator.screening import Proposal
 from acegraph.nodes.evidence.backtest import ALIKE, Backtest, backtest, can_prove
-from acegraph.nodes.evidence.columns.entities import is_entity
+from acegraph.nodes.evidence.columns.entities import parties
 from acegraph.nodes.evidence.drift import since_change
 from acegraph.nodes.evidence.proof_levels import Gate
 from acegraph.nodes.rules.points import log_odds_over
@@ -133,7 +133,7 @@ def _without_largest(condition: Condition, table: CaseTable, fields: Fields) -> 
     """
     supports = condition.holds_over(table) & table.labelled(condition.verdict)
     excluded: dict[str, set[Scalar]] = {}
-    for name in (name for name in table.field_names if is_entity(name, table)):
+    for name in parties(table):
         entities = [c.fields.get(name) for c, s in zip(table, supports, strict=True) if s]
         counts = Counter(entity for entity in entities if entity is not None)
         if len(counts) > 1:

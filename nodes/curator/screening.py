@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Final
 import numpy as np
 
 from acegraph.nodes.curator import identity
-from acegraph.nodes.evidence.columns.entities import is_entity, spread
-from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL
+from acegraph.nodes.evidence.columns.entities import parties, spread
+from acegraph.nodes.evidence.columns.learnable_fields import CAN_TELL, names_somebody
 from acegraph.nodes.evidence.columns.phrases import is_name
 from acegraph.nodes.text.category_words import is_category, is_field_name
 from acegraph.nodes.text.lookalikes import personal_data, skeleton
@@ -113,7 +113,7 @@ class Screening:
         table, needed = proposal.table, self.min_entities[0]
         if len(table) < CAN_TELL:
             return None
-        entities = [n for n in table.field_names if is_entity(n, table)]
+        entities = parties(table)
         for test in (test for test in tests if isinstance(test.value, str)):
             is_phrase = test.op == MENTIONS
             rows = Comparison(test.field, MENTIONS if is_phrase else "is", test.value).holds_over(
@@ -134,7 +134,7 @@ class Screening:
         if condition is None:
             return None
         names = {*proposal.table.field_names, *proposal.transaction_fields}
-        entities = {name for name in names if is_entity(name, proposal.table)}
+        entities = {name for name in names if names_somebody(name, proposal.table)}
         lowers = condition.verdict == APPROVE
         needed, cap = self.min_entities[lowers], self.max_share[lowers]
         supports = proposal.table.labelled(condition.verdict)
@@ -188,7 +188,8 @@ def _fields(proposal: Proposal, condition: Condition) -> Objection | None:
             if not proposal.table.is_text(name):
                 return Objection(f"'mentions' asks for words of a free text, which {name} is not")
             continue
-        if not isinstance(test.value, bool) and identity.is_identifying(name, proposal.table):
+        is_flag = isinstance(test.value, bool)
+        if not is_flag and identity.is_identifying(name, proposal.table, test.value):
             return Objection(
                 f"its condition is over {name}, which tells who it is, not of what kind"
             )

@@ -35,7 +35,8 @@ class Form:
             return in_iso(plain, self.date) or plain
         if self.unit:
             plain = without_unit(plain, self.unit)
-        return read_cell(with_point(plain) if self.decimal == "," else plain)
+        value = read_cell(with_point(plain) if self.decimal == "," else plain)
+        return plain if isinstance(value, str) else value
 
 
 PLAIN = Form()

@@ -70,8 +70,7 @@ def _of_cases(task: Task, table: CaseTable) -> list[Field]:
     return [
         one
         for one in found
-        if one.role != "id"
-        and len(one.words) < _MOST_WORDS
+        if (one.role == "id" or len(one.words) < _MOST_WORDS)
         and one.name.rpartition(".")[0] not in times
     ]
 

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from functools import lru_cache
 from itertools import pairwise
 from typing import Final, cast
 
@@ -27,6 +28,8 @@ _FEW_WORDS: Final = 20
 _NEW_WORD: Final = 0.01
 _ENOUGH: Final = 100
 """So many values tell whether words are all known, and whether numbers rise with the rows."""
+_SOME: Final = 20
+"""So many texts of a file are ids if all are different."""
 _LONG: Final = 40
 _LONG_NUMBERS: Final = 1e8
 """Numbers of nine and more digits are no quantities, but cards, accounts or phones."""
@@ -37,7 +40,7 @@ _EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
 _NO: Final = frozenset("no n false f off nein nee non não nej 0".split())
 _YES: Final = frozenset("yes y true t on ja j oui o sí si sim 1".split())
 _NAMES: Final[Mapping[Role, frozenset[str]]] = {
-    "id": frozenset("id uuid guid iban pan ssn email phone ip".split()),
+    "id": frozenset("id uuid guid iban pan ssn".split()),
     "amount": frozenset(
         "amount amt transactionamount purchaseamount betrag montant importe".split()
     ),
@@ -47,6 +50,8 @@ _NAMES: Final[Mapping[Role, frozenset[str]]] = {
     "protected": frozenset("gender sex age dob birthdate nationality religion ethnicity".split()),
 }
 """Names that hint at a role, folded."""
+_ADDRESSES: Final = frozenset("email phone ip".split())
+"""Texts under these names are ids, numbers may be counts: `payments_per_ip`."""
 _ROLES_OF_NUMBERS: Final[tuple[Role, ...]] = ("amount", "latitude", "longitude", "protected")
 _CODES: Final = frozenset(
     "mcc merchantcategorycode categorycode bin cardbin zip zipcode plz".split()
@@ -235,10 +240,12 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
     letters = sum(map(len, texts)) / len(texts)
     if (letters > _LONG and len(counts) > len(texts) / 2) or is_free_text(name):
         return Guess(Field(name, "text"))
-    if len(texts) >= _ENOUGH and len(counts) >= NEARLY * len(texts):
+    is_short = sum(text.count(" ") for text in texts) < 2 * len(texts)
+    is_row = is_file and is_short and len(counts) == len(texts) >= _SOME
+    if is_row or (len(texts) >= _ENOUGH and len(counts) >= NEARLY * len(texts)):
         return Guess(Field(name, "category", role="id"), "another word in each row: an id")
     role = _role_of(name, ("id", "currency", "protected"))
-    if role == "id":
+    if role == "id" or _last_words(name) & _ADDRESSES:
         return Guess(Field(name, "category", role="id"), "names somebody, or a row")
     if role == "currency" and len(counts) > 1:
         role = ""
@@ -264,6 +271,16 @@ def _is_time(text: str) -> bool:
     return True
 
 
+def no_or_yes(word: str) -> bool | None:
+    """What a word for no or yes means; None for any other word.
+
+    >>> no_or_yes("Ja"), no_or_yes("nein"), no_or_yes("fraud")
+    (True, False, None)
+    """
+    folded = word.strip().lower()
+    return folded in _YES if folded in _NO | _YES else None
+
+
 def _no_and_yes(counts: Mapping[str, int]) -> tuple[str, str] | tuple[()]:
     """The words for no and yes, if a column has no others."""
     if not 1 < len(counts) < 5:
@@ -277,10 +294,25 @@ def _no_and_yes(counts: Mapping[str, int]) -> tuple[str, str] | tuple[()]:
     return no[0], yes[0]
 
 
+@lru_cache(maxsize=4096)
+def seems_an_id(name: str) -> bool:
+    """Whether the name of a field that nobody declared hints at an id.
+
+    >>> seems_an_id("customer_id"), seems_an_id("customer")
+    (True, False)
+    """
+    return _role_of(name, ("id",)) == "id"
+
+
 def _role_of(name: str, roles: Sequence[Role]) -> Role:
+    words = _last_words(name)
+    return next((role for role in roles if words & _NAMES[role]), "")
+
+
+def _last_words(name: str) -> set[str]:
+    """The last word of a name, and its last part without separators."""
     last = re.split(r"[_. -]|(?<=[a-z])(?=[A-Z])", name)[-1].lower()
-    folded = {fold(name.rpartition(".")[2]), last}
-    return next((role for role in roles if folded & _NAMES[role]), "")
+    return {fold(name.rpartition(".")[2]), last}
 
 
 def _one_of_a_role(guesses: list[Guess]) -> list[Guess]:

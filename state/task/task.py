@@ -5,7 +5,7 @@ A person writes it in task.json, or `guess.py` proposes it from data.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property, lru_cache
 from typing import Any, ClassVar, Final, Literal
@@ -178,6 +178,14 @@ class Task:
             if found := re.match(opening, said, re.IGNORECASE):
                 return verdict + said[found.end() :].rstrip()
         return said
+
+    def without(self, names: Collection[str]) -> "Task":
+        """The task without these fields, and without what is derived from them."""
+        return replace(
+            self,
+            fields=tuple(one for one in self.fields if one.name not in names),
+            derived=tuple(one for one in self.derived if not set(names) & set(one.of)),
+        )
 
     def form_of(self, name: str) -> Form:
         """How files write a field."""

@@ -101,8 +101,8 @@ def identifier(seed: int) -> tuple[Rows, np.ndarray, str]:
 
 def calendar(seed: int) -> tuple[Rows, np.ndarray, str]:
     """All fraud lies in one part of a span that holds each month, weekday or hour once."""
-    kind = seed % 3
-    columns, fraud, rng = world(seed, days=(330, 6, 330)[kind])
+    kind = seed % 2
+    columns, fraud, rng = world(seed, days=(330, 6)[kind])
     order = np.argsort(~fraud, kind="stable")  # fraud first: the first weeks, or days
     mixed = np.argsort(np.arange(len(fraud)) + rng.normal(0, 0.1 * len(fraud), len(fraud)))
     columns = {
@@ -110,9 +110,9 @@ def calendar(seed: int) -> tuple[Rows, np.ndarray, str]:
         for name, values in columns.items()
     }
     fraud = fraud[order[mixed]]
-    if kind == 2:
+    if kind == 0:
         columns["month"] = [int(str(time)[5:7]) for time in columns["time"]]
-    return columns, fraud, ("time.month", "time.weekday", "month")[kind]
+    return columns, fraud, ("month", "time.weekday")[kind]
 
 
 def constant(seed: int) -> tuple[Rows, np.ndarray, str]:
@@ -144,11 +144,17 @@ def report(file: Path) -> tuple[FileReport, Dataset]:
 
 def is_right(kind: str, name: str, said: FileReport) -> bool:
     """Whether the column was named for what it is; nothing else may be called a leak."""
-    why = {"leak": "leak", "identifier": "individual", "calendar": "calendar", "constant": "same"}
+    why = {
+        "leak": ("leak",),
+        "identifier": ("names somebody", "name somebody", "an id", "too many values", "a clock"),
+        "calendar": ("each of its values once", "a clock"),
+        "constant": ("same", "the currency of the amount"),
+    }
     suspected = [text.split(" ", 1)[0] for text in said.ignored if "looks like a leak" in text]
     if kind == "honest":
         return name in [reading.field for reading in said.read] and not suspected
-    named = [text for text in said.ignored if text.startswith(f"{name} (") and why[kind] in text]
+    lines = [text for text in said.ignored if text.startswith(f"{name} (")]
+    named = [text for text in lines if any(map(text.__contains__, why[kind]))]
     return bool(named) and suspected == ([name] if kind == "leak" else [])
 
 

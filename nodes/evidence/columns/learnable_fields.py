@@ -1,17 +1,21 @@
 """Which fields describe a case, so that a rule may use them, and which only name an individual.
 
+The task says it by roles. What nobody declared, the values tell; the name of a field tells nothing.
 Where the values of these fields may be cut is decided in cut_points.py.
 """
 
 import re
 from datetime import date
-from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.text.category_words import is_field_name
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.field import Field
+from acegraph.state.task.guess import seems_an_id
+from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.transaction import is_derived, is_observed
 
@@ -20,41 +24,17 @@ _SAMPLE: Final = 2_000
 MAX_CATEGORIES: Final = 60
 A_GROUP: Final = 5
 """So many cases with one value are a group."""
-_NAMES_AN_ENTITY: Final = frozenset(
-    "uuid guid hash token iban pan ssn email mail phone ip name street zip postcode".split()
-)
-_NAMES_A_NUMBER: Final = frozenset("id num number nr no".split())
-_KINDS: Final = frozenset(
-    "type category class group segment tier level status brand channel country region state city "
-    "currency land mcc bin iin job occupation".split()
-)
-_OPEN_KINDS: Final = frozenset("network domain provider".split())
-"""Kinds that may also belong to one individual: their values must decide."""
-PROPERTIES: Final = _KINDS | frozenset(
-    "age days hours minutes seconds count rating score ratio mismatch changed change verified "
-    "match matches distance km limit amount avg average known new flag risk pop length".split()
-)
-_STATES_A_FACT: Final = frozenset("is has was per since count".split())
-_LABELS: Final = _NAMES_A_NUMBER | {"name", "code"}
-_NAMES_A_QUANTITY: Final = frozenset(
-    "amount amt price value balance income sum total cost pop population salary".split()
-)
-_ANSWERS: Final = frozenset("0 1 y n yes no t f true false".split())
+_A_FEW: Final = 10
+_MOSTLY: Final = 0.75
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}(?!\d)")
-_CYCLES: Final = {
-    **dict.fromkeys(("month", "quarter", "week"), "Y"),
-    "day": "M",
-    **dict.fromkeys(("weekday", "dow"), "W"),
-    "hour": "D",
-    "year": "",
-}
-"""The time in which a part of a date comes round, in numpy's letters; a year never does."""
-_OF_A_DATE: Final = frozenset("of the transaction trans tx payment purchase date time".split())
+_CYCLES: Final = {"month": "Y", "weekday": "W", "hour": "D"}
+"""The time in which a part of a date comes round, in numpy's letters."""
 _ONCE: Final = 0.05
 CAN_TELL: Final = 20
 """How many values are enough to decide what a field is."""
 _LONG: Final = 1e8
 """Numbers of nine and more digits are no quantities, but cards, accounts, phones or times."""
+_QUITE_LONG: Final = 1e7
 _REPEATS: Final = 8.0
 """If chance would repeat this many values and none is repeated, rows are numbered one by one."""
 
@@ -70,7 +50,7 @@ _MAX_FIELDS: Final = 300
 def learnable_fields(table: CaseTable) -> list[str]:
     """The fields that a rule may use: no identifiers, and names that enough cases have."""
     known: dict[str, int] = {}
-    for name in table.field_names:
+    for name in _in_order(table):
         column = table.column(name)
         known[name] = int(column.known().sum()) if column and _may_be_tested(name, table) else 0
     few = min(_HANDFUL, len(table))
@@ -82,6 +62,14 @@ def learnable_fields(table: CaseTable) -> list[str]:
         for name in known
         if name in kept and not is_identifier(name, table) and not occurs_once(name, table)
     ]
+
+
+def _in_order(table: CaseTable) -> list[str]:
+    """The fields of the cases in the order of the task, so that their names play no part."""
+    task = _task_of(table)
+    names = [name for one in task.fields for name in (one.name, *one.part_names)]
+    places = {name: place for place, name in enumerate((*names, *(d.name for d in task.derived)))}
+    return sorted(table.field_names, key=lambda name: places.get(name, len(places)))
 
 
 def _may_be_tested(name: str, table: CaseTable) -> bool:
@@ -97,15 +85,16 @@ def occurs_once(name: str, table: CaseTable) -> bool:
     A month that occurs in one year only cannot be told from that time. So nearly all cases must
     have a month that occurs in two years, a weekday of two weeks, or an hour of two days.
     """
-    base, cycle = _calendar_part(name, table)
+    base, _, part = name.rpartition(".")
+    if not base or part not in _CYCLES:
+        return False
+    cycle = _CYCLES[part]
     column, days = table.column(name), _days_of(base, table)
     if column is None or days is None:
         return False
     rows = column.known() & ~np.isnat(days)
     if not rows.any():
         return False
-    if not cycle:
-        return True
     if cycle == "W":
         periods = (days[rows].astype(np.int64) - 4) // 7  # weeks begin on Monday
     else:
@@ -115,20 +104,6 @@ def occurs_once(name: str, table: CaseTable) -> bool:
     pairs = np.unique(np.stack([values, periods]), axis=1)
     repeated, counts = np.unique(pairs[0], return_counts=True)
     return bool(np.isin(values, repeated[counts < 2]).mean() > _ONCE)
-
-
-def _calendar_part(name: str, table: CaseTable) -> tuple[str, str]:
-    """The field of dates that a field is a part of, and the time in which the part comes round."""
-    base, _, part = name.rpartition(".")
-    if base and part in ("month", "weekday", "hour"):
-        return base, _CYCLES[part]
-    words = words_of_name(name)
-    parts = [word for word in words if word in _CYCLES]
-    if not parts or not _CYCLES.keys() | _OF_A_DATE >= set(words):
-        return "", ""
-    dated = [n.removesuffix(".weekday") for n in table.field_names if n.endswith(".weekday")]
-    part = "weekday" if parts[:2] == ["day", "week"] else parts[0]
-    return (dated[0], _CYCLES[part]) if len(dated) == 1 else ("", "")
 
 
 def _days_of(name: str, table: CaseTable) -> NDArray[np.datetime64] | None:
@@ -158,78 +133,65 @@ def newest_numbers(column: Column) -> NDArray[np.float64]:
     return column.known_numbers()[-_SAMPLE:]
 
 
-@lru_cache(maxsize=4096)
-def words_of_name(name: str) -> tuple[str, ...]:
-    """The words of a field's name.
+def declared(name: str, table: CaseTable) -> Field | None:
+    """What the task says of a field; None where it says nothing."""
+    return _task_of(table).by_name.get(name)
 
-    >>> words_of_name("isFirst_purchase24h")
-    ('is', 'first', 'purchase', 'h')
+
+def _task_of(table: CaseTable) -> Task:
+    return table.task or CARD_PAYMENTS
+
+
+def names_somebody(name: str, table: CaseTable) -> bool:
+    """Whether a field says who a case belongs to: by its role, until then by what it seems to be.
+
+    >>> names_somebody("customer_id", CaseTable()), names_somebody("cardholder", CaseTable())
+    (True, False)
     """
-    return tuple(re.findall(r"[a-z]+", re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()))
-
-
-def describes(name: str) -> bool:
-    """Whether the name of a field says that it is a kind, a measure or a flag.
-
-    >>> [describes(name) for name in ("ip_country", "card_network_name", "cards_per_email")]
-    [True, True, True]
-    >>> [describes(name) for name in ("email", "new_account_number", "country_customer_id")]
-    [False, False, False]
-    """
-    *before, last = words_of_name(name) or ("",)
-    if last in PROPERTIES | _OPEN_KINDS or _STATES_A_FACT & {*before, last}:
-        return True
-    return last in _LABELS and bool(set(before[-1:]) & (_KINDS | _OPEN_KINDS))
-
-
-def is_flag(column: Column) -> bool:
-    """Whether the values of a field mean only yes and no."""
-    numbers, values = column.known_numbers(), column.counts()
-    if not len(numbers) and values and all(isinstance(value, bool) for value in values):
-        return True
-    are_enough = len(numbers) + sum(values.values()) >= CAN_TELL
-    is_binary = bool(np.isin(numbers, (0, 1)).all())
-    return are_enough and is_binary and _ANSWERS.issuperset(str(v).casefold() for v in values)
+    if field := declared(name, table):
+        return field.role in ("id", "entity")
+    return _is_growing(table) and seems_an_id(name)
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
-    """Whether a field names an individual instead of describing a case, by its name or values."""
-    column = table.column(name)
-    if column is None:
+    """Whether a field names an individual instead of describing a case."""
+    column, field = table.column(name), declared(name, table)
+    if column is None or names_somebody(name, table):
         return True
-    if is_flag(column):
+    if field and (field.kind == "flag" or field.role == "protected"):
         return False
     if column.is_numeric:
-        return _are_identifiers(name, newest_numbers(column))
+        is_measured = field is not None and (field.role or not _is_growing(table))
+        return not is_measured and _are_identifiers(newest_numbers(column))
+    return not _are_kinds(column)
+
+
+def _is_growing(table: CaseTable) -> bool:
+    """Whether nobody has declared the task."""
+    return _task_of(table).unknown == "grow"
+
+
+def _are_kinds(column: Column) -> bool:
+    """Whether many cases share the values of a category; dates are no kinds."""
     counts = column.counts()
     distinct, n = len(counts), sum(counts.values())
-    if distinct > MAX_CATEGORIES or (distinct > 10 and distinct > 0.3 * n):
-        # Countries and currencies are many, and yet kinds: most cases share theirs with others.
-        in_groups = sum(count for count in counts.values() if count >= A_GROUP)
-        return not (describes(name) and 2 * in_groups >= n)
-    dates = [value for value in counts if _DATE.match(str(value))]
-    return 2 * len(dates) > distinct or _is_named(name)
-
-
-def _are_identifiers(name: str, numbers: NDArray[np.float64]) -> bool:
-    """Whether the numbers of a field identify cards, customers, rows or times."""
-    if _NAMES_A_QUANTITY & set(words_of_name(name)):
+    if 2 * sum(_DATE.match(str(value)) is not None for value in counts) > distinct:
         return False
-    positive = numbers[numbers > 0]
-    if len(positive) and np.quantile(positive, 0.1) >= _LONG and not describes(name):
+    if distinct <= max(_A_FEW, min(MAX_CATEGORIES, 0.3 * n)):
         return True
-    if not np.all(numbers == np.floor(numbers)):
-        return False
+    # Countries and currencies are many, and yet kinds: most cases have one of the frequent ones.
+    often = sorted(counts.values(), reverse=True)[:MAX_CATEGORIES]
+    return sum(count for count in often if count >= A_GROUP) >= _MOSTLY * n
+
+
+def _are_identifiers(numbers: NDArray[np.float64]) -> bool:
+    """Whether the numbers of a field identify cards, customers, rows or times."""
+    positive = numbers[numbers > 0]
+    least = float(np.quantile(positive, 0.1)) if len(positive) else 0.0
+    if least >= _LONG:
+        return True
     n, distinct = len(numbers), len(np.unique(numbers))
-    if n < CAN_TELL or distinct <= 0.5 * n:
-        return _is_named(name) and words_of_name(name)[-1] == "id"
+    if n < CAN_TELL or distinct <= 0.5 * n or not np.all(numbers == np.floor(numbers)):
+        return False
     repeats = n**2 / 2 / (numbers.max() - numbers.min() + 1)  # among n random numbers
-    is_row = distinct == n and repeats > _REPEATS and not describes(name)
-    return is_row or bool(numbers.max() > 1e7) or _is_named(name)
-
-
-def _is_named(name: str) -> bool:
-    """Whether a field is an identifier by its name."""
-    words = words_of_name(name)
-    named = _NAMES_AN_ENTITY & set(words) or _NAMES_A_NUMBER & set(words[-1:])
-    return bool(named) and not describes(name)
+    return least >= _QUITE_LONG or (distinct == n and repeats > _REPEATS)

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from acegraph.nodes.evidence.columns.entities import names_somebody, spread
+from acegraph.nodes.evidence.columns.entities import parties, spread
 from acegraph.nodes.evidence.columns.learnable_fields import A_GROUP, CAN_TELL
 from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
@@ -143,8 +143,7 @@ def _length(phrase: str) -> tuple[int, str]:
 
 def _widespread(phrases: Iterable[str], column: Column, table: CaseTable) -> Iterator[str]:
     """The phrases that several customers and several merchants have, where these are known."""
-    entities = [n for n in table.field_names if names_somebody(n, table)]
-    varied = [n for n in entities if spread(n, table, np.ones(len(table), bool))[0] > 1]
+    varied = [n for n in parties(table) if spread(n, table, np.ones(len(table), bool))[0] > 1]
     taken = 0
     for phrase in phrases:
         rows = column.mentions(phrase) if varied else None
@@ -237,9 +236,9 @@ def _names_of_entities(table: CaseTable) -> frozenset[str]:
     if isinstance(kept, tuple) and kept[0] == stepped(len(table)):
         return frozenset(kept[1])
     found: set[str] = set()
-    for name in table.field_names:
+    for name in parties(table):
         column = table.column(name)
-        if column is not None and not table.is_text(name) and names_somebody(name, table):
+        if column is not None:
             texts = (value for value in column.values if isinstance(value, str))
             found |= {word for text in texts for word in words_of(skeleton(text))}
     table.shared["names of entities"] = (stepped(len(table)), frozenset(found))

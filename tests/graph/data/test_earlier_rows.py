@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
-from hidden import hiding
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, load_dataset
 from acegraph.graph.data.earlier_rows import EarlierRows
@@ -15,12 +14,14 @@ from acegraph.graph.data.explain import explain_dataset
 from acegraph.graph.data.files import FileLayout, Item, read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.graph.data.splits import Split
-from acegraph.graph.operations.schema import expected_fields, json_schema
-from acegraph.state import AceContext, InvalidDataset, InvalidSettings
+from acegraph.graph.operations.schema import expected_fields
+from acegraph.state import AceContext, InvalidDataset
+from acegraph.state.task.schema import json_schema
 from acegraph.state.values.transaction import is_derived
 
 NODE = AceContext().node
-LAYOUT = FileLayout(query=None, answer="is_fraud")
+WHO = {"card_number": "card", "merchant": "merchant"}
+LAYOUT = FileLayout(query=None, answer="is_fraud", declared=WHO)
 Row = dict[str, object]
 
 
@@ -62,7 +63,7 @@ def test_the_order_of_the_rows_and_their_labels_make_no_difference(tmp_path: Pat
     rows = list({row["paid_at"]: row for row in card_testing(300)}.values())  # no ties
     inverted = [{**row, "is_fraud": 1 - int(str(row["is_fraud"]))} for row in rows[::-1]]
     one, other = (
-        load_dataset(written(tmp_path / name, some), query=None, answer="is_fraud", derive=True)
+        load_dataset(written(tmp_path / name, some), query=None, answer="is_fraud", declared=WHO)
         for name, some in (("a.csv", rows), ("b.csv", inverted))
     )
     assert derived(one) == derived(other)[::-1]
@@ -87,15 +88,12 @@ def test_a_test_file_sees_the_training_file_and_not_the_other_way(tmp_path: Path
     assert [*parts[0], *parts[1]] == derived(whole.items)
 
 
-def test_it_says_what_it_lacks(tmp_path: Path) -> None:
+def test_without_a_time_or_an_entity_nothing_is_derived(tmp_path: Path) -> None:
     rows = card_testing(30)
-    no_time = written(tmp_path / "a.csv", [{**row, "paid_at": "x"} for row in rows])
-    with pytest.raises(InvalidDataset, match="a time for each row"):
-        load_dataset(no_time, query=None, answer="is_fraud", derive=True)
-    kinds = [{**row, "merchant": "grocery"} for row in rows]
-    nobody = written(tmp_path / "b.csv", kinds)
-    with pytest.raises(InvalidDataset, match="an id of a customer, card, device or merchant"):
-        load_dataset(nobody, query=None, answer="is_fraud", drop=["card_number"], derive=True)
+    timeless = written(tmp_path / "a.csv", [{**row, "paid_at": "x"} for row in rows])
+    assert derived(load_dataset(timeless, query=None, answer="is_fraud", declared=WHO))[-1] == {}
+    file = written(tmp_path / "b.csv", rows)
+    assert derived(load_dataset(file, query=None, answer="is_fraud"))[-1] == {}
 
 
 def test_a_row_that_is_no_payment_is_named_with_its_number(tmp_path: Path) -> None:
@@ -104,24 +102,8 @@ def test_a_row_that_is_no_payment_is_named_with_its_number(tmp_path: Path) -> No
     file = tmp_path / "p.jsonl"
     file.write_text("\n".join(map(json.dumps, rows)))
     with pytest.raises(InvalidDataset, match="row 8") as refused:
-        load_dataset(file, query=None, answer="is_fraud", derive=True)
+        load_dataset(file, query=None, answer="is_fraud", declared=WHO)
     assert "p.jsonl" in str(refused.value)
-
-
-def test_a_column_of_kinds_gives_way_to_one_of_ids(tmp_path: Path) -> None:
-    rows = [{**row, "merchant": "grocery", "shop_id": row["merchant"]} for row in card_testing(99)]
-    dataset = read_dataset(written(tmp_path / "a.csv", rows), LAYOUT, earlier=EarlierRows())
-    assert dataset.sighting_columns["merchant"] == "shop_id"
-
-
-def test_a_file_of_other_columns_is_said_to_derive_nothing(tmp_path: Path) -> None:
-    rows, earlier = card_testing(99), EarlierRows()
-    read_dataset(written(tmp_path / "a.csv", rows), LAYOUT, earlier=earlier)
-    others = [
-        {n: v for n, v in row.items() if n not in ("card_number", "merchant")} for row in rows
-    ]
-    dataset = read_dataset(written(tmp_path / "b.csv", others), LAYOUT, earlier=earlier)
-    assert "nothing is derived: no row has an id and a time in card_number" in dataset.notes[0]
 
 
 def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path: Path) -> None:
@@ -132,34 +114,12 @@ def test_a_column_that_is_left_out_takes_along_what_is_derived_from_it(tmp_path:
     assert {name for row in derived(left.items) for name in row} == {
         name for row in derived(dataset.items) for name in row if "amount" not in name
     }
-    assert left.items[0]["sighting_columns"] == left.sighting_columns
-    assert left.sighting_columns.keys() == {"card", "merchant", "time"}
+    assert left.items[0]["sighting_columns"].keys() == {"card", "merchant", "time"}
     kinds = {name.partition(".")[0] for name in derived(dataset.without({"merchant"}).items)[0]}
     assert kinds == {"card"}
     timeless = dataset.without({"paid_at"})
-    assert (derived(timeless.items)[0], timeless.sighting_columns) == ({}, {})
+    assert derived(timeless.items)[0] == {}
     assert "sighting_columns" not in timeless.items[0]
-
-
-def test_amounts_are_converted_before_they_are_summed_up(tmp_path: Path) -> None:
-    rows = [
-        {**row, "currency": "JPY" if i % 2 else "USD"} for i, row in enumerate(card_testing(60))
-    ]
-    file, rates = written(tmp_path / "a.csv", rows), {"JPY": 0.01, "USD": 1.0}
-    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
-    pipeline = TrainingPipeline(context=AceContext(rates=rates))
-    for learn_or_measure in (pipeline.train_offline, pipeline.train_online, pipeline.evaluate):
-        with pytest.raises(InvalidSettings, match="give the rates to load_dataset"):
-            learn_or_measure(items)
-    assert len(pipeline.playbook.cases(NODE)) == 0
-    dollars = [{**item, "query": {**item["query"], "currency": "USD"}} for item in items]  # type: ignore[dict-item]
-    assert pipeline.evaluate(dollars).truths
-
-
-def test_texts_are_said_to_derive_nothing(tmp_path: Path) -> None:
-    (tmp_path / "a.json").write_text('[{"query": "pays $5 at 3 AM", "answer": "fraud"}]')
-    dataset = read_dataset(tmp_path / "a.json", earlier=EarlierRows())
-    assert "nothing is derived" in dataset.notes[0]
 
 
 def test_what_is_read_says_where_it_comes_from(tmp_path: Path) -> None:
@@ -174,7 +134,7 @@ def test_what_is_read_says_where_it_comes_from(tmp_path: Path) -> None:
 def test_a_copy_of_a_row_is_a_copy_whatever_was_before_it(tmp_path: Path) -> None:
     rows = card_testing(60)
     file = written(tmp_path / "a.csv", [*rows, rows[-1]])
-    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
+    items = load_dataset(file, query=None, answer="is_fraud", declared=WHO)
     assert Split(items[:-1], items[-1:]).without_duplicates().copies == 1
     assert [item.get("copy") for item in items[-2:]] == [1, 2]
 
@@ -182,8 +142,8 @@ def test_a_copy_of_a_row_is_a_copy_whatever_was_before_it(tmp_path: Path) -> Non
 def test_rules_are_learned_from_derived_fields_and_hold_in_live_decisions(tmp_path: Path) -> None:
     rows = card_testing(260)
     file = written(tmp_path / "a.csv", rows)
-    pipeline = TrainingPipeline(hiding(["card_number"]))
-    items = load_dataset(file, query=None, answer="is_fraud", derive=True)
+    pipeline = TrainingPipeline()
+    items = load_dataset(file, query=None, answer="is_fraud", declared=WHO)
     assert pipeline.train_offline(items).bullets_active
     book = pipeline.playbook
     assert pipeline.train_offline(items[200:]).repeated == 60  # known, though less was before
@@ -204,7 +164,7 @@ def test_rules_are_learned_from_derived_fields_and_hold_in_live_decisions(tmp_pa
     shown = {field.name: field for field in expected_fields(book, NODE)}
     field = shown["card.payments_last_hour"]
     assert (field.derived_from, field.is_required) == (
-        "derived from card_number and paid_at",
+        "card_number, paid_at",
         False,
     )
-    assert not any(map(is_derived, json_schema(book, NODE)["properties"]))  # type: ignore[call-overload]
+    assert not any(map(is_derived, json_schema(book.task(NODE))["properties"]))  # type: ignore[call-overload]

@@ -9,12 +9,12 @@ import pytest
 from typer.testing import CliRunner
 
 from acegraph.graph.cli.main import app
+from acegraph.graph.data.declare import fields_of
 from acegraph.graph.data.explain import explain_dataset
 from acegraph.graph.data.files import read_dataset
 from acegraph.graph.data.leakage import find_leaks
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
-from acegraph.nodes.text.reader import read_fields
-from acegraph.state import BulletPlaybook, Case, InvalidDataset, Transaction
+from acegraph.state import BulletPlaybook, Case, InvalidDataset
 from acegraph.state.values.cases import CaseTable
 
 FILES = 8  # `make soak` writes twenty of each kind
@@ -27,9 +27,12 @@ def test_a_planted_column_is_named_for_what_it_is(tmp_path: Path, kind: str) -> 
         file, name = planted_files.write(tmp_path, kind, seed)
         said, dataset = planted_files.report(file)
         right += planted_files.is_right(kind, name, said)
-        rows = [read_fields(Transaction.of(item["query"])) for item in dataset.items]
+        assert dataset.task is not None
+        rows = fields_of(dataset.items, dataset.task)
         table = CaseTable(Case(str(i), row, "APPROVE") for i, row in enumerate(rows))
-        unused += name not in learnable_fields(table) or len({str(row[name]) for row in rows}) == 1
+        table.task = dataset.task
+        values = {str(row.get(name)) for row in rows}
+        unused += name not in learnable_fields(table) or len(values) == 1
     assert right >= 0.95 * FILES
     assert unused >= 0.95 * FILES if kind != "honest" else unused == 0
 
@@ -40,12 +43,14 @@ def test_train_leaves_a_leak_out_says_so_and_keeps_it_if_told(
     monkeypatch.chdir(tmp_path)
     file, name = planted_files.write(tmp_path, "leak", 0)
     file.write_text("\n".join(file.read_text().splitlines()[:161]))
-    for words, is_used in (([], False), (["--keep", name], True)):
+    for words, is_used in (([], False), (["--as", f"{name}=category"], True)):
         url = f"sqlite:///{len(words)}.db"
         options = ["train", file.name, "--label", "is_fraud", "--playbook", url, *words]
         done = CliRunner().invoke(app, options)
         assert done.exit_code == 0, done.output
-        sentence = f"{name} left out: filled only where the label is fraud; --keep {name} uses it"
+        sentence = (
+            f"{name} left out: filled only where the label is fraud; --as {name}=KIND uses it"
+        )
         assert (sentence in done.stderr) is not is_used
         with BulletPlaybook(url) as playbook:
             bullets = playbook.get_bullets_for_node("fraud_detection", status=None)
@@ -76,7 +81,8 @@ def test_rows_that_differed_in_a_leak_alone_stay_different_rows(tmp_path: Path) 
     file = tmp_path / "equal.csv"
     file.write_text("sum,amount,is_fraud\n" + "0,5,0\n" * 30 + "7,5,1\n" * 30)
     said, dataset = planted_files.report(file)
-    assert [reading.field for reading in said.read] == []
+    assert "amount (the same in all rows)" in said.ignored
+    assert said.read == []
     assert [item["copy"] for item in dataset.items] == list(range(1, 61))
 
 

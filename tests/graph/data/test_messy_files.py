@@ -131,7 +131,7 @@ def test_several_units_are_words(tmp_path: Path) -> None:
 
 
 def test_words_with_a_comma_stay_as_they_are_written(tmp_path: Path) -> None:
-    dataset = read(tmp_path, "a.csv", "pack;amount;fraud\n2,5 ml;1,50;1\n0,7 ml;2,50;0\n")
+    dataset = read(tmp_path, "a.csv", "pack;amount;fraud\n2,5 ml;1,50;1\n0,7 kg;2,50;0\n")
     assert (first_of(dataset, "pack"), first_of(dataset, "amount")) == ("2,5 ml", 1.5)
 
 

@@ -67,7 +67,7 @@ def test_a_temporal_split_learns_from_before() -> None:
 
 def test_time_order_needs_a_time() -> None:
     rows = [{"id": "1", "query": {"x": 1}, "answer": "APPROVE"}]
-    with pytest.raises(InvalidDataset, match="--time"):
+    with pytest.raises(InvalidDataset, match="--as NAME=time"):
         moments_of(rows, None)
 
 
@@ -81,7 +81,7 @@ def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> N
 
 def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
     rows = items(20, since="2013-12-20")
-    with pytest.raises(InvalidDataset, match=r"at and since hold dates.*--time"):
+    with pytest.raises(InvalidDataset, match=r"at and since hold dates.*--as NAME=time"):
         moments_of(rows, None)
     assert moments_of(rows, "since") == [moments_of(rows, "since")[0]] * 20
 
@@ -91,7 +91,6 @@ def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
     [
         (["x.csv", "--against", "0", "--seeds", "2"], "--against does not go with --seeds"),
         (["a", "b", "--seeds", "5"], "are the split"),
-        (["x.csv", "--time", "at"], "--time goes with"),
         (["x.csv", "--costs", "missed_fraud=nan"], "not 'missed_fraud=nan'"),
     ],
 )

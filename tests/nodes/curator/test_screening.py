@@ -69,7 +69,7 @@ def test_what_names_somebody_may_not_act(content: str, why: str) -> None:
         "Decline a second rate for the blue bicycle at night",
         'DECLINE when merchant_name is "Lucky Star Trading"',
         'DECLINE when merchant_category is "gift_cards" and customer_id is "C-778"',
-        "DECLINE when memo is known",
+        'DECLINE when memo is "second rate for the blue bicycle"',
     ],
 )
 def test_a_bullet_says_nothing_that_tells_who_it_came_from(content: str) -> None:

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 
+from declared_tables import declared
+
 from acegraph.nodes.evidence.columns.cut_points import grid_of
 from acegraph.nodes.evidence.columns.phrases import is_name, phrases_of
 from acegraph.state import Case
@@ -43,6 +45,7 @@ def test_words_in_the_names_of_merchants_are_not_offered() -> None:
         Case(str(i), {"memo": memo, "merchant": f"Zumbado Gifts {i % 9}"}, "APPROVE")
         for i, memo in rows
     )
+    declared(table, merchant="entity", memo="text")
     words = {word for phrase in phrases_of("memo", table) for word in phrase.split()}
     assert "zumbado" not in words
     assert "order" in words
@@ -64,6 +67,7 @@ def test_a_word_of_one_customer_is_not_offered() -> None:
         {"customer_id": "c0" if "wax" in m else f"c{i % 9}", "memo": m} for i, m in enumerate(memos)
     ]
     table = CaseTable(Case(str(i), row, "APPROVE") for i, row in enumerate(rows))
+    declared(table, customer_id="id", memo="text")
     assert "rent for may" in phrases_of("memo", table) or "rent" in phrases_of("memo", table)
     assert not any("wax" in phrase for phrase in phrases_of("memo", table))
 
@@ -79,5 +83,5 @@ def test_a_text_that_says_what_a_reader_reads_offers_only_the_rest() -> None:
 def test_a_table_without_free_text_has_no_phrases() -> None:
     rows = [{"amount": float(i), "kind": f"k{i % 3}"} for i in range(40)]
     table = CaseTable(Case(str(i), row, "APPROVE") for i, row in enumerate(rows))
-    assert set(grid_of(table)) == {"amount", "kind"}
+    assert set(grid_of(declared(table))) == {"amount", "kind"}
     assert not [key for key in table.shared if "phrases" in key or "names" in key]

@@ -6,16 +6,24 @@ from math import isclose
 
 import numpy as np
 
-from acegraph.nodes.evidence.columns.entities import is_entity, is_party, names_somebody
+from acegraph.nodes.evidence.columns.entities import parties
 from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
-from acegraph.nodes.evidence.sightings.columns import find_columns, sighting_of
+from acegraph.nodes.evidence.sightings.columns import sighting_of
 from acegraph.nodes.evidence.sightings.derivation import derive_all, distance_km
 from acegraph.state import APPROVE, Case, parse_condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import Fields, is_derived
 
-NAMES = ("customer_id", "card_number", "device_id", "merchant", "amount", "lat", "long")
-COLUMNS = find_columns(NAMES, "at", None)
+COLUMNS = {
+    "customer": "customer_id",
+    "card": "card_number",
+    "device": "device_id",
+    "merchant": "merchant",
+    "time": "at",
+    "amount": "amount",
+    "latitude": "lat",
+    "longitude": "long",
+}
 
 
 def derived(rows: list[Fields]) -> list[Fields]:
@@ -140,7 +148,7 @@ def test_rules_may_use_derived_fields_and_they_name_nobody() -> None:
     table = CaseTable(Case(str(i), row, APPROVE) for i, row in enumerate(derived(rows)))
     names = set(table.field_names)
     assert names == set(learnable_fields(table))
-    assert not any(is_party(n) or is_entity(n, table) or names_somebody(n, table) for n in names)
+    assert parties(table) == []
     for name in names:
         rule = parse_condition(text := f"DECLINE when {name} >= 3")
         assert rule is not None
