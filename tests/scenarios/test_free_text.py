@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from acegraph.graph import TrainingPipeline, create_ace_graph
+from acegraph.graph.data.declare import task_of
 from acegraph.graph.data.files import Item
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.training.known_rows import as_case
@@ -75,7 +76,9 @@ def test_no_memo_gets_a_payment_approved(learned: BulletPlaybook, more: str) -> 
 )
 def test_a_proposed_phrase_passes_the_same_gate(rule: str, acts: bool) -> None:
     playbook = BulletPlaybook()
-    cases = [replace(as_case(item, ()), id=item["id"]) for item in payments(150, seed=1)]
+    items = payments(150, seed=1)
+    task = playbook.set_task(task_of(items), NODE)
+    cases = [replace(as_case(item, task), id=item["id"]) for item in items]
     playbook.remember(cases, NODE)
     curated = Curator().curate(rule, NODE, playbook)
     assert bool(playbook.get_bullets_for_node(NODE)) is acts, curated

@@ -229,7 +229,7 @@ REFUSED: dict[str, tuple[str, bytes, dict[str, object], str]] = {
     ),
     "other words for labels": (
         "f.csv",
-        b"amount,fraud\n1,Nein\n2,Ja\n",
+        b"amount,fraud\n1,eerlijk\n2,boef\n",
         {},
         "--positive WORD names the label",
     ),
