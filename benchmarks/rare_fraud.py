@@ -32,8 +32,8 @@ from acegraph.nodes.text.reader import read_fields
 from acegraph.state import APPROVE, DECLINE, AceContext, Transaction
 from acegraph.state.values.costs import CostMatrix
 
-GIVEN: Final = "missed_fraud=1,false_decline=0.1"
-COSTS: Final = CostMatrix.parse(GIVEN)
+GIVEN: Final = {"missed_fraud": 1.0, "false_decline": 0.1}
+COSTS: Final = CostMatrix(**GIVEN)
 
 
 def with_amounts(run: Run, items: Sequence[Item]) -> Run:

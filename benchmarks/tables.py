@@ -241,7 +241,12 @@ def against_the_graph(rows: int) -> None:
 
 
 NATURAL = 0.02
-BALANCED = f"missed_fraud=0,false_decline=0,missed_fee={(1 - NATURAL) / NATURAL:g},decline_fee=1"
+BALANCED = {
+    "missed_fraud": 0.0,
+    "false_decline": 0.0,
+    "missed_fee": (1 - NATURAL) / NATURAL,
+    "decline_fee": 1.0,
+}
 """The costs that balanced accuracy stands for: a missed fraud weighs as much as it is rare.
 Without costs a fraud counts as ten honest payments at most."""
 LEARN = """
@@ -293,7 +298,7 @@ def learned(folder: Path, rows: int, *, shuffle: bool = False) -> tuple[float, i
     return cpu, peak, bullets, book
 
 
-def balanced_accuracy(book: BulletPlaybook, fresh: Path, costs: str | None) -> float:
+def balanced_accuracy(book: BulletPlaybook, fresh: Path, costs: dict[str, float] | None) -> float:
     """The balanced accuracy of the decisions on the rows of a file."""
     rows = pyarrow.csv.read_csv(fresh)
     fraud = rows["is_fraud"].to_numpy() == 1
