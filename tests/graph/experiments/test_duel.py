@@ -156,9 +156,7 @@ def test_the_command_line_compares_a_file_and_the_live_stream(tmp_path: Path) ->
         figures = json.loads(done.stdout)
         assert (figures["cases"], figures["challenger"]["version"]) == (40, 1)
         assert figures["paired"]["gained"] + figures["paired"]["lost"] > 0
-    done = CliRunner().invoke(
-        app, ["compare", "--against", "1", "--amount", "amount", "--playbook", url]
-    )
+    done = CliRunner().invoke(app, ["compare", "--against", "1", "--playbook", url])
     assert "McNemar" in done.output
     assert "challenger minus champion" in done.output
 

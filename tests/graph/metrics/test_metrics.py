@@ -111,9 +111,10 @@ def test_the_share_of_fraud_is_that_of_all_test_cases() -> None:
     assert Experiment(modes={"vanilla": [some]}).fraud_rate == 0.5
 
 
-def test_an_amount_is_found_whatever_its_letters() -> None:
-    assert amount_of({"V1": 2.0, "Amount": 12.5}) == 12.5
-    assert amount_of({"V1": 2.0}) is None
+def test_an_amount_is_that_of_the_field_that_is_one() -> None:
+    assert amount_of({"V1": 2.0, "Amount": 12.5}, "Amount") == 12.5
+    assert amount_of({"V1": 2.0}, "Amount") is None
+    assert amount_of({"V1": 2.0}, None) is None
 
 
 def test_the_paired_interval_is_that_of_paired_differences() -> None:
