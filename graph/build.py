@@ -20,7 +20,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.types import Checkpointer
 from pydantic import Field as Described
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, Unpack
 
 from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
 from acegraph.nodes.agent.node import AgentNode
@@ -51,15 +51,10 @@ def create_ace_graph(
     *,
     playbook: BulletPlaybook | str | PathLike[str] | None = None,
     task: object = None,
-    agent: AgentLike = None,
-    judge: JudgeLike = None,
-    reflector: ReflectorLike = None,
-    curator: Curator | None = None,
-    embeddings: Embeddings | None = None,
     context: AceContext | Mapping[str, object] | None = None,
-    prompts: Prompts | None = None,
     review: bool = False,
     name: str = "ace",
+    **collaborators: Unpack[Collaborators],
 ) -> AceGraph:
     """The ACE workflow as a graph to compile or to build on.
 
@@ -77,16 +72,7 @@ def create_ace_graph(
     from acegraph.state import BulletPlaybook
 
     book = playbook if isinstance(playbook, BulletPlaybook) else BulletPlaybook(playbook)
-    parts = gather_parts(
-        book,
-        agent,
-        judge,
-        reflector,
-        curator=curator,
-        embeddings=embeddings,
-        context=context,
-        prompts=prompts,
-    )
+    parts = gather_parts(book, context=context, **collaborators)
     if task is not None:
         book.adopt_task(task, parts.context.node)
     return build_graph(replace(parts, review=review, name=name))

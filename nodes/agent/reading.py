@@ -9,8 +9,8 @@ from typing import Final
 
 from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
+from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.language_model import LanguageModel
-from acegraph.nodes.models.worded_forms import in_answers
 from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import fields_to_test

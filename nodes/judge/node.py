@@ -20,7 +20,9 @@ from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
-from acegraph.state.run.schema import Update
+from acegraph.state.run.schema import CaseData, Update
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import number_of
 from acegraph.state.values.decision import DecisionRecord, Recorded, Shown
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
@@ -152,6 +154,11 @@ class JudgeNode:
             ),
         }
 
+    async def _task(self, case: CaseData, node: str, wait: Wait) -> Task:
+        """What a model is told of the domain; nobody is asked where the label came."""
+        is_known = case["ground_truth"] is not None
+        return CARD_PAYMENTS if is_known else await wait.work(self.playbook.task, node)
+
     async def _judgement(self, state: AceState, wait: Wait) -> tuple[Judgement, str | None]:
         """The judgement; where the judge failed, a pending one and the reason."""
         case, settings = state["case"], state["settings"]
@@ -163,7 +170,7 @@ class JudgeNode:
                 wait,
                 settings["judge_model"],
                 case["id"],
-                await wait.work(self.playbook.task, settings["node"]),
+                await self._task(case, settings["node"], wait),
             )
         except ModelError as error:
             logger.warning("judge undecided: %s", type(error).__name__)

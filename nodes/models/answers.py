@@ -6,9 +6,14 @@ that was asked is refused as a whole. What the answer means is read in language_
 
 import json
 from collections.abc import Mapping
-from typing import Final
+from functools import cache
+from typing import Annotated, Any, Final, Literal, TypeVar
+
+from pydantic import BeforeValidator, Field, WithJsonSchema, create_model
 
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid
+from acegraph.state.run.model_forms import ConditionForm, DecisionForm, Form, Share
+from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import each_name_once
 
 _LIMIT: Final = 4_000_000
@@ -119,3 +124,38 @@ def _is_vector(value: object) -> bool:
 def as_mapping(value: object) -> dict[str, object]:
     """The value if it is a JSON object, else an empty one."""
     return value if isinstance(value, dict) else {}
+
+
+Filled = TypeVar("Filled", bound=Form)
+
+
+@cache
+def in_answers(form: type[Filled], answers: tuple[str, str]) -> type[Filled]:
+    """A form in which a task's words stand for APPROVE and DECLINE; what is read are these two.
+
+    >>> posts = in_answers(DecisionForm, ("KEEP", "REMOVE"))
+    >>> posts(reasons=[], risk_score=0.9, decision="remove").decision
+    'DECLINE'
+    """
+    if answers == DecisionForm.answers:
+        return form
+    verdict = Annotated[
+        Literal["APPROVE", "DECLINE"],
+        BeforeValidator(Task("", answers=answers).stored),
+        WithJsonSchema({"type": "string", "enum": list(answers)}),
+    ]
+    fields: dict[str, Any] = {}
+    if "decision" in form.model_fields:
+        fields = {
+            "risk_score": (
+                Share,
+                Field(description=f"probability that {answers[1]} is right, 0 to 1"),
+            ),
+            "decision": (verdict, Field(description="the verdict on the case")),
+        }
+    if "condition" in form.model_fields:
+        part = create_model("ConditionForm", __base__=ConditionForm, verdict=(verdict, ...))
+        fields = {"condition": (part | None, form.model_fields["condition"])}
+    worded = create_model(form.__name__, __base__=form, __doc__=form.__doc__, **fields)
+    worded.answers = answers  # type: ignore[attr-defined]
+    return worded

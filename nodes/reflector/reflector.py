@@ -14,8 +14,8 @@ import numpy as np
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.evidence.proof_levels import Gate, GateLevel, gate_of
 from acegraph.nodes.evidence.residuals import Numbers
+from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.named import AnyModel, resolve_model
-from acegraph.nodes.models.worded_forms import in_answers
 from acegraph.nodes.reflector.induction import Induced, fields_of, induce
 from acegraph.nodes.reflector.prompt import (
     REFLECTOR,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from langgraph.config import get_config
@@ -106,7 +106,7 @@ def read_case(
     transaction = Transaction.of(given.get("transaction"))
     case_id = str(given.get("decision_id") or "")
     understood = understand(transaction, playbook, settings, case_id, keeps_derived)
-    truth = playbook.task(settings["node"]).stored(given.get("ground_truth"))
+    truth = understood.task.stored(given.get("ground_truth"))
     return ReadCase(new_case(given, transaction, understood, truth), understood)
 
 
@@ -159,7 +159,7 @@ def understand(
     node = settings["node"]
     table = playbook.cases(node)
     assert table.task is not None
-    understood = understand_given(transaction, table.task)
+    understood = replace(understand_given(transaction, table.task), task=table.task)
     return with_derived(understood, table, playbook, node, case_id, keeps_given=keeps_derived)
 
 

@@ -43,6 +43,7 @@ class Understood:
     fields: Fields
     """What is kept: the fields that rules test and, where the task grows, also all others."""
     doubts: tuple[Doubt, ...] = ()
+    task: Task = CARD_PAYMENTS
     sighting_columns: Mapping[str, str] = field(default_factory=dict)
     """The fields from which later payments see it, by what they hold; else empty."""
 

@@ -14,8 +14,8 @@ from acegraph.graph.operations.decide import decide_many
 from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.nodes.agent.prompt import Known, Opinion, agent_messages
 from acegraph.nodes.judge.prompt import judge_messages
+from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.fence import Fence
-from acegraph.nodes.models.worded_forms import in_answers
 from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task
