@@ -321,4 +321,6 @@ class Ruleset:
             reasons.append(PROSE_UNREAD.format(prose))
         if self.scale != RiskScale():
             reasons.append(self.scale.in_words(fields))
-        return [*map(self.task.shown, reasons), NO_LANGUAGE_MODEL]
+        if self.task.answers != CARD_PAYMENTS.answers:
+            reasons = [self.task.shown(one) for one in reasons]
+        return [*reasons, NO_LANGUAGE_MODEL]

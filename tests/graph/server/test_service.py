@@ -25,7 +25,7 @@ from acegraph.graph.operations.decide import Answer
 from acegraph.graph.server.app import ENDPOINTS, create_service
 from acegraph.graph.server.batching import Batcher
 from acegraph.graph.server.service import ServiceSettings
-from acegraph.state import AceInput, AceOutput, BulletPlaybook, Label, verify
+from acegraph.state import AceInput, AceOutput, BulletPlaybook, Field, Label, Task, verify
 from acegraph.state.database import tables
 from acegraph.state.maintenance.people.users import ROLES, Role, add_user
 
@@ -428,3 +428,28 @@ def test_an_undecided_item_under_a_used_id_does_not_stop_the_others(client: Test
     assert [one.get("decision") or one["error"]["status"] for one in answers][2] == "DECLINE"
     assert all("error" not in one or one["error"]["status"] == 409 for one in answers)
     assert sum("error" in one for one in answers) == 2
+
+
+def test_the_task_is_a_schema_and_a_key_that_it_refuses_is_named_with_all_other_faults() -> None:
+    fields = (Field("claim_value", "number", usual=True, least=0), Field("report", "flag"))
+    task = Task("claims", fields, answers=("SETTLE", "INVESTIGATE"), unknown="refuse")
+    book = BulletPlaybook(task=task)
+    settings = ServiceSettings(without_users=True)
+    with TestClient(create_service(settings, book), base_url="http://localhost") as asked:
+        schema = asked.get("/task").json()
+        assert schema["properties"]["claim_value"]["x-kind"] == "number"
+        assert schema["additionalProperties"] is False
+        refused = asked.post("/decisions", json={"transaction": {"shoes": 4, "claim_value": -1}})
+        assert refused.status_code == 422
+        assert refused.json()["error"]["faults"] == [
+            {"field": "shoes", "why": "unknown", "wanted": "one of claim_value, report"},
+            {"field": "claim_value", "why": "range", "wanted": "a number of at least 0"},
+        ]
+        open_ones = [{"claim_value": -1, "report": True}, {"report": "perhaps"}, {"claim_value": 4}]
+        for case in open_ones:  # missing, out of range and another word are recorded
+            assert asked.post("/decisions", json={"transaction": case}).status_code == 200
+        given = {"transaction": {"claim_value": 5}, "decision_id": "d", "ground_truth": "settle"}
+        asked.post("/decisions", json=given)
+        label = {"decision_id": "d", "label": "Investigate"}
+        assert asked.post("/labels", json=label).status_code == 200
+    assert book.decision("d")["label"] == "DECLINE"
