@@ -5,7 +5,7 @@
     python benchmarks/rare_fraud.py --rates 0.001 --seeds 8     # ten frauds each; taken together
     python benchmarks/rare_fraud.py --shuffled 40          # payments with nothing to learn
     python benchmarks/rare_fraud.py --file cards.csv --label is_fraud
-    python benchmarks/rare_fraud.py --file cards.csv --derive --drop tx_last_24h amt_last_24h
+    python benchmarks/rare_fraud.py --file cards.csv --as cc_num=card tx_last_24h=ignored
 
 Of generated payments the first half is learned and the second half decided. A file is learned in
 windows that grow in time: the first fifth, then two fifths and so on, each deciding the next fifth;
@@ -14,7 +14,7 @@ of `acegraph compare`: the amount of a missed fraud, a tenth of an honest paymen
 """
 
 import argparse
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -137,9 +137,9 @@ def rivals() -> dict[str, Any]:
     return found | {"EBM": ExplainableBoostingClassifier(random_state=0, n_jobs=1)}
 
 
-def windows(file: Path, label: str, drop: Sequence[str], *, derive: bool) -> Iterator[str]:
+def windows(file: Path, label: str, declared: Mapping[str, str]) -> Iterator[str]:
     """Learn growing parts of a file, decide the fifth after each, pooled."""
-    items = load_dataset(file, query=None, answer=label, drop=drop, derive=derive)
+    items = load_dataset(file, query=None, answer=label, declared=declared)
     items = [items[i] for i in np.argsort(moments_of(items, None), kind="stable")]
     fifth = len(items) // 5
     runs: dict[str, list[Run]] = {}
@@ -190,11 +190,10 @@ def main() -> None:
     parser.add_argument("--shuffled", type=int, default=0, help="how many shuffled streams")
     parser.add_argument("--file", type=Path)
     parser.add_argument("--label", default="is_fraud")
-    parser.add_argument("--drop", nargs="*", default=[], help="columns of the file to leave out")
-    parser.add_argument("--derive", action="store_true", help="derive fields from earlier rows")
+    parser.add_argument("--as", nargs="*", default=[], dest="declared", metavar="NAME=WHAT")
     given = parser.parse_args()
     if given.file:
-        lines = windows(given.file, given.label, given.drop, derive=given.derive)
+        lines = windows(given.file, given.label, dict(one.split("=") for one in given.declared))
     elif given.shuffled:
         lines = shuffled(given.shuffled, given.rows, given.rates)
     else:
