@@ -81,23 +81,6 @@ def columns_of(items: Sequence[Item]) -> dict[str, list[Scalar]]:
     return {name: [row.get(name) for row in rows] for name in names}
 
 
-def misfits_of(rows: Iterable[Mapping[str, object]], task: Task) -> list[str]:
-    """How many values of each field do not fit, in words; missing ones are not told."""
-    counts: Counter[str] = Counter()
-    wanted: dict[str, str] = {}
-    total = 0
-    for row in rows:
-        total += 1
-        for misfit in task.fit(row).misfits:
-            if misfit.why != "missing":
-                counts[misfit.field] += 1
-                wanted[misfit.field] = misfit.wanted
-    return [
-        f"{name}: {count:,} of {total:,} values do not fit ({wanted[name]} wanted)"
-        for name, count in counts.most_common(_NAMED)
-    ]
-
-
 def _widened(
     task: Task, columns: Mapping[str, list[Scalar]], new: Mapping[str, list[Scalar]]
 ) -> Task:

@@ -397,22 +397,6 @@ FIELD_PATTERNS: Final = (
         "ship deliver",
     ),
 )
-MEASURED: Final = {"amount", "usual_amount", "amount_ratio"} | {
-    p.field for p in FIELD_PATTERNS if p.convert is not _place
-}
-"""The fields that are numbers, even if a payment system writes them as text."""
-OTHER_NAMES: Final[dict[str, tuple[str, ...]]] = {
-    "amount": ("amt", "transaction_amount", "transactionamount", "purchase_amount"),
-    "hour": ("hour_of_day", "time.hour", "timestamp.hour", "datetime.hour", "date.hour"),
-    "tx_last_hour": ("velocity_1h", "transactions_last_hour"),
-    "distance_km": ("distance", "distance_from_home"),
-}
-"""Other names that payment systems have for these fields."""
-AMOUNT_ELSEWHERE: Final = (
-    *("betrag", "montant", "importe", "importo", "bedrag", "monto", "kwota", "belopp", "beløb"),
-    *("částka", "tutar", "сумма"),
-)
-"""What the amount is called in other languages."""
 _ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))
 
 
