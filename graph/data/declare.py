@@ -23,6 +23,8 @@ from acegraph.state.values.transaction import Fields, Scalar, is_derived
 _LOOKED_AT: Final = 20_000
 """So many rows are enough for a guess."""
 _NAMED: Final = 8
+_OF_ONE_FIELD: Final = ("time", "amount", "currency")
+"""The roles that at most one field of a task has."""
 
 
 def declare(
@@ -89,7 +91,10 @@ def _widened(
         return task
     given = {found.name: values for n, values in columns.items() if (found := task.field_of(n))}
     fields = [_with_words(one, given.get(one.name, ())) for one in task.fields]
-    fields += [replace(one.field, since=task.version + 1) for one in guess(new)]
+    known = {one.role for one in task.fields if one.role in _OF_ONE_FIELD}
+    for one in (found.field for found in guess(new)):
+        role = "" if one.role in known else one.role
+        fields.append(replace(one, role=role, since=task.version + 1))
     return replace(task, fields=tuple(fields))
 
 

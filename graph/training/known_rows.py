@@ -150,5 +150,5 @@ def as_case(item: Item, task: Task) -> Case:
         sighting=seen,
         came=transaction.came(text),
     )
-    hidden = task.hidden
+    hidden = task.hidden_names
     return HiddenFields.of(case.fields, hidden, case.came).content(case) if hidden else case

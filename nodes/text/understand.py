@@ -13,7 +13,7 @@ from acegraph.state import Bullet, InvalidTransaction, Transaction
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Misfit
 from acegraph.state.task.growth import grown
-from acegraph.state.task.task import Fitted, Task
+from acegraph.state.task.task import Fitted, Task, fold
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
@@ -58,8 +58,12 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     """
     if not transaction.fields:
         return _of_text(transaction, task)
-    parts = {name for one in task.fields for name in one.part_names}
-    given = {name: value for name, value in transaction.fields.items() if name not in parts}
+    parts = {fold(name) for one in task.fields for name in one.part_names}
+    given = {
+        name: value
+        for name, value in transaction.fields.items()
+        if fold(name) not in parts or task.field_of(name)
+    }
     ours = {n: value for n, value in given.items() if is_derived(n) or is_observed(n)}
     fitted = task.fit({name: value for name, value in given.items() if name not in ours})
     if task.unknown == "refuse" and fitted.unknown:

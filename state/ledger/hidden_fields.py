@@ -15,7 +15,7 @@ from functools import cached_property
 from typing import Final, TypeVar
 
 from acegraph.state.values.cases import Case
-from acegraph.state.values.decision import DecisionRecord
+from acegraph.state.values.decision import DecisionRecord, Sighting
 from acegraph.state.values.folded import folded, is_named, names_of
 from acegraph.state.values.memos import SENTENCE, is_memo
 from acegraph.state.values.notation import written
@@ -102,12 +102,17 @@ class HiddenFields:
                 text = re.sub(rf"(?<!\w){re.escape(value)}(?!\w)", shown, text)
                 if len(plain := folded(value)) > _SHORT and plain in folded(text):
                     return REDACTED
+        if self.names and self.sentence and folded(self.sentence) in folded(text):
+            return REDACTED
         return REDACTED if self._numbers and self._numbers & _numbers_in(text) else text
 
     @cached_property
     def _numbers(self) -> set[str]:
-        """The numbers of the sentence, one of which may be hidden, as `2.5k` for 2500."""
-        is_hidden = any(map(_MEASURED.fullmatch, self.values.values()))
+        """The numbers of the sentence, one of which may be hidden, as `2.5k` for 2500; or where
+        nothing else was read of it.
+        """
+        is_unread = bool(self.names) and not self.read.keys() - {SENTENCE}
+        is_hidden = is_unread or any(map(_MEASURED.fullmatch, self.values.values()))
         return _numbers_in(self.sentence) if is_hidden else set()
 
     def content(self, of: _Content) -> _Content:
@@ -115,7 +120,20 @@ class HiddenFields:
         fields = self.fields({n: v for n, v in of.fields.items() if n != SENTENCE})
         given = {n: v for n, v in fields.items() if self.sentence or f"{n}: " in of.text}
         text = _rendered(given)
-        return replace(of, text=text, fields=fields, digest=self._digest(of, text), came="")
+        seen = of.sighting and self._seen(of.sighting)
+        digest = self._digest(of, text)
+        return replace(of, text=text, fields=fields, digest=digest, sighting=seen, came="")
+
+    def _seen(self, sighting: Sighting) -> Sighting | None:
+        """What later payments see of it: whom a field names is stored as a keyed hash."""
+        hidden = {what for what, name in sighting.columns.items() if name in self.values}
+        if "time" in hidden:
+            return None
+        return replace(
+            sighting,
+            amount=None if "amount" in hidden else sighting.amount,
+            place=None if hidden & {"latitude", "longitude"} else sighting.place,
+        )
 
     def _digest(self, of: Case | DecisionRecord, stored: str) -> str:
         """A digest of what is stored: a digest of the whole would let hidden values be guessed. Of
@@ -144,11 +162,6 @@ class HiddenFields:
         return Transaction(_rendered(fields or self.fields(self.read)), fields)
 
 
-def unmatched(names: Sequence[str], fields: Mapping[str, Scalar]) -> list[str]:
-    """The names to hide that mean no field of a transaction."""
-    return [name for name in names if not any(is_named(path, name) for path in fields)]
-
-
 def as_stored(record: DecisionRecord) -> DecisionRecord:
     """A decision without the values that its setting `redact` hides."""
     names = record.settings.get("redact")
@@ -157,20 +170,6 @@ def as_stored(record: DecisionRecord) -> DecisionRecord:
     hidden = HiddenFields.of(record.fields, names, record.came)
     reasons = tuple(map(hidden.text, record.reasons))
     return replace(hidden.content(record), reasons=reasons, whole=record)
-
-
-def also_renamed(names: Sequence[str], renamed: Mapping[str, str]) -> list[str]:
-    """The names to hide, with the known names of fields that came under others, and these.
-
-    >>> also_renamed(["tx_amount", "city"], {"tx_amount": "amount", "Town": "city", "H": "hour"})
-    ['tx_amount', 'city', 'amount', 'Town']
-    """
-    found = list(names)
-    for came, known in renamed.items():
-        is_meant = [any(is_named(path, name) for name in names) for path in (came, known)]
-        if any(is_meant) and not all(is_meant):
-            found.append(known if is_meant[0] else came)
-    return found
 
 
 def _rendered(fields: Fields) -> str:

@@ -10,7 +10,7 @@ import logging
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Any, Final
 
 import sqlalchemy as sa
 
@@ -41,6 +41,8 @@ _TEXTS: Final = {
     tables.lessons: ("lesson",),
     tables.answers: ("why",),
     tables.adjustments: ("reason",),
+    tables.tasks: ("content", "reason"),
+    tables.policies: ("reason",),
     tables.cases: ("text", "fields"),
     tables.decisions: ("reasons",),
 }
@@ -223,9 +225,22 @@ def _changes(row: sa.RowMapping, columns: Iterable[str], without: _Clean) -> dic
             )
         elif column == "content" and rule and is_kept:
             continue  # it says its rule
+        elif column == "content" and "set_by" in row:
+            new[column] = to_text(_task_without(json.loads(row[column]), without))
         else:
             new[column] = without(row[column])
     return {column: value for column, value in new.items() if value != row[column]}
+
+
+def _task_without(task: dict[str, Any], without: _Clean) -> dict[str, Any]:
+    """A task without the words that hold an identifying text; a flag's two words name nobody."""
+    fields = []
+    for field in task.get("fields", ()):
+        words = [word for word in field.get("words", ()) if without(word) == word]
+        if field.get("kind") != "flag" and words != field.get("words", words):
+            field = {**field, "words": words, "closed": field.get("closed", False) and bool(words)}
+        fields.append(field)
+    return {**task, "fields": fields}
 
 
 def _compares_with(rule: Condition, without: _Clean) -> bool:

@@ -347,8 +347,8 @@ class PlaybookCache:
             if row[4] is not None:
                 self._keep(dict(zip(_BULLET_COLUMNS, row[4:], strict=True)))
         if is_adjusted:
-            self._cases.clear()  # cases may have been pruned or erased
-        if is_set:
+            self._cases.clear()  # cases may have been pruned or erased, words of tasks with them
+        if is_set or is_adjusted:
             self._set.clear()
         self._take_labels(since, clock.position, fetch)
         self._clock = clock

@@ -55,4 +55,4 @@ def settle(playbook: "ReadablePlaybook", context: AceContext | None = None) -> R
     """All settings of a run on a playbook, by its policy and its task."""
     context = context or AceContext()
     node = context.node
-    return settle_settings(context, playbook.policy(node), playbook.task(node).hidden)
+    return settle_settings(context, playbook.policy(node), playbook.task(node).hidden_names)

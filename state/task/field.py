@@ -107,6 +107,8 @@ class Field:
             yield f"only a time has parts and an epoch, not a {self.kind}"
         if self.least is not None and self.most is not None and self.least > self.most:
             yield f"least {self.least:g} is above most {self.most:g}"
+        if self.words and not self.stored and self.kind == "category":
+            yield "it is not stored, so its words are not either: leave them out"
         if self.closed and not self.words:
             yield "a closed category needs its words"
         if not _is_zone(self.zone):

@@ -15,6 +15,7 @@ from acegraph.state.task.field import Field, Misfit
 from acegraph.state.task.form import PLAIN, Form
 from acegraph.state.task.reading import read_as, read_json
 from acegraph.state.values.condition import Comparison
+from acegraph.state.values.folded import is_named
 from acegraph.state.values.transaction import Fields, plain_value
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
@@ -130,6 +131,18 @@ class Task:
     def hidden(self) -> tuple[str, ...]:
         """The fields that are not stored."""
         return tuple(one.name for one in self.fields if not one.stored)
+
+    @cached_property
+    def hidden_names(self) -> tuple[str, ...]:
+        """What is not written down: those fields, times of which a part is hidden, and what is
+        derived from any of them, except from whom a field names.
+        """
+        if not self.hidden:
+            return ()
+        times = (one.name for one in self.fields if _is_any_named(one.part_names, self.hidden))
+        names = dict.fromkeys([*self.hidden, *times])
+        telling = names.keys() - {one.name for one in self.fields if one.role == "entity"}
+        return (*names, *(one.name for one in self.derived if not telling.isdisjoint(one.of)))
 
     def hiding(self, names: Iterable[str]) -> "Task":
         """The task with fields that are not stored, nor any of their values; one that it lacks
@@ -289,6 +302,10 @@ class Task:
     def from_text(cls, text: str, where: str = "task") -> "Task":
         """The task that a text in JSON says."""
         return cls.from_json(read_json(text, where), where)
+
+
+def _is_any_named(paths: Iterable[str], names: Iterable[str]) -> bool:
+    return any(is_named(path, name) for path in paths for name in names)
 
 
 @lru_cache(maxsize=8192)

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import subprocess
 import sys
 import unicodedata
@@ -14,7 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import sqlalchemy as sa
 from command_line import invoke
-from hidden import hiding
+from hidden import bytes_of, hiding, repeating_agent
 from langchain_core.embeddings import Embeddings
 from ledger_cases import NODE, counters, record
 from postgres import Server
@@ -61,10 +60,6 @@ def used(playbook: BulletPlaybook) -> None:
     for number in range(3):
         feedback(playbook, f"anna-{number}", "APPROVE")
         feedback(playbook, f"bert-{number}", "APPROVE")
-
-
-def bytes_of(folder: Path) -> bytes:
-    return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
 
 
 def test_no_byte_of_what_was_erased_is_left(tmp_path: Path) -> None:
@@ -290,13 +285,13 @@ def test_what_is_redacted_is_seen_and_never_stored(tmp_path: Path, given: Any) -
 
 
 def test_what_rules_saw_of_a_redacted_field_cannot_be_told() -> None:
-    playbook = BulletPlaybook()
-    playbook.add_bullet("DECLINE when amount >= 500", NODE)
-    graph = create_ace_graph(playbook=playbook).compile()
     for name in ("customer_id", "amount"):
-        hiding([name], playbook)
+        hiding([name], playbook := BulletPlaybook())
+        playbook.add_bullet("DECLINE when amount >= 500", NODE)
+        graph = create_ace_graph(playbook=playbook).compile()
         graph.invoke({"transaction": ANNA, "decision_id": name})
-    assert replay(playbook, "customer_id").is_reproduced
+        if name == "customer_id":
+            assert replay(playbook, name).is_reproduced
     with pytest.raises(PlaybookError, match="saw in amount was not stored"):
         replay(playbook, "amount")
 
@@ -320,10 +315,6 @@ def test_with_a_key_customers_stay_distinct(monkeypatch: pytest.MonkeyPatch) -> 
     a, again, b = (playbook.decision(i)["fields"]["customer_id"] for i in ("a", "a2", "b"))
     assert a == again != b
     assert a.startswith("redacted-")
-
-
-def repeating_agent(asked: dict[str, Any]) -> dict[str, Any]:
-    return {"decision": "APPROVE", "risk_score": 0.1, "reasons": [str(asked["transaction"])]}
 
 
 def test_an_erased_value_is_gone_wherever_it_is_written(tmp_path: Path) -> None:
@@ -459,34 +450,6 @@ PAST = [
     }
     for i in range(60)
 ]
-
-
-@pytest.mark.parametrize("is_trained", [False, True])
-@pytest.mark.parametrize(
-    ("payment", "redact"),
-    [
-        ({"tx_amount": 913.77, "country": "PL", "vpn": False}, ["tx_amount"]),
-        ("tx_amount: 913.77; country: PL; vpn: no", ["tx_amount"]),
-        ({"amount": 50, "country": "PL", "card": {"customer_id": "913.77"}}, ["card"]),
-        ({"amount": "913.77 EUR", "memo": "invoice of 913.77 EUR"}, ["amount"]),
-        ({"amount": "913.77 GBP", "memo": "invoice of 913.77 GBP"}, ["amount"]),
-        ({"amount": 50, "$pin": "913.77"}, ["pin"]),
-        ("pays $913.77, usually $50", ["amount"]),
-    ],
-)
-def test_a_field_is_hidden_by_the_name_and_the_value_that_it_came_with(
-    payment: Any, redact: list[str], is_trained: bool, tmp_path: Path
-) -> None:
-    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
-        if is_trained:
-            TrainingPipeline(book).train_offline(PAST)
-        hiding(redact, book)
-        create_ace_graph(playbook=book).compile().invoke(
-            {"transaction": payment, "decision_id": "d"}
-        )
-        found = re.sub(rb"\d\d:\d\d:\d\d\.\d+", b"", bytes_of(tmp_path))  # when, not how much
-    for written in ("913.77", "913,77", "986.87", "18.275", "18.28"):  # converted; its ratio
-        assert written.encode() not in found
 
 
 @pytest.mark.parametrize("key", ["", "secret"])

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 from acegraph.state import BulletPlaybook
 
@@ -15,3 +17,13 @@ def hiding(
     fields = tuple(replace(one, stored=True) for one in task.fields)
     playbook.set_task(replace(task, fields=fields).hiding(names), node)
     return playbook
+
+
+def bytes_of(folder: Path) -> bytes:
+    """All that the files of a folder hold, the log of a database included."""
+    return b"".join(file.read_bytes() for file in sorted(folder.iterdir()))
+
+
+def repeating_agent(asked: dict[str, Any]) -> dict[str, Any]:
+    """An agent that gives the whole transaction as its reason."""
+    return {"decision": "APPROVE", "risk_score": 0.1, "reasons": [str(asked["transaction"])]}
