@@ -10,9 +10,11 @@ from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.run.context import Mode
 
 
-@pytest.mark.parametrize("costs", [None, "missed_fraud=1,false_decline=0.1"])
+@pytest.mark.parametrize("costs", [None, {"missed_fraud": 1, "false_decline": 0.1}])
 @pytest.mark.parametrize("mode", ["vanilla", "offline_online"])
-def test_a_frozen_evaluation_decides_like_the_graph(mode: Mode, costs: str | None) -> None:
+def test_a_frozen_evaluation_decides_like_the_graph(
+    mode: Mode, costs: dict[str, float] | None
+) -> None:
     context = AceContext(mode=mode, learn=False, policy={"costs": costs})
     stream = generate_transactions(80, seed=4)
     with BulletPlaybook() as playbook:

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 from command_line import from_json, run
 
-from acegraph.graph.data.files import FileLayout, read_dataset
+from acegraph.graph.data.files import FileLayout, Item, read_dataset
 from acegraph.graph.data.synthetic import write_sample
 from acegraph.graph.tables.labelled import LabelledTable, Which
 from acegraph.graph.tables.score import score
@@ -22,10 +22,11 @@ from acegraph.nodes.evidence.backtest import backtest
 from acegraph.nodes.evidence.columns.entities import case_shares
 from acegraph.nodes.rules.points import log_odds_over
 from acegraph.state import AceContext, BulletPlaybook, Condition
+from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.cases import CaseTable
 
 NODE = "fraud_detection"
-LAYOUT = FileLayout(None, "is_fraud")
+LAYOUT = FileLayout(None, "is_fraud", declared={"customer": "customer"})
 RULES = (
     "DECLINE when amount >= 60 and account_age_days < 90 and verified is false",
     'DECLINE when merchant_category is "crypto"',
@@ -50,9 +51,17 @@ def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return made
 
 
+def read(file: Path) -> tuple[list[Item], CaseTable]:
+    """The rows of the file, as items and as cases."""
+    dataset = read_dataset(file, LAYOUT)
+    task = dataset.task or CARD_PAYMENTS
+    cases = CaseTable(replace(as_case(item, task), id=item["id"]) for item in dataset.items)
+    cases.task = task
+    return dataset.items, cases
+
+
 def test_counted_rows_say_of_a_rule_what_the_rows_say(file: Path) -> None:
-    items = read_dataset(file, LAYOUT).items
-    cases = CaseTable(replace(as_case(item, ()), id=item["id"]) for item in items)
+    _, cases = read(file)
     rules = [Condition.parse(rule) for rule in RULES]
     table = LabelledTable.open(file, LAYOUT)
     counted = table.count(cases, rules, Which(drawn={case.id for case in cases})).cases
@@ -65,8 +74,7 @@ def test_counted_rows_say_of_a_rule_what_the_rows_say(file: Path) -> None:
 
 
 def test_rows_that_do_not_count_are_left_out(file: Path) -> None:
-    items = read_dataset(file, LAYOUT).items
-    cases = CaseTable(replace(as_case(item, ()), id=item["id"]) for item in items)
+    items, cases = read(file)
     table, drawn = LabelledTable.open(file, LAYOUT), frozenset(case.id for case in cases)
     newer = table.count(cases, [], Which(since=600, drawn=drawn))
     assert newer.rows.sum() == 400
