@@ -33,9 +33,8 @@ from acegraph.nodes.runtime.step import Body, Step, when_needed
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.node import SelectorNode
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, InvalidSettings
-from acegraph.state.playbook.tasks import DEFAULT_NODE
 from acegraph.state.run.schema import GivenTransaction, RunSettings
-from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.card_payments import CARD_PAYMENTS, DEFAULT_NODE
 from acegraph.state.task.task import Task
 
 if TYPE_CHECKING:

@@ -21,13 +21,13 @@ from acegraph.state import AceInput, Bullet
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.review_queue import waiting
 from acegraph.state.maintenance.people.users import User
-from acegraph.state.playbook.tasks import DEFAULT_NODE
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,
     VerdictAnswer,
     read_answer,
     signature,
 )
+from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.schema import json_schema
 
 _GIVEN: Final = ("transaction", "decision_id", "ground_truth")

@@ -6,7 +6,7 @@ from typing import Protocol
 from langchain_core.messages import BaseMessage
 
 from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.decision import Decision
+from acegraph.nodes.agent.fail_closed import Decision
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.named import AnyModel, is_model
 from acegraph.nodes.rules.ruleset import Ruleset

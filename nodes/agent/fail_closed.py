@@ -1,12 +1,11 @@
-"""What keeps a decision from standing: something that was not understood could have changed it.
+"""A decision of the agent, and what keeps it from standing: what was not understood and matters.
 
 Doubts come from nodes/text/understand.py. What they are worth the ruleset says.
 """
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL, points_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.words import could_not_be_tested, not_understood
@@ -14,9 +13,26 @@ from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.run.schema import CaseData, DoubtData
 from acegraph.state.values.memos import SENTENCE
-from acegraph.state.values.verdict import UNDECIDED, parse_verdict
+from acegraph.state.values.verdict import UNDECIDED, Verdict, parse_verdict
 
 HIDDEN = "a memo, a quotation or another amount hides what would have declined it"
+
+
+@dataclass(frozen=True)
+class Decision:
+    """A decision of the agent with what led to it."""
+
+    decision: Verdict
+    risk_score: float | None = None
+    reasons: tuple[str, ...] = ()
+    bullets_used: tuple[str, ...] | None = ()
+    """Ids of the bullets that had a part in the decision; None where that is unknown."""
+    model: str = ""
+    """The language model that decided; empty for the embedded analyst and a custom agent."""
+    prompt: str = ""
+    """The version of its prompt."""
+    departure: float = 0.0
+    """By how much it departed from the playbook's opinion, in log-odds."""
 
 
 def by_field(doubts: Sequence[DoubtData]) -> dict[str, str]:

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from acegraph.nodes.agent.custom import Agent
-from acegraph.nodes.agent.decision import Decision
 from acegraph.nodes.agent.exploration import is_explored
-from acegraph.nodes.agent.fail_closed import by_field, settled
+from acegraph.nodes.agent.fail_closed import Decision, by_field, settled
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.words import not_understood
 from acegraph.nodes.runtime.ask import held_for_review

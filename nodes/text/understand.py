@@ -58,11 +58,10 @@ def understand_given(transaction: Transaction, task: Task) -> Understood:
     """
     if not transaction.fields:
         return _of_text(transaction, task)
-    parts = {fold(name) for one in task.fields for name in one.part_names}
     given = {
         name: value
         for name, value in transaction.fields.items()
-        if fold(name) not in parts or task.field_of(name)
+        if fold(name) not in task.folded_part_names or task.field_of(name)
     }
     ours = {n: value for n, value in given.items() if is_derived(n) or is_observed(n)}
     fitted = task.fit({name: value for name, value in given.items() if name not in ours})

@@ -38,7 +38,8 @@ from acegraph.state.ledger.waiting_lessons import (
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
 from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
-from acegraph.state.playbook.tasks import DEFAULT_NODE, in_words, rules_that_lose, task_of
+from acegraph.state.playbook.tasks import in_words, rules_that_lose, task_of
+from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.policy import Policy, read_policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Case, CaseTable
@@ -304,6 +305,10 @@ class BulletPlaybook(Bullets):
                 self._set[key] = newest(self.database.fetch, table, node)
             return self._set[key]
 
+    def _in_force(self, table: sa.Table, node: str) -> Stored | None:
+        own = self._newest(table, node)
+        return own if own or node == DEFAULT_NODE else self._newest(table, DEFAULT_NODE)
+
     @retried
     def store_task(
         self,
@@ -368,7 +373,7 @@ class BulletPlaybook(Bullets):
                 self._cases[node] = table
             snapshot = table.snapshot()
             bullets = self._bullets.of_node(node).bullets
-            stored = self.stored_task(node) or self.stored_task(DEFAULT_NODE)
+            stored = self._in_force(tables.tasks, node)
             snapshot.task = task_of(stored, snapshot, bullets, self._clock.version)
             return snapshot
 
@@ -408,7 +413,7 @@ class BulletPlaybook(Bullets):
 
     def policy(self, node: str = DEFAULT_NODE) -> Policy:
         """What is wanted of a node's decisions; a node without a policy has the usual one's."""
-        return read_policy(self.stored_policy(node) or self.stored_policy(DEFAULT_NODE))
+        return read_policy(self._in_force(tables.policies, node))
 
     def set_policy(
         self,

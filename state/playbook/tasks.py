@@ -10,7 +10,6 @@ from acegraph.state.task.task import Task
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
 
-DEFAULT_NODE: Final = "fraud_detection"
 _CACHED: Final = "task"
 
 

@@ -8,7 +8,6 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidSettings
-from acegraph.state.run.gone import SETTINGS
 from acegraph.state.task.policy import Policy
 
 Mode = Literal["vanilla", "offline_online", "online"]
@@ -171,6 +170,8 @@ def misplaced_settings(given: object, configurable: Mapping[str, object]) -> lis
     used = getattr(given, "model_fields_set", used)
     names = [name for name in AceContext.model_fields if name in configurable and name not in used]
     if "redact" in configurable:
+        from acegraph.state.run.gone import SETTINGS
+
         raise InvalidSettings(f"setting 'redact' is gone: {SETTINGS['redact']}")
     return [f"configurable: {', '.join(names)} not used; give them in the context"] if names else []
 
@@ -180,6 +181,8 @@ _NO_SETTINGS: Final = "the context is an AceContext or a mapping of settings, no
 
 def _first_fault(error: ValidationError) -> str:
     """The first fault that pydantic found, in one line."""
+    from acegraph.state.run.gone import SETTINGS  # most settings are right
+
     fault = error.errors()[0]
     if not fault["loc"]:  # the fault concerns several settings
         return fault["msg"].removeprefix("Value error, ")

@@ -130,7 +130,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "acegraph.graph": "purge",
     },
     "nodes": {
-        "acegraph.nodes.agent.decision": "Decision",
+        "acegraph.nodes.agent.fail_closed": "Decision",
         "acegraph.nodes.curator.curator": "Curation",
         "acegraph.nodes.evidence.backtest": "Backtest backtest wilson_interval",
         "acegraph.nodes.judge.judge": "Judgement",

@@ -10,6 +10,8 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values.condition import Comparison
 
+DEFAULT_NODE: Final = "fraud_detection"
+"""The node whose task and policy count for a node that has none of its own."""
 _NUMBERS: Final = {
     "usual_amount": "what the customer usually pays",
     "amount_ratio": "the amount as a multiple of the usual one",

@@ -121,6 +121,11 @@ class Task:
         return {fold(one.name): one for one in self.fields}
 
     @cached_property
+    def folded_part_names(self) -> frozenset[str]:
+        """The names of the fields that times give besides, folded."""
+        return frozenset(fold(name) for one in self.fields for name in one.part_names)
+
+    @cached_property
     def names(self) -> frozenset[str]:
         """Every name that a rule may test: of fields, their parts, and derived fields."""
         tested = [one for one in self.fields if one.is_tested]
