@@ -15,7 +15,7 @@ from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import DECLINE, Bullet, Transaction
-from acegraph.state.run.model_forms import DecisionForm, in_answers
+from acegraph.state.run.model_forms import DecisionForm
 from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import Fields, clean_text
 from acegraph.state.values.verdict import parse_verdict

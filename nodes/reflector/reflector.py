@@ -31,7 +31,7 @@ from acegraph.nodes.runtime.sync_async import AWAITING, Wait
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.nodes.text.understand import understand_alone
 from acegraph.state import Bullet, Case, Condition, Transaction
-from acegraph.state.run.model_forms import ReflectionForm, in_answers, stated_condition
+from acegraph.state.run.model_forms import ReflectionForm, stated_condition
 from acegraph.state.run.schema import Reflection
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.cases import CaseTable

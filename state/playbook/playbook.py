@@ -37,8 +37,15 @@ from acegraph.state.ledger.waiting_lessons import (
 )
 from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
-from acegraph.state.playbook.settings_of_nodes import Stored, append_version, newest, versions
-from acegraph.state.playbook.tasks import in_words, rules_that_lose, task_of
+from acegraph.state.playbook.settings_of_nodes import (
+    Stored,
+    append_version,
+    in_words,
+    newest,
+    rules_that_lose,
+    task_of,
+    versions,
+)
 from acegraph.state.task.card_payments import DEFAULT_NODE
 from acegraph.state.task.policy import Policy, read_policy
 from acegraph.state.task.task import Task

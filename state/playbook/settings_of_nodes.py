@@ -1,12 +1,12 @@
 """Tasks and policies of nodes: every version stays as it was set, and the newest one counts.
 
-What they hold is not known here: it is a JSON object that others write and read.
+A task follows from what was set, or has grown from labelled cases.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Final, cast
 
 import sqlalchemy as sa
 
@@ -14,11 +14,17 @@ from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import to_text
 from acegraph.state.database.writer import Fetch, LedgerWriter, Statement, fetch_by
 from acegraph.state.errors import OutdatedVersion, quoted
+from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.growth import cases_to_look_at, grown
+from acegraph.state.task.task import Task
+from acegraph.state.values.bullet import Bullet
+from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 
 Stored = tuple[int, Mapping[str, Any]]
 """The number of a version, and its content; nobody changes the content."""
+_CACHED: Final = "task"
 
 
 def newest(fetch: Fetch, table: sa.Table, node: str) -> Stored | None:
@@ -69,3 +75,43 @@ def versions(database: Database, table: sa.Table, node: str) -> list[dict[str, A
     with database.reading() as connection:
         rows = connection.execute(query).mappings()
         return [{**row, "content": json.loads(row["content"])} for row in rows]
+
+
+def task_of(
+    stored: Stored | None, table: CaseTable, bullets: Iterable[Bullet], version: int
+) -> Task:
+    """The task of a node as of some labelled cases and a version of its bullets.
+
+    It follows from them and from what was set, so that every process has the same one.
+    """
+    key = (stored and stored[0], cases_to_look_at(len(table)), version)
+    kept = table.shared.get(_CACHED)
+    if isinstance(kept, tuple) and kept[0] == key:
+        return cast(Task, kept[1])
+    base = Task.from_json(stored[1]) if stored else CARD_PAYMENTS
+    conditions = (b.condition for b in bullets if b.condition)
+    task = grown(base, table, [test for one in conditions for test in one.comparisons])
+    table.shared[_CACHED] = (key, task)
+    return task
+
+
+def rules_that_lose(older: Task, newer: Task, active: Iterable[Bullet]) -> list[tuple[Bullet, str]]:
+    """The rules that test a field which another task has not or has otherwise, and why."""
+    changed = newer.differs(older)
+    found = []
+    for bullet in active:
+        tested = bullet.condition.fields if bullet.condition else ()
+        bases = [name if name in older.by_name else name.rpartition(".")[0] for name in tested]
+        why = [f"{name} {changed[name]}" for name in dict.fromkeys(bases) if name in changed]
+        if why:
+            found.append((bullet, ", ".join(why)))
+    return found
+
+
+def in_words(changed: Sequence[tuple[Bullet, str]]) -> str:
+    """Why a task is refused: which rules would lose what they test."""
+    lost = "; ".join(f"{bullet.id} ({why})" for bullet, why in changed)
+    return (
+        f"active rules test what this task changes: {lost}; keep these fields as they are, "
+        "or set_task(..., retire=True) makes candidates of the rules"
+    )

@@ -20,7 +20,7 @@ from acegraph.nodes.reflector.prompt import ShownDecision, reflector_messages
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, AceInput, BulletPlaybook, Case, Field, Task
 from acegraph.state.maintenance.people.users import add_user
-from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm, in_answers
+from acegraph.state.run.model_forms import DecisionForm, ReflectionForm, VerdictForm
 from acegraph.state.values.transaction import Scalar, render_fields
 
 NODE = "fraud_detection"
