@@ -61,7 +61,7 @@ class AgentNode:
                 doubts = not_understood(by_field(state["doubts"]))
                 reasons.append(f"{doubts}; the decision stands without it")
         scale = ruleset.scale
-        if decision.decision == DECLINE and is_explored(case, settings):
+        if decision.decision == DECLINE and settings["explore"] and is_explored(case, settings):
             settings["let_through"] = True
             share = 100 * settings["explore"]
             reasons.append(f"let through for review, as {share:g} % of declines are")

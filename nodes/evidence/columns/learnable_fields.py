@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from acegraph.nodes.text.category_words import is_field_name
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
-from acegraph.state.task.guess import seems_an_id
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable, Column
 from acegraph.state.values.transaction import is_derived, is_observed
@@ -150,7 +149,13 @@ def names_somebody(name: str, table: CaseTable) -> bool:
     """
     if field := declared(name, table):
         return field.role in ("id", "entity")
-    return _is_growing(table) and seems_an_id(name)
+    if not _is_growing(table):
+        return False
+    from acegraph.state.task.guess import (
+        seems_an_id,  # a task that was set says what names somebody
+    )
+
+    return seems_an_id(name)
 
 
 def is_identifier(name: str, table: CaseTable) -> bool:
