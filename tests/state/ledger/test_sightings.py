@@ -23,6 +23,9 @@ from acegraph.state import (
 from acegraph.state.database.copy import copy_ledger
 from acegraph.state.database.tables import sightings
 from acegraph.state.maintenance.backup import copy
+from acegraph.state.task.derived import derived_of
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 from acegraph.state.values.decision import HOUR, Past, Sighting
 from acegraph.state.values.transaction import is_derived
 
@@ -196,6 +199,15 @@ def test_a_changed_sighting_is_reported(damage: str, tmp_path: Path) -> None:
         assert verify(book)
 
 
+FIELDS = (
+    Field("customer_id", "category", role="entity", entity="customer"),
+    Field("shop", "category", role="entity", entity="merchant"),
+    Field("at", "time", role="time"),
+    Field("amount", "number", role="amount"),
+)
+OF_CUSTOMERS = Task("cards", FIELDS, derived_of(FIELDS))
+
+
 class Counting(BulletPlaybook):
     """Counts how often earlier payments are asked for."""
 
@@ -212,8 +224,10 @@ class Counting(BulletPlaybook):
 
 def test_a_playbook_without_derived_fields_reads_and_writes_nothing_for_them() -> None:
     paid = {"customer_id": "C-1", "shop": "S", "at": "2026-01-01 10:00", "amount": 5}
-    for rule, asked, kept in (("DECLINE when amount >= 900", 0, 0), (RULE, 2, 1)):
+    for rule, asked, kept in (("DECLINE when amount >= 900", 0, 0), (RULE, 1, 0), (RULE, 2, 2)):
         with Counting() as book:
+            if kept:
+                book.set_task(OF_CUSTOMERS)
             book.add_bullet(rule, NODE)
             book.remember([Case(f"h{i}", {"amount": i}, "APPROVE") for i in range(40)], NODE)
             graph = create_ace_graph(playbook=book).compile()
