@@ -5,7 +5,7 @@ an independent bookkeeper has written down, and every past selection comes out a
 import os
 import shutil
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import pytest
@@ -23,8 +23,10 @@ from ledger_cases import NODE, content
 from postgres import Server
 
 from acegraph.graph import create_ace_graph, feedback, replay
-from acegraph.state import AceContext, BulletPlaybook, Label, rollback, verify
-from acegraph.state.values.decision import SHOWN, DecisionRecord, Recorded
+from acegraph.state import AceContext, BulletPlaybook, rollback, verify
+from acegraph.state.errors import PlaybookError
+from acegraph.state.ledger.ledger import DecisionAndLabel
+from acegraph.state.values.decision import SHOWN, Recorded
 
 LABELS = st.sampled_from(["APPROVE", "DECLINE"])
 SIDES = st.sampled_from(["APPROVE", "DECLINE"])
@@ -197,12 +199,13 @@ def test_the_counters_equal_replay_on_postgres(postgres: Server) -> None:
 class CountsWithoutTheKey(BulletPlaybook):
     """A planted bug: a decision delivered again is counted again."""
 
-    def record(self, record: DecisionRecord, label: Label | None = None) -> Recorded:
-        found = super().record(record, label)
-        if not found.is_new_decision:
-            with self.writing():
-                self.add_to_counters({s.bullet_number: (0, 0, 1) for s in record.shown})
-        return found
+    def record_many(self, given: Sequence[DecisionAndLabel]) -> list[Recorded | PlaybookError]:
+        results = super().record_many(given)
+        for (record, _), found in zip(given, results, strict=True):
+            if isinstance(found, Recorded) and not found.is_new_decision:
+                with self.writing():
+                    self.add_to_counters({s.bullet_number: (0, 0, 1) for s in record.shown})
+        return results
 
 
 class ForgetsToTakeBack(BulletPlaybook):
