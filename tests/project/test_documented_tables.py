@@ -46,6 +46,10 @@ def test_the_help_of_a_command_has_an_example(name: str) -> None:
     assert any(example.startswith(name) for example in examples)
 
 
+PAYMENT = (
+    '{"amount": 2500, "hour": 3, "account_age_days": 2, "vpn": true, "new_device": true, '
+    '"merchant_rating": 2}'
+)
 SECTIONS = {
     "compare cards.csv --against 1 --label is_fraud --json": "compare --against",
     "playbook list b1 --json": "playbook list ID",
@@ -58,7 +62,7 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
     sections = JSON.sections("acegraph ")
     for line in (
         "train cards.csv --label is_fraud --json",
-        "decide 'pays 2,500 USD at 3 AM via VPN, account is 2 days old' --id order-1 --json",
+        f"decide '{PAYMENT}' --id order-1 --json",
         "feedback order-1 DECLINE --json",
         "review --json",
         "compare cards.csv --against 1 --label is_fraud --json",
