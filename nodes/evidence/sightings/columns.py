@@ -47,7 +47,7 @@ def unread(fields: Mapping[str, Scalar], columns: Mapping[str, str]) -> set[str]
     """What a sighting lacks, because its field is missing or cannot be read.
 
     >>> sorted(unread({"id": "guest", "amt": "5 EUR"}, {"customer": "id", "amount": "amt"}))
-    ['customer']
+    ['amount', 'customer']
     """
     values = {what: fields.get(name) for what, name in columns.items()}
     return {what for what, value in values.items() if _read(what, value) is None}
