@@ -18,11 +18,15 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values.decision import KINDS
+from acegraph.state.values.folded import folded, is_named
+from acegraph.state.values.notation import written
 from acegraph.state.values.transaction import Fields, Scalar, is_derived
 
 _LOOKED_AT: Final = 20_000
 """So many rows are enough for a guess."""
 _NAMED: Final = 8
+_SAYS_WHO: Final = 4
+"""A value of fewer letters and digits may stand in any word."""
 _OF_ONE_FIELD: Final = ("time", "amount", "currency")
 """The roles that at most one field of a task has."""
 
@@ -53,6 +57,7 @@ def declare(
         guesses = [] if given else corrected(guess(columns), columns, _entities(items))
         task, said = given or guess_task(node, guesses), "; ".join(_told(guesses))
     task = task.hiding([*before.hidden, *(given.hidden if given else ())])
+    task = _without_repeats(task, columns)
     grows = task.unknown == "grow"
     if not grows and task != before:
         playbook.set_task(task, node, by="guess", reason="labelled rows")
@@ -95,6 +100,19 @@ def _widened(
     for one in (found.field for found in guess(new)):
         role = "" if one.role in known else one.role
         fields.append(replace(one, role=role, since=task.version + 1))
+    return replace(task, fields=tuple(fields))
+
+
+def _without_repeats(task: Task, columns: Mapping[str, list[Scalar]]) -> Task:
+    """The task without the words that repeat a value of a hidden field, as a memo may."""
+    hidden = [n for n in columns if any(is_named(n, name) for name in task.hidden)]
+    values = {folded(written(v)) for name in hidden for v in columns[name] if v is not None}
+    long = {value for value in values if len(value) >= _SAYS_WHO}
+    fields = []
+    for one in task.fields:
+        told = [w for w in one.words if one.kind != "flag" and any(v in folded(w) for v in long)]
+        words = tuple(word for word in one.words if word not in told)
+        fields.append(replace(one, words=words, closed=False) if told else one)
     return replace(task, fields=tuple(fields))
 
 

@@ -170,6 +170,8 @@ def test_no_command_tells_a_secret(
     for name, value in (EMBEDDED | {"ACE_EMBEDDING_MODEL": "embedded"}).items():
         monkeypatch.setenv(name, value)
     cage.words["URL"] = with_password(postgres.url())
+    with BulletPlaybook(cage.words["URL"]) as book:
+        hiding(["customer_name"], book)
     monkeypatch.setenv("ACE_PLAYBOOK_URL", cage.words["URL"])
     monkeypatch.setattr(sys, "stdin", io.StringIO(GIVEN))
     with caplog.at_level(logging.DEBUG):

@@ -167,6 +167,22 @@ def test_a_task_that_is_guessed_keeps_no_word_and_no_limit_of_a_hidden_field() -
     assert playbook.decision("d1")["fields"] == {"city": "Rome"}
 
 
+def test_a_task_that_is_guessed_keeps_no_word_that_repeats_a_hidden_value(tmp_path: Path) -> None:
+    with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
+        hiding(["who"], book)
+        rows = [
+            {"id": str(i), "query": {"who": "Lakatos", "shop": shop, "hour": i % 24},
+             "answer": "DECLINE" if i % 24 < 6 else "APPROVE"}
+            for i, shop in enumerate(["of LAKATOS", "rent"] * 60)
+        ]  # fmt: skip
+        TrainingPipeline(book).train_offline(rows)
+        shop = book.task(NODE).by_name["shop"]
+        assert (shop.words, shop.closed) == (("rent",), False)
+        found = bytes_of(tmp_path)
+    assert b"akatos" not in found
+    assert b"LAKATOS" not in found
+
+
 def test_words_of_a_task_go_with_whom_is_erased(tmp_path: Path) -> None:
     with BulletPlaybook(f"sqlite:///{tmp_path / 'ace.db'}") as book:
         rows = [

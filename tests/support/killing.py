@@ -16,6 +16,9 @@ from postgres import Server, running_server
 from processes import PROCESSES
 
 from acegraph.state import BulletPlaybook, verify
+from acegraph.state.task.derived import derived_of
+from acegraph.state.task.field import Field
+from acegraph.state.task.task import Task
 
 _WORKERS = 3
 _ENDLESS = 1_000_000
@@ -85,6 +88,9 @@ def kill_loop(
     """Kill workers at random moments, and the server too where one is given."""
     rng = random.Random(seed)
     with BulletPlaybook(url) as playbook:
+        of_customers = Field("customer_id", "category", role="entity", entity="customer")
+        fields = (of_customers, Field("at", "time", role="time"), Field("amount", "number"))
+        playbook.set_task(Task("cards", fields, derived_of(fields)))
         playbook.add_bullet("DECLINE when amount >= 500", NODE)
     workers = [_Worker(url, number) for number in range(_WORKERS)]
     stop_at = set(rng.sample(range(1, kills), stops)) if stops else set()

@@ -23,8 +23,9 @@ def case(worker: int, number: int) -> dict[str, object]:
     bullet has no part in, every ninth one that it shares.
     """
     fires = number % 3 != 0
-    # A payment with a derived field is kept for later payments to look back on.
-    seen = {"customer_id": f"c{worker}", "customer.payments_last_day": number}
+    # Of a customer at a time: it is kept for later payments to look back on.
+    who = {"customer_id": f"c{worker}", "at": "2026-01-31 13:00"}
+    seen = {**who, "customer.payments_last_day": number}
     return {
         "transaction": {"amount": 1000 + number if fires else 10, **seen},
         "ground_truth": "DECLINE" if fires and number % 9 != 7 else "APPROVE",
