@@ -8,6 +8,7 @@ import json
 import logging
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Final
 
 import sqlalchemy as sa
@@ -19,7 +20,9 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError
 from acegraph.state.run.old_settings import NEWEST, hidden_in, policy_in
 from acegraph.state.task.card_payments import CARD_PAYMENTS
+from acegraph.state.task.guess import seems_an_id
 from acegraph.state.task.policy import Policy
+from acegraph.state.task.task import Task
 from acegraph.state.values.times import now
 
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
@@ -177,10 +180,19 @@ def _move_settings(connection: sa.Connection) -> None:
             row = {**said, "approved_by": "migration", "content": to_text(policy.to_json())}
             writer.add(tables.policies, [row])
         if hidden := hidden_in(settings):
-            task = CARD_PAYMENTS.hiding(hidden)
+            task = _with_ids(CARD_PAYMENTS.hiding(hidden))
             writer.add(tables.tasks, [{**said, "content": to_text(task.to_json())}])
     place = {"position": writer.position, "seal": writer.seal}
     connection.execute(tables.clock.update().values(place))
+
+
+def _with_ids(task: Task) -> Task:
+    """The task; hidden fields whose names hint at an id say whom a case belongs to."""
+    fields = (
+        replace(one, role="id") if not one.stored and seems_an_id(one.name) else one
+        for one in task.fields
+    )
+    return replace(task, fields=tuple(fields))
 
 
 def _move_users(connection: sa.Connection) -> None:

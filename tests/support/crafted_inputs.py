@@ -460,7 +460,7 @@ NO_STRANGERS: Final = frozenset(
     "DecisionRecord AceInput AceOutput AceState Mode Weights ConditionForm DecisionForm Form "
     "VerdictForm Difference Durability Erased Purged View Backtest Curation Decision Judgement "
     "Reflection Selection Estimate Example Feedback FeedbackReport ModePlan MODES PairedTest Run "
-    "Replay TrainingReport Bullet "
+    "Replay TrainingReport Bullet Field Policy "
     # Numbers, versions, times and files of the operator.
     "as_of back_up bullets_at diff prune rollback verify replay reembed replaying estimate mcnemar "
     "try_bullet Trial learn_waiting LearnedLessons "

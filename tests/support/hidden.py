@@ -15,7 +15,7 @@ def hiding(
     playbook = BulletPlaybook() if playbook is None else playbook
     task = playbook.task(node)
     fields = tuple(replace(one, stored=True) for one in task.fields)
-    playbook.set_task(replace(task, fields=fields).hiding(names), node)
+    playbook.set_task(replace(task, fields=fields).hiding(names), node, retire=True)
     return playbook
 
 

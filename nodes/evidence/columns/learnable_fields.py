@@ -161,8 +161,10 @@ def names_somebody(name: str, table: CaseTable) -> bool:
 def is_identifier(name: str, table: CaseTable) -> bool:
     """Whether a field names an individual instead of describing a case."""
     column, field = table.column(name), declared(name, table)
-    if column is None or names_somebody(name, table):
+    if names_somebody(name, table):
         return True
+    if column is None:  # then no value tells
+        return False
     if field and (field.kind == "flag" or field.role == "protected"):
         return False
     if column.is_numeric:

@@ -58,8 +58,8 @@ def test_read_says_rows_labels_and_the_reason_for_every_column() -> None:
     assert why["ref"].startswith("names somebody, or a row")
     assert why["same"].startswith("the same in all rows")
     kinds = {row["field"]: row["what"] for row in said["read"]}
-    assert list(kinds) == ["Datum", "amount"]
-    assert why["note"].startswith("too many values")
+    assert list(kinds) == ["Datum", "note", "amount"]
+    assert kinds["note"].startswith("text")
     assert "1 rows have no label: left out" in run(*words[:-1]).stdout
 
 

@@ -137,10 +137,10 @@ def test_what_two_sentences_say_differently(left: str, right: str, what: str | N
 
 def test_equal_conditions_in_other_words_are_duplicates_whatever_their_texts() -> None:
     playbook, curator = BulletPlaybook(), Curator()
-    rule = 'DECLINE when amount >= 1000 and vpn is true and country is not "US"'
+    rule = 'DECLINE when amount >= 1000 and vpn is true and card_country is not "US"'
     assert curator.merge_bullet(rule, NODE, playbook) == "b1"
-    again = 'decline if country != "US" and amount >= 1,000 and vpn = true'
+    again = 'decline if card_country != "US" and amount >= 1,000 and vpn = true'
     assert curator.merge_bullet(again, NODE, playbook) is None
-    other = 'DECLINE when amount > 1000 and vpn is true and country is not "US"'
+    other = 'DECLINE when amount > 1000 and vpn is true and card_country is not "US"'
     assert curator.merge_bullet(other, NODE, playbook) == "b2"
     assert playbook.get_bullet("b2").related == ("b1",)
