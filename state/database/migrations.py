@@ -20,7 +20,6 @@ from acegraph.state.database.writer import LedgerWriter
 from acegraph.state.errors import PlaybookError
 from acegraph.state.run.old_settings import NEWEST, hidden_in, policy_in
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.task.guess import seems_an_id
 from acegraph.state.task.policy import Policy
 from acegraph.state.task.task import Task
 from acegraph.state.values.times import now
@@ -188,6 +187,8 @@ def _move_settings(connection: sa.Connection) -> None:
 
 def _with_ids(task: Task) -> Task:
     """The task; hidden fields whose names hint at an id say whom a case belongs to."""
+    from acegraph.state.task.guess import seems_an_id  # needed by databases of 0.2 alone
+
     fields = (
         replace(one, role="id") if not one.stored and seems_an_id(one.name) else one
         for one in task.fields

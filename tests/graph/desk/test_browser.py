@@ -283,7 +283,7 @@ def test_a_new_decision_appears_by_itself(browser: "Browser", empty_desk: Served
 @whole
 def test_the_command_prints_an_address_that_lets_one_person_in_once(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "acegraph.graph.cli", "desk", "--port", "0", "--no-browser"]
-    words += ["--who", "Pat O'Neil", "--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]
+    words += ["--who", "Pat O-Neil", "--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         address = process.stdout.readline().split()[-1]

@@ -1,6 +1,7 @@
 """The service: its routes, its users, what it refuses, and what it says of itself."""
 
 import asyncio
+import gc
 import json
 import re
 import resource
@@ -124,6 +125,7 @@ def test_a_label_needs_an_id_and_a_word(client: TestClient, playbook: BulletPlay
     ],
 )
 def test_what_cannot_be_used_is_refused(client: TestClient, body: bytes, status: int) -> None:
+    gc.collect()  # garbage of other tests must not be collected deep inside of brackets
     response = client.post("/decisions", content=body, headers=as_role("analyst"))
     assert response.status_code == status
     assert response.json()["error"]["message"]
