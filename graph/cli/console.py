@@ -4,7 +4,7 @@ import inspect
 import json
 import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import fields, is_dataclass
@@ -44,11 +44,6 @@ def shown() -> str:
 def signed() -> str:
     """Whose command this is, as the ledger keeps it."""
     return signature(who.get())
-
-
-def names_in(given: Sequence[str] | None) -> list[str]:
-    """The names of a repeated option, each of which may hold several with commas."""
-    return [name.strip() for text in given or () for name in text.split(",") if name.strip()]
 
 
 MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."

@@ -9,7 +9,7 @@ import math
 import re
 import unicodedata
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from functools import lru_cache
@@ -53,9 +53,6 @@ class Transaction:
     text: str
     fields: Fields
     """Flat and JSON-native; empty for a transaction that was given as text."""
-    given: Fields = field(default_factory=dict)
-    """Those fields that came otherwise, as amounts before conversion: they make the digest, so a
-    payment stays the same one when the rates change."""
 
     @classmethod
     def of(cls, given: object) -> "Transaction":
@@ -80,23 +77,16 @@ class Transaction:
         kind = "nothing" if given is None else type(given).__name__
         raise InvalidTransaction(f"a transaction is text or a mapping of fields; found {kind}")
 
-    def as_given(self, given: Mapping[str, Scalar]) -> "Transaction":
-        """The same transaction, which knows how some of its fields came."""
-        given = {name: value for name, value in given.items() if name in self.fields}
-        return replace(self, given=given) if given else self
-
     def came(self, text: str) -> str | Fields:
         """The fields as they came, or the text, if it is written anew as this text; else empty."""
-        is_new = bool(self.given) or self.text != text
-        return ({**self.fields, **self.given} or self.text) if is_new else ""
+        return (self.fields or self.text) if self.text != text else ""
 
     def digest(self) -> str:
         """A hash of the transaction that does not depend on the order of its fields.
 
         Derived fields are left out: the same payment has others where more of its past is known.
         """
-        fields = {**self.fields, **self.given}
-        fields = {name: value for name, value in fields.items() if not is_derived(name)}
+        fields = {name: value for name, value in self.fields.items() if not is_derived(name)}
         body = json.dumps([self.text if not self.fields else "", fields], sort_keys=True)
         return hashlib.sha256(body.encode()).hexdigest()
 
