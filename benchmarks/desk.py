@@ -43,7 +43,6 @@ PAGES = (
     "/versions?before=0&after=25",
     "/versions/rollback?to=12",
     "/compare",
-    "/live",
 )
 
 

@@ -5,7 +5,7 @@ sqlite:///ace.db) names the playbook; without it, a playbook in memory ends with
 """
 
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from starlette.middleware import Middleware
 from starlette.routing import BaseRoute
@@ -19,13 +19,13 @@ from acegraph.state import BulletPlaybook
 from acegraph.state.run.gone import refuse_gone_variables
 
 
-def _mounts() -> "Callable[[Service], Sequence[BaseRoute]]":
+def _mounts(service: Service) -> Sequence[BaseRoute]:
     """The desk, where its packages are installed."""
     try:
         from acegraph.graph.desk.app import desk_routes
     except ImportError:
-        return lambda service: ()
-    return desk_routes
+        return ()
+    return desk_routes(service)
 
 
 refuse_gone_variables()
@@ -34,6 +34,6 @@ _playbook = BulletPlaybook(os.environ.get("ACE_PLAYBOOK_URL") or None)
 refuse_gone_variables()
 graph = create_ace_graph(playbook=_playbook).compile()
 reviewed = create_ace_graph(playbook=_playbook, review=True).compile(name="ace_reviewed")
-app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], _mounts())
+app = create_service(ServiceSettings(), _playbook, [Middleware(Guard)], _mounts)
 """The service's routes, and the desk, beside those of the server, behind the guard
 (langgraph.secure.json)."""

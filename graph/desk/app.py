@@ -22,29 +22,18 @@ from acegraph.graph.desk.pages import (
     comparisons,
     decisions,
     lab,
-    live,
     overview,
     review,
     versions,
 )
-from acegraph.graph.desk.visit import Visit, check_form, with_session
+from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
 from acegraph.graph.server import app
-from acegraph.graph.server.access import NotAllowed, check_role
-from acegraph.graph.server.endpoints import MOST_BYTES, status_of
-from acegraph.graph.server.service import Service
+from acegraph.graph.server.access import NotAllowed, check_role, user_of
+from acegraph.graph.server.endpoints import status_of
+from acegraph.graph.server.service import EVERYBODY, Service
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
 
-PAGES: Final[tuple[Page, ...]] = (
-    *overview.PAGES,
-    *bullets.PAGES,
-    *lab.PAGES,
-    *decisions.PAGES,
-    *review.PAGES,
-    *versions.PAGES,
-    *comparisons.PAGES,
-    *live.PAGES,
-)
 _STATIC: Final = Path(__file__).parent / "static"
 HEADERS: Final = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; "
@@ -88,112 +77,100 @@ def from_environment() -> Starlette:
 
 
 def _application(desk: Desk) -> Starlette:
-    routes: list[BaseRoute] = [
-        Route(page.path, _handled(desk, page), methods=[page.method]) for page in PAGES
+    routes = [
+        Route(page.path, _handled(desk, page), methods=[page.method]) for page in (*PAGES, *_DOORS)
     ]
-    for path, handler, methods in (
-        ("/enter", _enter, ["GET"]),
-        ("/login", _show_login, ["GET"]),
-        ("/login", _log_in, ["POST"]),
-        ("/logout", _log_out, ["POST"]),
-    ):
-        routes.append(Route(path, _guarded(desk, handler), methods=methods))
-    anything = Page("GET", "/{rest:path}", "viewer", _not_found)
-    routes.append(Route(anything.path, _handled(desk, anything)))
-    routes.insert(0, Mount("/static", app=StaticFiles(directory=_STATIC)))
-    return Starlette(routes=routes)
+    return Starlette(routes=[Mount("/static", app=StaticFiles(directory=_STATIC)), *routes])
 
 
-Step = Callable[[Desk, Request], Awaitable[Response]]
-
-
-def _guarded(desk: Desk, step: Step) -> Callable[[Request], Awaitable[Response]]:
-    """A handler whose errors become pages, and whose answers carry the headers."""
+def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]:
+    """The handler of a page: its errors become pages, and its answers carry the headers."""
 
     async def handle(request: Request) -> Response:
+        visit = Visit(request)
         try:
             desk.entrance.check_site(request)
-            response = await step(desk, request)
+            visit.session = await asyncio.to_thread(desk.entrance.session, request)
+            response = await _answered(desk, page, visit)
         except AceError as error:
-            found = {"message": str(error), "status": status_of(error)}
-            response = desk.page_for_nobody(request, "error.html", found, status_of(error))
+            response = await asyncio.to_thread(desk.failure, visit, error, status_of(error))
         response.headers.update(HEADERS)
         return response
 
     return handle
 
 
-def _handled(desk: Desk, page: Page) -> Callable[[Request], Awaitable[Response]]:
-    async def step(desk: Desk, request: Request) -> Response:
-        session = await asyncio.to_thread(desk.entrance.session, request)
-        base = request.scope.get("root_path", "")
-        if session is None:
-            if request.method != "GET" or request.headers.get("hx-request"):
-                raise NotAllowed("Your session has ended: log in again.", 401)
-            begun = await asyncio.to_thread(desk.entrance.begin_without_users, request)
-            if begun is not None:
-                return with_session(request, begun, base)
-            return RedirectResponse(f"{base}/login", 303)
-        visit = Visit(request, session)
-        try:
-            return await _answered(desk, page, visit)
-        except AceError as error:
-            return await asyncio.to_thread(desk.failure, visit, error, status_of(error))
-
-    return _guarded(desk, step)
-
-
 async def _answered(desk: Desk, page: Page, visit: Visit) -> Response:
-    check_role(visit.user, page.role)
+    if page.role is not None:
+        if visit.session is NOBODY:
+            return await asyncio.to_thread(_let_in, desk, visit)
+        check_role(visit.user, page.role)
     if page.method == "POST":
-        _check_size(visit.request, page.most_bytes)
+        size = visit.request.headers.get("content-length", "")
+        if not size.isdigit() or int(size) > page.most_bytes:
+            raise NotAllowed(f"A form has at most {page.most_bytes:,} bytes.", 413)
         async with visit.request.form() as visit.form:
-            check_form(visit)
+            if page.role is not None:
+                visit.check_form()
             return await asyncio.to_thread(page.handler, desk, visit)
     return await asyncio.to_thread(page.handler, desk, visit)
 
 
-def _check_size(request: Request, most: int) -> None:
-    size = request.headers.get("content-length", "")
-    if not size.isdigit() or int(size) > most:
-        raise NotAllowed(f"A form has at most {most:,} bytes.", 413)
+def _let_in(desk: Desk, visit: Visit) -> Response:
+    """Somebody without a session: let anybody in if there are no users, else ask who it is."""
+    if visit.request.method != "GET" or visit.wants_part:
+        raise NotAllowed("Your session has ended: log in again.", 401)
+    if desk.service.settings.without_users:
+        return desk.entrance.begin(visit, EVERYBODY, is_local=True)
+    return desk.go(visit, "/login")
 
 
-async def _enter(desk: Desk, request: Request) -> Response:
-    token = request.query_params.get("token", "")
-    session = await asyncio.to_thread(desk.entrance.enter, request, token)
-    base = request.scope.get("root_path", "")
-    if session is None:
-        raise NotAllowed("This address has been used: 'acegraph desk' prints a new one.", 401)
-    return with_session(request, session, base)
+def _enter(desk: Desk, visit: Visit) -> Response:
+    owner = desk.entrance.owner_of(visit.asked("token"))
+    return desk.entrance.begin(visit, owner, is_local=True)
 
 
-async def _show_login(desk: Desk, request: Request) -> Response:
-    return desk.page_for_nobody(request, "login.html", {"failed": False})
+def _show_login(desk: Desk, visit: Visit) -> Response:
+    return desk.page(visit, "login.html", {"failed": False})
 
 
-async def _log_in(desk: Desk, request: Request) -> Response:
-    _check_size(request, MOST_BYTES // 1000)
-    async with request.form() as form:
-        token = str(form.get("token", "")).strip()
-    user = await desk.entrance.log_in(request, token)
+def _log_in(desk: Desk, visit: Visit) -> Response:
+    user = user_of(visit.given("token"), desk.playbook.database)
     if user is None:
-        return desk.page_for_nobody(request, "login.html", {"failed": True}, 401)
-    session = await asyncio.to_thread(desk.entrance.begin, request, user)
-    return with_session(request, session, request.scope.get("root_path", ""))
+        return desk.page(visit, "login.html", {"failed": True}, 401)
+    if user.tenant:  # these pages show one playbook, and a tenant's is another
+        raise NotAllowed(
+            "This desk does not show the playbooks of tenants: start one with 'acegraph desk' and "
+            "the address of the tenant's playbook.",
+            403,
+        )
+    return desk.entrance.begin(visit, user)
 
 
-async def _log_out(desk: Desk, request: Request) -> Response:
-    session = await asyncio.to_thread(desk.entrance.session, request)
-    base = request.scope.get("root_path", "")
-    if session is not None:
-        async with request.form() as form:
-            check_form(Visit(request, session, form))
-            await asyncio.to_thread(desk.entrance.end, request)
-    response = RedirectResponse(f"{base}/login", 303)
-    response.delete_cookie("acegraph_desk", path=f"{base}/")
+def _log_out(desk: Desk, visit: Visit) -> Response:
+    desk.entrance.end(visit)
+    response = desk.go(visit, "/login")
+    response.delete_cookie(COOKIE, path=f"{visit.base}/")
     return response
 
 
 def _not_found(desk: Desk, visit: Visit) -> Response:
     raise NotAllowed("There is no such page.", 404)
+
+
+PAGES: Final[tuple[Page, ...]] = (
+    *overview.PAGES,
+    *bullets.PAGES,
+    *lab.PAGES,
+    *decisions.PAGES,
+    *review.PAGES,
+    *versions.PAGES,
+    *comparisons.PAGES,
+)
+_DOORS: Final = (
+    Page("GET", "/enter", None, _enter),
+    Page("GET", "/login", None, _show_login),
+    Page("POST", "/login", None, _log_in),
+    Page("POST", "/logout", "viewer", _log_out),
+    Page("GET", "/{rest:path}", "viewer", _not_found),
+)

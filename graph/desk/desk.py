@@ -11,13 +11,12 @@ from typing import TYPE_CHECKING, Final, TypeVar, cast
 
 import numpy as np
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
-from starlette.requests import Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
 from acegraph.graph.desk import charts
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.jobs import Jobs
-from acegraph.graph.desk.visit import FORM_TOKEN, Entrance, Visit
+from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
 from acegraph.graph.desk.words import FILTERS, ORIGIN, Nouns
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import declined_over
@@ -25,6 +24,7 @@ from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.state import AceContext, BulletPlaybook
 from acegraph.state.database.places import shown_url
+from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.review_queue import Waiting, waiting
 from acegraph.state.playbook.decision_index import UNLABELLED, DecisionColumns, DecisionIndex
 from acegraph.state.values.cases import CaseTable
@@ -43,7 +43,6 @@ MENU: Final = {
     "review": "Review",
     "versions": "Versions",
     "compare": "Compare",
-    "live": "Live",
 }
 """The entries of the menu, by path."""
 DONE: Final = {
@@ -71,7 +70,8 @@ class Page:
 
     method: str
     path: str
-    role: Role
+    role: Role | None
+    """None: whoever has no session."""
     handler: Handler
     most_bytes: int = _FORM_BYTES
 
@@ -181,39 +181,32 @@ class Desk:
     def page(
         self, visit: Visit, template: str, found: Mapping[str, object], status: int = 200
     ) -> Response:
-        """A page, or a part of one, for somebody with a session."""
-        context = {
-            "nouns": self.nouns,
-            "base": visit.base,
-            "user": visit.user,
-            "form_token": visit.session.form_token,
-            "form_token_name": FORM_TOKEN,
-            "path": visit.request.url.path.removeprefix(visit.base),
-            "place": shown_url(self.playbook.url),
-            "version": self.playbook.version,
-            "done": DONE.get(visit.asked("done"), ""),
-            "error": "",
-            **found,
-        }
-        text = self._templates.get_template(template).render(context)
+        """A page, or a part of one."""
+        context: dict[str, object] = {"base": visit.base, "user": None}
+        if visit.session is not NOBODY:
+            context |= {
+                "nouns": self.nouns,
+                "user": visit.user,
+                "form_token": visit.session.form_token,
+                "form_token_name": FORM_TOKEN,
+                "path": visit.request.url.path.removeprefix(visit.base),
+                "place": shown_url(self.playbook.url),
+                "version": self.playbook.version,
+                "done": DONE.get(visit.asked("done"), ""),
+                "error": "",
+            }
+        text = self._templates.get_template(template).render({**context, **found})
         return HTMLResponse(text, status, {"Vary": "HX-Request"})
-
-    def part(self, template: str, found: Mapping[str, object]) -> str:
-        """A part of a page as text."""
-        return self._templates.get_template(template).render({"nouns": self.nouns, **found})
-
-    def go(self, visit: Visit, path: str, done: str = "") -> Response:
-        """Send the browser to another page, which says what was done."""
-        return RedirectResponse(f"{visit.base}{path}" + (f"?done={done}" if done else ""), 303)
-
-    def page_for_nobody(
-        self, request: Request, template: str, found: Mapping[str, object], status: int = 200
-    ) -> Response:
-        """A page for somebody without a session."""
-        context = {"base": request.scope.get("root_path", ""), "user": None, **found}
-        return HTMLResponse(self._templates.get_template(template).render(context), status)
 
     def failure(self, visit: Visit, error: Exception, status: int) -> Response:
         """A page, or a part of one, that says what went wrong."""
         template = "_error.html" if visit.wants_part else "error.html"
-        return self.page(visit, template, {"message": str(error), "status": status}, status)
+        found = {"message": str(error), "status": status}
+        try:
+            return self.page(visit, template, found, status)
+        except AceError:  # the database is away
+            return self.page(Visit(visit.request), template, found, status)
+
+    def go(self, visit: Visit, path: str, done: str = "") -> Response:
+        """Send the browser to another page, which says what was done."""
+        return RedirectResponse(f"{visit.base}{path}" + (f"?done={done}" if done else ""), 303)

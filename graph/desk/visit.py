@@ -33,14 +33,16 @@ if TYPE_CHECKING:
 COOKIE: Final = "acegraph_desk"
 FORM_TOKEN: Final = "form_token"
 _HEADER: Final = "x-form-token"
+NOBODY: Final = Session("", User("nobody", "viewer"))
+"""The session of whoever has none."""
 
 
 @dataclass
 class Visit:
-    """One request by somebody who has logged in."""
+    """One request, and the session of whoever sent it."""
 
     request: Request
-    session: Session
+    session: Session = NOBODY
     form: FormData = field(default_factory=FormData)
 
     @property
@@ -82,6 +84,22 @@ class Visit:
         """A part of the path."""
         return str(self.request.path_params[name])
 
+    def check_form(self) -> None:
+        """Refuse an action without the form token of the session."""
+        given = self.request.headers.get(_HEADER) or self.given(FORM_TOKEN)
+        if not hmac.compare_digest(given.encode(), self.session.form_token.encode()):
+            raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
+
+    def entered(self, session: Session) -> Response:
+        """Send the browser to the first page, with its session in a cookie no script can read."""
+        response = RedirectResponse(f"{self.base}/", 303)
+        is_safe = self.request.url.scheme == "https"
+        response.set_cookie(
+            COOKIE, session.token, LONGEST_SECONDS, path=f"{self.base}/", secure=is_safe,
+            httponly=True, samesite="lax",
+        )  # fmt: skip
+        return response
+
 
 class Entrance:
     """Lets people in: with their token, or with the address that `acegraph desk` prints."""
@@ -102,70 +120,26 @@ class Entrance:
         is_open = self._owner is not None or self._service.settings.without_users
         check_site(request, is_open=is_open)
 
-    def session(self, request: Request) -> Session | None:
+    def session(self, request: Request) -> Session:
         """The session of a request."""
         token = request.cookies.get(COOKIE, "")
-        return find_session(self._service.playbook.database, token) if token else None
+        return (token and find_session(self._service.playbook.database, token)) or NOBODY
 
-    def enter(self, request: Request, token: str) -> Session | None:
-        """A session for the token in the address, which counts once."""
+    def owner_of(self, token: str) -> User:
+        """Who is meant by the token in the address, which counts once."""
         given = sha256(token.encode("utf-8", "replace")).hexdigest()
         if self._owner is None or not self._once or not hmac.compare_digest(given, self._once):
-            return None
+            raise NotAllowed("This address has been used: 'acegraph desk' prints a new one.", 401)
         self._once = ""
-        return self._begin(request, self._owner, is_local=True)
+        return self._owner
 
-    def begin_without_users(self, request: Request) -> Session | None:
-        """A session for anybody, where the service runs without users."""
-        if not self._service.settings.without_users:
-            return None
-        return self._begin(request, User("everyone", "administrator"), is_local=True)
+    def begin(self, visit: Visit, user: User, *, is_local: bool = False) -> Response:
+        """Begin a session; one from before must not become this one."""
+        self.end(visit)
+        session = begin_session(self._service.playbook.database, user, is_local=is_local)
+        return visit.entered(session)
 
-    async def log_in(self, request: Request, token: str) -> User | None:
-        """The user of a token.
-
-        These pages show one playbook, and a tenant's is another.
-        """
-        user = await self._service.access.user_of(token, self._service)
-        if user is not None and user.tenant:
-            raise NotAllowed(
-                "This desk does not show the playbooks of tenants: start one with "
-                "'acegraph desk' and the address of the tenant's playbook.",
-                403,
-            )
-        return user
-
-    def _begin(self, request: Request, user: User, *, is_local: bool = False) -> Session:
-        self.end(request)  # a session from before must not become this one
-        return begin_session(self._service.playbook.database, user, is_local=is_local)
-
-    def begin(self, request: Request, user: User) -> Session:
-        """A session for a user who has logged in."""
-        return self._begin(request, user)
-
-    def end(self, request: Request) -> None:
+    def end(self, visit: Visit) -> None:
         """End the session of a request."""
-        if token := request.cookies.get(COOKIE):
+        if token := visit.request.cookies.get(COOKIE):
             end_session(self._service.playbook.database, token)
-
-
-def check_form(visit: Visit) -> None:
-    """Refuse an action without the form token of the session."""
-    given = visit.request.headers.get(_HEADER) or visit.given(FORM_TOKEN)
-    if not hmac.compare_digest(given.encode(), visit.session.form_token.encode()):
-        raise NotAllowed("The page was too old, or the action was forged: load it again.", 403)
-
-
-def with_session(request: Request, session: Session, base: str) -> Response:
-    """Send the browser to the first page, with the session in a cookie that no script can read."""
-    response = RedirectResponse(f"{base}/", 303)
-    response.set_cookie(
-        COOKIE,
-        session.token,
-        max_age=LONGEST_SECONDS,
-        path=f"{base}/",
-        secure=request.url.scheme == "https",
-        httponly=True,
-        samesite="lax",
-    )
-    return response

@@ -4,30 +4,19 @@ allowed.
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Sequence
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Final, Protocol
+from typing import Final
 from urllib.parse import urlsplit
 
 from starlette.requests import Request
 
+from acegraph.state.database.base import Database
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User, check_user
 
-if TYPE_CHECKING:
-    from acegraph.state import BulletPlaybook
-
 _BEARER: Final = "bearer "
 _LONGEST: Final = 400
-
-
-class HasPlaybook(Protocol):
-    """Something that opens a playbook when it is first asked for."""
-
-    @property
-    def playbook(self) -> BulletPlaybook:
-        """The playbook whose users count."""
 
 
 class NotAllowed(AceError):
@@ -78,36 +67,13 @@ def bearer_token(header: str) -> str:
     return header[len(_BEARER) :].strip() if header.lower().startswith(_BEARER) else ""
 
 
+def user_of(token: str, database: Database) -> User | None:
+    """The user of a token; None if it is nobody's."""
+    name, _, secret = token.partition(".")
+    return check_user(database, name, secret) if secret and len(token) <= _LONGEST else None
+
+
 def check_role(user: User, role: Role) -> None:
     """Refuse a user who lacks a role."""
     if not user.may(role):
         raise NotAllowed(f"this needs the role {role}; {user.name} is {user.role}", 403)
-
-
-class Access:
-    """Finds the user of a request."""
-
-    def __init__(self, *, everyone: User | None = None) -> None:
-        self._everyone = everyone
-        """Who is meant by a request without a token, where the service runs without users."""
-
-    async def user(self, request: Request, place: HasPlaybook, role: Role) -> User:
-        """The user of a request, who must have a role."""
-        user = await self._found(request, place)
-        if user is None:
-            raise NotAllowed("a valid token is wanted: Authorization: Bearer NAME.SECRET", 401)
-        check_role(user, role)
-        return user
-
-    async def _found(self, request: Request, place: HasPlaybook) -> User | None:
-        header = request.headers.get("authorization", "")
-        if not header and self._everyone is not None:
-            return self._everyone
-        return await self.user_of(bearer_token(header), place)
-
-    async def user_of(self, token: str, place: HasPlaybook) -> User | None:
-        """The user of a token; None if it is nobody's."""
-        name, _, secret = token.partition(".")
-        if not secret or len(token) > _LONGEST:
-            return None
-        return await asyncio.to_thread(lambda: check_user(place.playbook.database, name, secret))

@@ -6,10 +6,12 @@ routes.py and health.py. Beside a LangGraph server it is mounted with the guard 
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
+from inspect import iscoroutinefunction
 from typing import Final
 
 from starlette.applications import Starlette
@@ -22,7 +24,7 @@ from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.graph.operations.monitoring.telemetry import start_telemetry
 from acegraph.graph.server import health, routes
 from acegraph.graph.server.access import check_site
-from acegraph.graph.server.endpoints import Endpoint, openapi, refusal
+from acegraph.graph.server.endpoints import Call, Endpoint, openapi, read_items, refusal
 from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import AceError
@@ -36,16 +38,11 @@ NOBODY: Final = User("nobody", "viewer")
 """The user of the paths that need none."""
 
 
-def no_mounts(service: Service) -> Sequence[BaseRoute]:
-    """Nothing beside the service's own paths."""
-    return ()
-
-
 def create_service(
     settings: ServiceSettings,
     playbook: BulletPlaybook | None = None,
     middleware: Sequence[Middleware] = (),
-    mounts: Mounts = no_mounts,
+    mounts: Mounts = lambda service: (),
 ) -> Starlette:
     """The application. With `playbook` it shares one that is open, and does not close it.
 
@@ -68,7 +65,7 @@ def create_service(
     )
 
 
-def from_environment(mounts: Mounts = no_mounts) -> Starlette:
+def from_environment(mounts: Mounts = lambda service: ()) -> Starlette:
     """The application of a worker of `acegraph serve`, with its log and its telemetry."""
     start_logging()
     start_telemetry()
@@ -84,15 +81,25 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
         began, own = time.monotonic(), service
         try:
             user = NOBODY
-            if endpoint.role is not None and service.settings.without_users:
-                check_site(request, is_open=True, kinds=_KINDS)
             if endpoint.role is not None:
-                user = await service.access.user(request, service, endpoint.role)
+                if service.settings.without_users:
+                    check_site(request, is_open=True, kinds=_KINDS)
+                header = request.headers.get("authorization", "")
+                user = await service.user(header, endpoint.role)
             own = service.of_tenant(user.tenant)
-            response = await endpoint.handler(own, request, user)
+            read = await read_items(request) if endpoint.method == "POST" else ([], False)
+            name = request.path_params.get("id", "")
+            found = await _answered(endpoint, Call(own, user, name, request.query_params, *read))
+            response = found if isinstance(found, Response) else JSONResponse(found)
         except AceError as error:
             response = refusal(error)
         own.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
         return response
 
     return handle
+
+
+async def _answered(endpoint: Endpoint, call: Call) -> object:
+    if iscoroutinefunction(endpoint.handler):
+        return await endpoint.handler(call)
+    return await asyncio.to_thread(endpoint.handler, call)

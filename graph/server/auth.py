@@ -36,7 +36,7 @@ _service: Final = Service(ServiceSettings(os.environ.get("ACE_PLAYBOOK_URL", "")
 async def authenticate(authorization: str | None) -> types.MinimalUserDict:
     """The user of a token, who may decide: an analyst or above."""
     token = bearer_token(authorization or "")
-    known = await _service.access.user_of(token, _service) if _service.settings.url else None
+    known = await _service.user_of(token) if _service.settings.url else None
     if known is None or known.tenant or not known.may("analyst"):
         raise Auth.exceptions.HTTPException(401, "a valid token of an analyst is wanted")
     return {"identity": known.name}

@@ -94,25 +94,3 @@ class Batcher:
                 if not waiting.done():  # else its client has left
                     waiting.set_result(answers[: len(given)])
                 answers = answers[len(given) :]
-
-
-class RateLimit:
-    """So many transactions a second for each user, and twice as many at once."""
-
-    def __init__(self, per_second: float) -> None:
-        self._rate = per_second
-        self._left: dict[str, tuple[float, float]] = {}
-        """By user: how many may come now, and when that was computed."""
-
-    def take(self, name: str, count: int) -> None:
-        """Count what a user sends; refuse it if it is too much."""
-        if not self._rate:
-            return
-        now = time.monotonic()
-        left, at = self._left.get(name, (2 * self._rate, now))
-        left = min(left + (now - at) * self._rate, 2 * self._rate)
-        if left < min(count, 2 * self._rate):
-            self._left[name] = (left, now)
-            wait = (min(count, 2 * self._rate) - left) / self._rate
-            raise TooMuch(f"at most {self._rate:g} transactions a second are taken", wait)
-        self._left[name] = (left - count, now)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from math import ceil
 from typing import Any, Final
 
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 
 from acegraph.graph.server.access import NotAllowed
 from acegraph.graph.server.batching import TooMuch
@@ -38,25 +38,86 @@ _STATUS: Final[tuple[tuple[type[AceError], int], ...]] = (
     (InvalidInput, 422),
     (ModelError, 502),
 )
-Handler = Callable[[Service, Request, User], Awaitable[Response]]
+_REFUSED: Final = {
+    "409": "the id was used for another transaction",
+    "422": "what was sent cannot be used",
+    "429": "too much at once; Retry-After says when to try again",
+    "503": "the database cannot do it now; Retry-After says when to try again",
+}
+_ASKED_FOR: Final = {"401": "no valid token", "403": "not for this role"}
+
+
+@dataclass(frozen=True)
+class Call:
+    """A request of somebody who may make it."""
+
+    service: Service
+    user: User
+    name: str = ""
+    """The id in the path."""
+    query: Mapping[str, str] = field(default_factory=dict)
+    items: list[dict[str, Any]] = field(default_factory=list)
+    """The objects in the body."""
+    is_one: bool = False
+    """Whether the body is an object, not a list of them."""
+
+    @property
+    def item(self) -> dict[str, Any]:
+        """The object in the body."""
+        if not self.is_one:
+            raise InvalidInput("one object is wanted")
+        return self.items[0]
+
+
+Handler = Callable[[Call], object] | Callable[[Call], Awaitable[object]]
+"""Gives what is answered in JSON, or a whole answer. What is not async runs in a thread."""
 
 
 @dataclass(frozen=True)
 class Endpoint:
-    """A path and a method with their handler."""
+    """A path and a method with their handler, whose docstring is what OpenAPI says of it."""
 
     method: str
     path: str
     role: Role | None
     """Who may call it; None: everybody, without a token."""
     handler: Handler
-    summary: str
-    given: dict[str, Any] = field(default_factory=dict)
+    given: dict[str, object] = field(default_factory=dict)
     """Examples of what is sent, by name."""
-    answer: object = None
-    """An example of the answer."""
-    parameters: dict[str, str] = field(default_factory=dict)
-    """Parameters of the path and the query, with what they mean."""
+    query: tuple[str, ...] = ()
+
+    def described(self) -> dict[str, object]:
+        """The operation as OpenAPI has it."""
+        statuses = {"200": "done"} | (_ASKED_FOR if self.role else {})
+        statuses |= _REFUSED if self.given else {}
+        asked = [(name, "query") for name in self.query]
+        asked += [("id", "path")] if "{id}" in self.path else []
+        examples = {name: {"value": value} for name, value in self.given.items()}
+        content = {"application/json": {"schema": {}, "examples": examples}}
+        return {
+            "summary": (self.handler.__doc__ or "").partition("\n")[0],
+            "description": f"For the role {self.role} and those above it." if self.role else "",
+            "security": [{"token": []}] if self.role else [],
+            "responses": {status: {"description": text} for status, text in statuses.items()},
+            "parameters": [
+                {"name": name, "in": to, "required": to == "path", "schema": {"type": "string"}}
+                for name, to in asked
+            ],
+            **({"requestBody": {"required": True, "content": content}} if self.given else {}),
+        }
+
+
+def openapi(endpoints: tuple[Endpoint, ...]) -> dict[str, object]:
+    """The description of the service by OpenAPI 3.1, with examples."""
+    paths: dict[str, dict[str, object]] = {}
+    for one in endpoints:
+        paths.setdefault(one.path, {})[one.method.lower()] = one.described()
+    return {
+        "openapi": "3.1.0",
+        "info": {"title": "acegraph", "version": version("acegraph")},
+        "paths": paths,
+        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
+    }
 
 
 def status_of(error: AceError) -> int:
@@ -85,7 +146,7 @@ def in_json(error: AceError) -> dict[str, object]:
     return {**told, "faults": faults} if faults else told
 
 
-async def read_items(request: Request) -> tuple[list[Any], bool]:
+async def read_items(request: Request) -> tuple[list[dict[str, Any]], bool]:
     """What a body holds: one object, a list of them, or JSON lines; and whether it is one."""
     body = bytearray()
     async for part in request.stream():
@@ -109,56 +170,3 @@ async def read_items(request: Request) -> tuple[list[Any], bool]:
 
 def _no(word: str) -> object:
     raise InvalidInput(f"{word} is no number")
-
-
-def openapi(endpoints: tuple[Endpoint, ...]) -> dict[str, Any]:
-    """The description of the service by OpenAPI 3.1, with examples."""
-    paths: dict[str, dict[str, Any]] = {}
-    for one in endpoints:
-        operation: dict[str, Any] = {
-            "summary": one.summary,
-            "security": [{"token": []}] if one.role else [],
-            "responses": {"200": _content("done", {"answer": one.answer})},
-        }
-        if one.role:
-            operation["description"] = f"For the role {one.role} and those above it."
-            for status, text in (("401", "no valid token"), ("403", "not for this role")):
-                operation["responses"][status] = {"description": text}
-        if one.given:
-            body = _content("", one.given)
-            operation["requestBody"] = {"required": True, "content": body["content"]}
-            for status, text in _REFUSED.items():
-                operation["responses"][status] = {"description": text}
-        operation["parameters"] = [
-            {
-                "name": name,
-                "in": "path" if f"{{{name}}}" in one.path else "query",
-                "required": f"{{{name}}}" in one.path,
-                "description": text,
-                "schema": {"type": "string"},
-            }
-            for name, text in one.parameters.items()
-        ]
-        paths.setdefault(one.path, {})[one.method.lower()] = operation
-    return {
-        "openapi": "3.1.0",
-        "info": {"title": "acegraph", "version": version("acegraph")},
-        "paths": paths,
-        "components": {"securitySchemes": {"token": {"type": "http", "scheme": "bearer"}}},
-    }
-
-
-_REFUSED: Final = {
-    "409": "the id was used for another transaction",
-    "422": "what was sent cannot be used",
-    "429": "too much at once; Retry-After says when to try again",
-    "503": "the database cannot do it now; Retry-After says when to try again",
-}
-
-
-def _content(description: str, examples: dict[str, Any]) -> dict[str, Any]:
-    named = {name: {"value": value} for name, value in examples.items()}
-    return {
-        "description": description,
-        "content": {"application/json": {"schema": {}, "examples": named}},
-    }

@@ -6,123 +6,99 @@ only a process knows carries the label `worker`.
 
 from __future__ import annotations
 
-import asyncio
 import os
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from importlib.metadata import version
 from typing import Final
 
-from starlette.requests import Request
-from starlette.responses import JSONResponse, PlainTextResponse, Response
+from starlette.responses import JSONResponse, PlainTextResponse
 
-from acegraph.graph.server.endpoints import Endpoint
+from acegraph.graph.server.endpoints import Call, Endpoint
 from acegraph.graph.server.service import BUCKETS, Service
 from acegraph.state.errors import AceError
 from acegraph.state.ledger.lookups import ledger_counts
 from acegraph.state.maintenance.people.review_queue import waiting
-from acegraph.state.maintenance.people.users import User
 
 _TYPE: Final = "text/plain; version=0.0.4; charset=utf-8"
 
 
-async def live(service: Service, request: Request, user: User) -> Response:
-    """Say that the process answers."""
-    return JSONResponse({"status": "live", "version": version("acegraph")})
+def live(call: Call) -> object:
+    """The process answers."""
+    return {"status": "live", "version": version("acegraph")}
 
 
-async def ready(service: Service, request: Request, user: User) -> Response:
-    """Say whether the database is there, has the present schema, and can be written to."""
+def ready(call: Call) -> object:
+    """The database is there, has the present schema, and can be written to; else 503."""
     try:
-        await asyncio.to_thread(lambda: service.playbook.database.check_ready())
+        call.service.playbook.database.check_ready()
     except AceError as error:
         body = {"status": "not ready", "reason": str(error), "version": version("acegraph")}
         return JSONResponse(body, 503, {"Retry-After": "1"})
-    return JSONResponse({"status": "ready", "version": version("acegraph")})
+    return {"status": "ready", "version": version("acegraph")}
 
 
-async def metrics(service: Service, request: Request, user: User) -> Response:
-    """The metrics in the text format of Prometheus."""
-    lines = await asyncio.to_thread(lambda: "\n".join(_lines(service)))
-    return PlainTextResponse(lines + "\n", media_type=_TYPE)
+def metrics(call: Call) -> object:
+    """Metrics in the text format of Prometheus."""
+    lines = [*_of_the_ledger(call.service), *_of_this_process(call.service)]
+    return PlainTextResponse("\n".join(lines) + "\n", media_type=_TYPE)
 
 
-def _lines(service: Service) -> Iterator[str]:
+def _of_the_ledger(service: Service) -> Iterator[str]:
     counts = ledger_counts(service.playbook.database)
-    yield from _family(
-        "decisions", "gauge", "Decisions in the ledger.", "verdict", counts.decisions
-    )
-    yield from _family("labels", "gauge", "Labelled cases in the ledger.", "label", counts.labels)
-    yield from _family("bullets", "gauge", "Bullets of the playbook.", "status", counts.bullets)
     reviews = Counter(entry.kind for entry in waiting(service.playbook))
-    yield from _family("reviews_waiting", "gauge", "What waits for a person.", "kind", reviews)
-    for name, text, value in (
-        ("undecided", "Transactions that wait for a decision.", counts.undecided),
-        ("labels_missing", "Decisions without a label.", counts.labels_missing),
+    for name, text, values in (
+        ("decisions", "Decisions in the ledger.", _by("verdict", counts.decisions)),
+        ("labels", "Labelled cases in the ledger.", _by("label", counts.labels)),
+        ("bullets", "Bullets of the playbook.", _by("status", counts.bullets)),
+        ("reviews_waiting", "What waits for a person.", _by("kind", reviews)),
+        ("undecided", "Transactions that wait for a decision.", {"": counts.undecided}),
+        ("labels_missing", "Decisions without a label.", {"": counts.labels_missing}),
     ):
-        yield from _family(name, "gauge", text, "", {"": value})
-    yield from _of_this_process(service)
+        yield from _family(name, "gauge", text, values)
 
 
 def _of_this_process(service: Service) -> Iterator[str]:
-    meters, worker = service.meters, f'worker="{os.getpid()}"'
-    text = "Decisions given by this process since it started."
-    yield from _family("answers_total", "counter", text, "decision", meters.answers, worker)
-    text = "Seconds that the bodies of the nodes took."
-    text = "Calls, tokens and costs of language models."
-    yield from _family("model_total", "counter", text, "what", meters.model, worker)
-    database = service.playbook.database
+    meters, database, worker = service.meters, service.playbook.database, f'worker="{os.getpid()}"'
     waits = {"writes": database.lock_waits, "seconds": round(database.lock_wait_seconds, 6)}
-    text = "Writes that locked the ledger, and the seconds they waited for that."
-    yield from _family("lock_wait_total", "counter", text, "what", waits, worker)
-    yield "# HELP acegraph_request_seconds Time until a request is answered."
-    yield "# TYPE acegraph_request_seconds histogram"
+    requests = {
+        f'{{{worker},path="{path}",status="{status}"}}': number
+        for (path, status), number in sorted(meters.requests.items())
+    }
+    answers, model = _by("decision", meters.answers, worker), _by("what", meters.model, worker)
+    for name, text, values in (
+        ("answers_total", "Decisions given by this process since it started.", answers),
+        ("model_total", "Calls, tokens and costs of language models.", model),
+        ("lock_wait_total", "Writes that locked the ledger, and the seconds they waited for that.",
+         _by("what", waits, worker)),
+        ("requests_total", "Requests by path and status.", requests),
+    ):  # fmt: skip
+        yield from _family(name, "counter", text, values)
+    buckets: dict[str, float] = {}
     for path in sorted(meters.seconds):
         of = f'{worker},path="{path}"'
         total = sum(number for (name, _), number in meters.requests.items() if name == path)
-        for bound in BUCKETS:
-            number = meters.buckets[path, bound]
-            yield f'acegraph_request_seconds_bucket{{{of},le="{bound}"}} {number}'
-        yield f'acegraph_request_seconds_bucket{{{of},le="+Inf"}} {total}'
-        yield f"acegraph_request_seconds_sum{{{of}}} {meters.seconds[path]:.6f}"
-        yield f"acegraph_request_seconds_count{{{of}}} {total}"
-    yield "# HELP acegraph_requests_total Requests by path and status."
-    yield "# TYPE acegraph_requests_total counter"
-    for (path, status), number in sorted(meters.requests.items()):
-        yield f'acegraph_requests_total{{{worker},path="{path}",status="{status}"}} {number}'
+        buckets |= {f'_bucket{{{of},le="{b}"}}': meters.buckets[path, b] for b in BUCKETS}
+        buckets |= {f'_bucket{{{of},le="+Inf"}}': total, f"_count{{{of}}}": total}
+        buckets[f"_sum{{{of}}}"] = round(meters.seconds[path], 6)
+    yield from _family("request_seconds", "histogram", "Time until an answer.", buckets)
 
 
-def _family(
-    name: str,
-    kind: str,
-    text: str,
-    label: str,
-    values: Counter[str] | dict[str, int] | dict[str, float],
-    more: str = "",
-) -> Iterator[str]:
+def _by(label: str, values: Mapping[str, float], *more: str) -> dict[str, float]:
+    """Numbers by what stands behind the name of a metric."""
+    labels = {key: ",".join([*more, f'{label}="{key}"']) for key in sorted(values)}
+    return {f"{{{text}}}": values[key] for key, text in labels.items()}
+
+
+def _family(name: str, kind: str, text: str, values: Mapping[str, float]) -> Iterator[str]:
     yield f"# HELP acegraph_{name} {text}"
     yield f"# TYPE acegraph_{name} {kind}"
-    for key, value in sorted(values.items()):
-        labels = ",".join(filter(None, [more, f'{label}="{key}"' if label else ""]))
-        yield f"acegraph_{name}{{{labels}}} {value}" if labels else f"acegraph_{name} {value}"
+    for rest, value in values.items():
+        yield f"acegraph_{name}{rest} {value}"
 
 
 ENDPOINTS: Final = (
-    Endpoint("GET", "/live", None, live, "The process answers.", answer={"status": "live"}),
-    Endpoint(
-        "GET",
-        "/ready",
-        None,
-        ready,
-        "The database is there, has the present schema, and can be written to; else 503.",
-        answer={"status": "ready", "version": version("acegraph")},
-    ),
-    Endpoint(
-        "GET",
-        "/metrics",
-        "viewer",
-        metrics,
-        "Metrics in the text format of Prometheus.",
-        answer='acegraph_decisions{verdict="DECLINE"} 12',
-    ),
+    Endpoint("GET", "/live", None, live),
+    Endpoint("GET", "/ready", None, ready),
+    Endpoint("GET", "/metrics", "viewer", metrics),
 )

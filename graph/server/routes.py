@@ -2,25 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
 from dataclasses import asdict
-from typing import Any, Final, cast
-
-from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from typing import Final, cast
 
 from acegraph.graph.operations.feedback import check_names, feedback_many, read_label
 from acegraph.graph.operations.replay import replay
 from acegraph.graph.operations.review import answer_outside_run, switch
 from acegraph.graph.server.access import check_role
-from acegraph.graph.server.endpoints import Endpoint, in_json, read_items, refusal
-from acegraph.graph.server.service import Service
+from acegraph.graph.server.endpoints import Call, Endpoint, in_json, refusal
 from acegraph.nodes.curator.approval import give_approval
 from acegraph.nodes.curator.curator import Curator
 from acegraph.state import AceInput, Bullet
 from acegraph.state.errors import AceError, InvalidInput
 from acegraph.state.maintenance.people.review_queue import waiting
-from acegraph.state.maintenance.people.users import User
 from acegraph.state.run.review_answers import (
     ApprovalAnswer,
     VerdictAnswer,
@@ -32,120 +26,95 @@ from acegraph.state.task.schema import json_schema
 
 _GIVEN: Final = ("transaction", "decision_id", "ground_truth")
 _PAYMENT: Final = {"amount": 2500, "hour": 3, "vpn": True, "account_age_days": 2}
+_ORDER: Final = {"transaction": _PAYMENT, "decision_id": "order-1"}
+_SENTENCE: Final = {"transaction": "pays 12 EUR at noon", "decision_id": "order-2"}
+_LABEL: Final = {"decision_id": "order-1", "label": "DECLINE"}
+_CHARGEBACK: Final = {**_LABEL, "source": "chargeback", "at": "2026-01-31"}
 
 
-async def decide(service: Service, request: Request, user: User) -> Response:
-    """Decide one transaction or many; the answer comes when all are recorded."""
-    items, is_one = await read_items(request)
-    for item in items:
+async def decide(call: Call) -> object:
+    """Decide one transaction or many. A decision id that was used before gives the same answer."""
+    for item in call.items:
         check_names(item, _GIVEN)
-    service.limit.take(user.name, len(items))
-    answers = await service.decide([cast(AceInput, item) for item in items])
-    if is_one and isinstance(answers[0], AceError):
+    answers = await call.service.decide([cast(AceInput, item) for item in call.items])
+    if call.is_one and isinstance(answers[0], AceError):
         return refusal(answers[0])
-    texts: list[Any] = [
+    texts: list[object] = [
         {"decision_id": item.get("decision_id"), "error": in_json(answer)}
         if isinstance(answer, AceError)
         else answer
-        for item, answer in zip(items, answers, strict=True)
+        for item, answer in zip(call.items, answers, strict=True)
     ]
-    return JSONResponse(texts[0] if is_one else {"answers": texts})
+    return texts[0] if call.is_one else {"answers": texts}
 
 
-async def give_labels(service: Service, request: Request, user: User) -> Response:
-    """Give the labels of stored decisions, one or many; the answer comes when all are stored."""
-    items, _ = await read_items(request)
-    task = await asyncio.to_thread(service.playbook.task)
-    labels = [read_label(item, task) for item in items]
-    service.limit.take(user.name, len(items))
-    report = await asyncio.to_thread(
-        feedback_many, service.playbook, labels, learn=service.settings.learn
-    )
-    return JSONResponse(asdict(report))
+def give_labels(call: Call) -> object:
+    """Give the labels of stored decisions, one or many: id and label are enough."""
+    task = call.service.playbook.task()
+    labels = [read_label(item, task) for item in call.items]
+    learn = call.service.settings.learn
+    return asdict(feedback_many(call.service.playbook, labels, learn=learn))
 
 
-async def show_decision(service: Service, request: Request, user: User) -> Response:
-    """A stored decision; with `replay` also how it came about."""
-    decision_id = request.path_params["id"]
-    stored = await asyncio.to_thread(service.playbook.decision, decision_id)
-    if request.query_params.get("replay"):
-        repeated = await asyncio.to_thread(replay, service.playbook, decision_id)
-        stored["replay"] = repeated.to_json()
-    return JSONResponse(stored)
+def show_decision(call: Call) -> object:
+    """A stored decision: its transaction, reasons, bullets and label; `replay=1` repeats it."""
+    stored = call.service.playbook.decision(call.name)
+    if call.query.get("replay"):
+        stored["replay"] = replay(call.service.playbook, call.name).to_json()
+    return stored
 
 
-def _in_json(bullet: Bullet) -> dict[str, Any]:
+def _in_json(bullet: Bullet) -> dict[str, object]:
     rule = bullet.condition.render() if bullet.condition else None
     return {**asdict(bullet), "condition": rule, "success_rate": bullet.get_success_rate()}
 
 
-async def list_bullets(service: Service, request: Request, user: User) -> Response:
-    """All bullets, with the version of the playbook."""
-    bullets = await asyncio.to_thread(list, service.playbook)
-    version = await asyncio.to_thread(lambda: service.playbook.version)
-    return JSONResponse({"version": version, "bullets": [_in_json(b) for b in bullets]})
+def list_bullets(call: Call) -> object:
+    """All bullets with their records, and the version of the playbook."""
+    bullets = [_in_json(bullet) for bullet in call.service.playbook]
+    return {"version": call.service.playbook.version, "bullets": bullets}
 
 
-async def show_bullet(service: Service, request: Request, user: User) -> Response:
+def show_bullet(call: Call) -> object:
     """One bullet with its history."""
-    bullet_id = request.path_params["id"]
-    bullet = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
-    history = await asyncio.to_thread(service.playbook.history, bullet_id)
-    return JSONResponse({**_in_json(bullet), "history": history})
+    bullet = call.service.playbook.get_bullet(call.name)
+    return {**_in_json(bullet), "history": call.service.playbook.history(call.name)}
 
 
-async def change_bullet(service: Service, request: Request, user: User) -> Response:
+def change_bullet(call: Call) -> object:
     """Retire a bullet, or restore a retired one."""
-    item = await _one(request)
-    check_names(item, ("status", "reason"), ("status", "reason"))
-    bullet_id, status = request.path_params["id"], item["status"]
-    reason, by = str(item["reason"])[:1_000], signature(user.name)
-    before = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
-    if before.status == "candidate":
-        raise InvalidInput(f"{bullet_id} waits for approval: answer it at /review/{bullet_id}")
-    await asyncio.to_thread(switch, service.playbook, bullet_id, str(status), reason, by)
-    bullet = await asyncio.to_thread(service.playbook.get_bullet, bullet_id)
-    return JSONResponse({"id": bullet_id, "status": bullet.status})
+    check_names(call.item, ("status", "reason"), ("status", "reason"))
+    status, reason = (str(call.item[name])[:1_000] for name in ("status", "reason"))
+    playbook = call.service.playbook
+    if playbook.get_bullet(call.name).status == "candidate":
+        raise InvalidInput(f"{call.name} waits for approval: answer it at /review/{call.name}")
+    switch(playbook, call.name, status, reason, signature(call.user.name))
+    return {"id": call.name, "status": playbook.get_bullet(call.name).status}
 
 
-async def show_task(service: Service, request: Request, user: User) -> Response:
-    """What the cases are: the task of a node as a JSON Schema."""
-    node = request.query_params.get("node") or DEFAULT_NODE
-    task = await asyncio.to_thread(service.playbook.task, node)
-    return JSONResponse(json_schema(task))
+def show_task(call: Call) -> object:
+    """What a transaction is: the fields of the task of a `node`, as a JSON Schema."""
+    return json_schema(call.service.playbook.task(call.query.get("node") or DEFAULT_NODE))
 
 
-async def list_waiting(service: Service, request: Request, user: User) -> Response:
-    """Everything that waits for a person."""
-    entries = await asyncio.to_thread(waiting, service.playbook)
-    return JSONResponse({"waiting": [asdict(entry) for entry in entries]})
+def list_waiting(call: Call) -> object:
+    """What waits for a person: transactions first, then bullets."""
+    return {"waiting": [asdict(entry) for entry in waiting(call.service.playbook)]}
 
 
-async def answer(service: Service, request: Request, user: User) -> Response:
-    """Answer what waits: a verdict on a transaction, or whether a bullet may act."""
-    item, name = await _one(request), request.path_params["id"]
-    if "who" in item:
+def answer(call: Call) -> object:
+    """Answer what waits. Whether a bullet may act needs the role approver."""
+    if "who" in call.item:
         raise InvalidInput("the token says who answers")
-    fields = {**item, "who": user.name}
-    if "approve" in item:
-        check_role(user, "approver")
-        approval = read_answer(ApprovalAnswer, fields)
-        bullet = await asyncio.to_thread(give_approval, service.playbook, name, approval, Curator())
-        return JSONResponse({"id": name, "status": bullet.status})
-    task = await asyncio.to_thread(service.playbook.task)
-    verdict = read_answer(VerdictAnswer, fields, stored=task.stored)
-    done = await asyncio.to_thread(answer_outside_run, service.playbook, name, verdict)
-    first = done.human_verdict
-    learned = done.learned.to_json() if done.learned else None
-    return JSONResponse({"id": name, "verdict": first.verdict, "by": first.by, "learned": learned})
-
-
-async def _one(request: Request) -> dict[str, Any]:
-    items, is_one = await read_items(request)
-    if not is_one:
-        raise InvalidInput("one object is wanted")
-    item: dict[str, Any] = items[0]
-    return item
+    fields, playbook = {**call.item, "who": call.user.name}, call.service.playbook
+    if "approve" in call.item:
+        check_role(call.user, "approver")
+        bullet = give_approval(playbook, call.name, read_answer(ApprovalAnswer, fields), Curator())
+        return {"id": call.name, "status": bullet.status}
+    verdict = read_answer(VerdictAnswer, fields, stored=playbook.task().stored)
+    done = answer_outside_run(playbook, call.name, verdict)
+    first, learned = done.human_verdict, done.learned.to_json() if done.learned else None
+    return {"id": call.name, "verdict": first.verdict, "by": first.by, "learned": learned}
 
 
 ENDPOINTS: Final = (
@@ -154,126 +123,35 @@ ENDPOINTS: Final = (
         "/decisions",
         "analyst",
         decide,
-        "Decide one transaction or many. A decision id that was used before gives the same answer.",
-        given={
-            "one": {"transaction": _PAYMENT, "decision_id": "order-1"},
-            "many": [
-                {"transaction": _PAYMENT, "decision_id": "order-1"},
-                {"transaction": "pays 12 EUR at noon", "decision_id": "order-2"},
-            ],
-        },
-        answer={
-            "decision_id": "order-1",
-            "decision": "DECLINE",
-            "risk_score": 0.87,
-            "reasons": ["scorecard +1.9: vpn is true, hour < 6"],
-            "bullets_used": [],
-            "verdict": "pending",
-        },
-    ),
-    Endpoint(
-        "GET",
-        "/task",
-        "viewer",
-        show_task,
-        "What a transaction is: the fields of the task as a JSON Schema.",
-        answer={"title": "claims", "type": "object", "properties": {"claim_value": {}}},
-        parameters={"node": "the node of the task, if there are several"},
+        {"one": _ORDER, "many": [_ORDER, _SENTENCE]},
     ),
     Endpoint(
         "POST",
         "/labels",
         "analyst",
         give_labels,
-        "Give the labels of stored decisions, one or many: id and label are enough.",
-        given={
-            "one": {"decision_id": "order-1", "label": "DECLINE"},
-            "many": [
-                {
-                    "decision_id": "order-1",
-                    "label": "fraud",
-                    "source": "chargeback",
-                    "at": "2026-01-31",
-                },
-                {"decision_id": "order-2", "label": "legit"},
-            ],
-        },
-        answer={
-            "labels": 1,
-            "changed": 1,
-            "wrong": 0,
-            "missing": 0,
-            "too_young": 0,
-            "replaced": 0,
-            "unknown": [],
-            "waiting": 0,
-            "bullets_added": [],
-        },
+        {"one": _LABEL, "many": [_CHARGEBACK, {"decision_id": "order-2", "label": "legit"}]},
     ),
-    Endpoint(
-        "GET",
-        "/decisions/{id}",
-        "viewer",
-        show_decision,
-        "A stored decision: its transaction, reasons, bullets and label.",
-        answer={
-            "id": "order-1",
-            "decision": "DECLINE",
-            "reasons": [],
-            "bullets": [],
-            "label": None,
-        },
-        parameters={
-            "id": "the id of the decision",
-            "replay": "1: also the funnel of the selection, then and now",
-        },
-    ),
-    Endpoint(
-        "GET",
-        "/playbook",
-        "viewer",
-        list_bullets,
-        "All bullets with their records, and the version of the playbook.",
-        answer={"version": 1, "bullets": [{"id": "b1", "content": "DECLINE when amount >= 900"}]},
-    ),
-    Endpoint(
-        "GET",
-        "/playbook/{id}",
-        "viewer",
-        show_bullet,
-        "One bullet with its history.",
-        answer={"id": "b1", "content": "DECLINE when amount >= 900", "history": []},
-        parameters={"id": "the id of the bullet, as b1"},
-    ),
+    Endpoint("GET", "/task", "viewer", show_task, query=("node",)),
+    Endpoint("GET", "/decisions/{id}", "viewer", show_decision, query=("replay",)),
+    Endpoint("GET", "/playbook", "viewer", list_bullets),
+    Endpoint("GET", "/playbook/{id}", "viewer", show_bullet),
     Endpoint(
         "POST",
         "/playbook/{id}",
         "approver",
         change_bullet,
-        "Retire a bullet, or restore a retired one.",
-        given={"retire": {"status": "retired", "reason": "blocks too many good customers"}},
-        answer={"id": "b1", "status": "retired"},
-        parameters={"id": "the id of the bullet, as b1"},
+        {"retire": {"status": "retired", "reason": "blocks too many good customers"}},
     ),
-    Endpoint(
-        "GET",
-        "/review",
-        "viewer",
-        list_waiting,
-        "What waits for a person: transactions first, then bullets.",
-        answer={"waiting": [{"id": "order-1", "kind": "verdict", "why": "let through for review"}]},
-    ),
+    Endpoint("GET", "/review", "viewer", list_waiting),
     Endpoint(
         "POST",
         "/review/{id}",
         "analyst",
         answer,
-        "Answer what waits. Whether a bullet may act needs the role approver.",
-        given={
+        {
             "verdict": {"verdict": "DECLINE", "why": "the customer denies it"},
             "approval": {"approve": True, "why": "checked against last month"},
         },
-        answer={"id": "order-1", "verdict": "DECLINE", "by": "analyst:ann", "learned": None},
-        parameters={"id": "the id of the decision or of the bullet"},
     ),
 )

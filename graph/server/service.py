@@ -6,9 +6,10 @@ ready later.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from threading import Lock
@@ -16,17 +17,19 @@ from typing import Final
 
 from acegraph.graph.build import Parts, gather_parts
 from acegraph.graph.operations.decide import Answer, adecide_many
-from acegraph.graph.server.access import Access, NotAllowed
-from acegraph.graph.server.batching import Batcher, RateLimit
+from acegraph.graph.server.access import NotAllowed, bearer_token, check_role, user_of
+from acegraph.graph.server.batching import Batcher
 from acegraph.state import AceContext, AceInput, BulletPlaybook
 from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
-from acegraph.state.maintenance.people.users import User
+from acegraph.state.maintenance.people.users import Role, User
 
 VARIABLE: Final = "ACE_SERVICE"
 """The variable in which `acegraph serve` gives its settings to its workers, as JSON."""
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the histogram of latencies, in seconds."""
+EVERYBODY: Final = User("everyone", "administrator")
+"""Who is meant by a request without a token, where the service runs without users."""
 
 
 @dataclass(frozen=True)
@@ -38,8 +41,6 @@ class ServiceSettings:
     """Whether decisions count and mistakes are learned from."""
     without_users: bool = False
     """Whether everybody who reaches the service is an administrator."""
-    rate: float = 0.0
-    """Transactions a second of each user; 0: no limit."""
     most_waiting: int = 2_000
     """Transactions that may wait at once in one process."""
 
@@ -50,20 +51,28 @@ class Meters:
     def __init__(self) -> None:
         self.requests: Counter[tuple[str, int]] = Counter()
         """By path and status."""
-        self.seconds: Counter[str] = Counter()
+        self.seconds: defaultdict[str, float] = defaultdict(float)
         self.buckets: Counter[tuple[str, float]] = Counter()
         self.answers: Counter[str] = Counter()
         """By decision, UNDECIDED and errors included."""
-        self.model: Counter[str] = Counter()
+        self.model: defaultdict[str, float] = defaultdict(float)
         """Calls and tokens of language models, and what they cost."""
 
     def note_request(self, path: str, status: int, seconds: float) -> None:
         """Count a request."""
         self.requests[path, status] += 1
-        self.seconds[path] += seconds  # type: ignore[assignment]
-        for bound in BUCKETS:
-            if seconds <= bound:
-                self.buckets[path, bound] += 1
+        self.seconds[path] += seconds
+        self.buckets.update((path, bound) for bound in BUCKETS if seconds <= bound)
+
+    def note_answer(self, answer: Answer) -> None:
+        """Count an answer, and what its models used."""
+        if isinstance(answer, AceError):
+            self.answers[type(answer).__name__] += 1
+            return
+        self.answers[answer["decision"]] += 1
+        for usage in answer["usage"].values():
+            for name, value in usage.items():
+                self.model[name] += value if isinstance(value, int | float) else 0
 
 
 class Service:
@@ -71,10 +80,7 @@ class Service:
 
     def __init__(self, settings: ServiceSettings, playbook: BulletPlaybook | None = None) -> None:
         self.settings = settings
-        self.limit = RateLimit(settings.rate)
         self.meters = Meters()
-        everyone = User("everyone", "administrator") if settings.without_users else None
-        self.access = Access(everyone=everyone)
         self._context = AceContext(learn=None if settings.learn else False)
         self._batcher = Batcher(self._decide_batch, settings.most_waiting)
         self._playbook = playbook
@@ -111,25 +117,28 @@ class Service:
                 self._parts = gather_parts(playbook, context=self._context)
             return self._parts
 
+    async def user(self, header: str, role: Role) -> User:
+        """The user of a header `Authorization`, who must have a role."""
+        is_anybody = not header and self.settings.without_users
+        user = EVERYBODY if is_anybody else await self.user_of(bearer_token(header))
+        if user is None:
+            raise NotAllowed("a valid token is wanted: Authorization: Bearer NAME.SECRET", 401)
+        check_role(user, role)
+        return user
+
+    async def user_of(self, token: str) -> User | None:
+        """The user of a token; None if it is nobody's."""
+        return await asyncio.to_thread(lambda: user_of(token, self.playbook.database))
+
     async def decide(self, given: Sequence[AceInput]) -> list[Answer]:
         """Decide the transactions of a request together with those of others."""
         answers = await self._batcher.decide(given) if given else []
         for answer in answers:
-            name = type(answer).__name__ if isinstance(answer, AceError) else answer["decision"]
-            self.meters.answers[name] += 1
-            if not isinstance(answer, AceError):
-                for usage in answer["usage"].values():
-                    self._note_usage(usage)
+            self.meters.note_answer(answer)
         return answers
 
     async def _decide_batch(self, given: Sequence[AceInput]) -> list[Answer]:
         return await adecide_many(self.parts, given)
-
-    def _note_usage(self, usage: object) -> None:
-        """Add up the numbers of a usage, by name."""
-        for name, value in usage.items() if isinstance(usage, dict) else ():
-            if isinstance(value, int | float):
-                self.meters.model[name] += value  # type: ignore[assignment]
 
     def close(self) -> None:
         """Close the playbooks, unless another part of the process opened them."""

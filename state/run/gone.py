@@ -61,6 +61,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--drop": "--as NAME=ignored",
     "--keep": "--as NAME=category, or another kind",
     "--month-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
+    "--rate": "a proxy before the service limits each user; --most-waiting limits all together",
     "--rates": "convert amounts before they come: no currency is converted here",
     "--time": "--as NAME=time",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",

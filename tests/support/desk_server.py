@@ -30,7 +30,6 @@ PAGES = (
     "/review",
     "/versions?before=0&after=1",
     "/compare",
-    "/live",
     "/nowhere",
 )
 """Pages that every playbook has."""

@@ -40,9 +40,6 @@ class ServiceOptions:
     workers: Annotated[
         int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
     ] = 1
-    rate: Annotated[
-        float, typer.Option(min=0, help="Transactions a second of each user; 0: no limit.")
-    ] = 0.0
     most_waiting: Annotated[
         int, typer.Option(min=1, help="Transactions that may wait at once in one process.")
     ] = 2000
@@ -92,8 +89,7 @@ def _listen(options: ServiceOptions, learn: bool) -> None:
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
     if options.workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
-    limits = (options.without_users, options.rate, options.most_waiting)
-    to_environment(ServiceSettings(url, learn, *limits))
+    to_environment(ServiceSettings(url, learn, options.without_users, options.most_waiting))
     uvicorn.run(
         f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
         factory=True,

@@ -1,4 +1,4 @@
-// What the pages do beyond plain HTML: the reader's notation, keys, completions, the live table.
+// What the pages do beyond plain HTML: the reader's notation, keys, completions.
 "use strict";
 
 const notation = {
@@ -22,10 +22,7 @@ function localise(root) {
   }
 }
 
-document.addEventListener("DOMContentLoaded", () => {
-  localise(document);
-  follow();
-});
+document.addEventListener("DOMContentLoaded", () => localise(document));
 document.addEventListener("htmx:afterSwap", (event) => localise(event.detail.target));
 document.addEventListener("htmx:oobAfterSwap", (event) => localise(event.detail.target));
 
@@ -48,30 +45,3 @@ document.addEventListener("keydown", (event) => {
   event.preventDefault();
   button.form.requestSubmit(button);
 });
-
-function follow() {
-  const table = document.getElementById("live");
-  if (!table) return;
-  const state = document.getElementById("live-state");
-  const pause = document.getElementById("live-pause");
-  const source = new EventSource(table.dataset.events);
-  let held = [];
-  let paused = false;
-  const show = (row) => {
-    const holder = document.createElement("template");
-    holder.innerHTML = row; // the server has escaped it
-    localise(holder.content);
-    table.prepend(holder.content);
-    document.getElementById("live-empty")?.remove();
-    while (table.rows.length > 100) table.deleteRow(-1);
-  };
-  source.onopen = () => { state.textContent = "New decisions appear at the top."; };
-  source.onerror = () => { state.textContent = "Not connected; trying again…"; };
-  source.onmessage = (event) => { paused ? held.push(event.data) : show(event.data); };
-  pause.hidden = false;
-  pause.addEventListener("click", () => {
-    paused = !paused;
-    pause.textContent = paused ? "Go on" : "Pause";
-    if (!paused) { held.slice(-100).forEach(show); held = []; }
-  });
-}

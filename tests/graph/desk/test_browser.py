@@ -269,18 +269,6 @@ def test_a_file_is_compared_and_its_report_is_kept(
 
 
 @whole
-def test_a_new_decision_appears_by_itself(browser: "Browser", empty_desk: Served) -> None:
-    pat = Looker(browser, empty_desk)
-    page = pat.go("/live")
-    page.wait_for_selector("text=New decisions appear")
-    payment = {"amount": 950, "memo": STRINGS[0]}
-    decide_many(empty_desk.book, [{"transaction": payment, "decision_id": "first<b>"}])
-    page.wait_for_selector("tbody >> text=first<b>")
-    assert pat.is_unharmed()
-    pat.close()
-
-
-@whole
 def test_the_command_prints_an_address_that_lets_one_person_in_once(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "acegraph.graph.cli", "desk", "--port", "0", "--no-browser"]
     words += ["--who", "Pat O-Neil", "--playbook", f"sqlite:///{tmp_path / 'ace.db'}"]

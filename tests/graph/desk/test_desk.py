@@ -35,7 +35,6 @@ ADDRESSES = [
     ("GET", "/versions?before=0&after=1"),
     ("GET", "/versions/rollback?to=1"),
     ("GET", "/compare"),
-    ("GET", "/live"),
 ]
 ACTIONS = {
     "/playbook/b1": {"action": "retire", "status": "active", "why": "tried"},
@@ -62,7 +61,6 @@ def test_without_a_session_no_page_and_no_action_answers(office: Office) -> None
         assert (answer.status_code, answer.headers["location"]) == (303, "/desk/login")
     for path, fields in ACTIONS.items():
         assert browser.post(f"/desk{path}", data=fields).status_code == 401
-    assert browser.get("/desk/live/events", follow_redirects=False).status_code == 303
     assert office.book.clock == before
 
 
@@ -89,7 +87,6 @@ def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Offi
         "/review",
         "/versions",
         "/compare",
-        "/live",
     ):
         page = admin.get(path)
         assert re.search(r"<code>acegraph|Write|appears here", page), path
@@ -358,10 +355,9 @@ def test_a_long_id_is_on_one_line_and_whole_in_its_title_and_on_its_page(office:
     name = f"history:fraud_detection:{'x' * 40}:9ba2615422f9"
     decide_many(office.book, [{"transaction": {"amount": 7}, "decision_id": name}])
     viewer = office.person("viewer")
-    for path in ("/decisions", "/live"):
-        page = viewer.get(path)
-        assert f'title="{name}">history:fr…xxxx:9ba2615422f9</span>' in page
-        assert f">{name}<" not in page
+    page = viewer.get("/decisions")
+    assert f'title="{name}">history:fr…xxxx:9ba2615422f9</span>' in page
+    assert f">{name}<" not in page
     assert f" {name}</h1>" in viewer.get(f"/decisions/one?id={name}")
 
 

@@ -197,10 +197,8 @@ def test_the_examples_of_the_description_work(client: TestClient) -> None:
         body = described["paths"][path]["post"]["requestBody"]["content"]["application/json"]
         for example in body["examples"].values():
             assert sent(client, path, example["value"]).status_code == 200
-    answer = sent(client, "/labels", {"decision_id": "order-1", "label": "DECLINE"}).json()
-    labels = described["paths"]["/labels"]["post"]["responses"]["200"]
-    example = labels["content"]["application/json"]["examples"]["answer"]["value"]
-    assert answer.keys() == example.keys()
+    summaries = [one["summary"] for some in described["paths"].values() for one in some.values()]
+    assert all(summaries)
 
 
 def test_what_the_settings_redact_is_not_stored(playbook: BulletPlaybook) -> None:
@@ -257,42 +255,29 @@ def test_the_server_of_langgraph_stores_no_hidden_field(
     assert stored == "amount: 20"
 
 
-def test_who_sends_too_much_is_told_when_to_come_again(playbook: BulletPlaybook) -> None:
-    limited = ServiceSettings(rate=2, learn=False)
-    with TestClient(create_service(limited, playbook)) as client:
-        codes = [
-            sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": f"rate-{i}"})
-            for i in range(6)
-        ]
-        refused = [response for response in codes if response.status_code == 429]
-        assert refused
-        assert all(int(response.headers["Retry-After"]) >= 1 for response in refused)
-        for i, response in enumerate(codes):
-            if response.status_code == 200:
-                assert playbook.decision(f"rate-{i}")["decision"] == "DECLINE"
-
-
 def test_when_too_many_wait_the_next_is_refused(playbook: BulletPlaybook) -> None:
     """A writer holds the ledger, so that what comes has to wait."""
     settings = ServiceSettings(most_waiting=3)
     with TestClient(create_service(settings, playbook)) as client:
         sent(client, "/decisions", {"transaction": PAYMENT, "decision_id": "wait-0"})
-        codes: list[int] = []
+        answers: list[httpx.Response] = []
 
         def send(number: int) -> None:
             body = [{"transaction": PAYMENT, "decision_id": f"wait-{number}-{i}"} for i in range(2)]
-            codes.append(sent(client, "/decisions", body).status_code)
+            answers.append(sent(client, "/decisions", body))
 
         with BulletPlaybook(playbook.url) as other, other.writing():
             threads = [threading.Thread(target=send, args=[n]) for n in range(4)]
             for thread in threads:
                 thread.start()
-            while not codes:  # the refused ones come back while the others wait
+            while not answers:  # the refused ones come back while the others wait
                 pass
         for thread in threads:
             thread.join()
-        assert sorted(codes).count(429) >= 1
-        assert 200 in codes
+        refused = [answer for answer in answers if answer.status_code == 429]
+        assert refused
+        assert all(int(answer.headers["Retry-After"]) >= 1 for answer in refused)
+        assert 200 in [answer.status_code for answer in answers]
 
 
 def test_ready_is_red_for_each_fault_of_postgresql_and_green_after(postgres: Server) -> None:
