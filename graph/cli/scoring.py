@@ -29,7 +29,7 @@ TableName = Annotated[
     str,
     typer.Argument(
         help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
-        "quotes, as 'days/*.parquet'; or a table on an engine, as duckdb://p.duckdb#payments."
+        "quotes, as 'days/*.parquet'."
     ),
 ]
 AllowMissing = Annotated[

@@ -132,6 +132,11 @@ class TableFiles:
 
 
 def _matching(pattern: str) -> tuple[Path, ...]:
+    if "://" in pattern:
+        raise InvalidSettings(
+            "a table is a file; in a database the query of 'acegraph playbook export --to sql' "
+            "decides"
+        )
     if Path(pattern).exists():
         return (Path(pattern),)
     files = tuple(Path(name) for name in sorted(glob.glob(pattern)))
@@ -352,13 +357,6 @@ def writing(part: Path, file: Path, schema: pa.Schema) -> Iterator[TableWriter]:
     else:
         with gzip.open(part, "wt") if _compression(file) else part.open("w") as stream:
             yield _Lines(stream)
-
-
-def check_output(file: Path) -> None:
-    """Refuse the name of an output that cannot be written."""
-    _form(file)
-    if not file.parent.is_dir():
-        raise InvalidSettings(f"no folder {file.parent} for {file.name}")
 
 
 @dataclass(frozen=True)

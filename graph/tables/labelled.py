@@ -32,7 +32,14 @@ from acegraph.graph.data.rows import ReadRows, forms_of, read_cells
 from acegraph.graph.data.splits import days_of
 from acegraph.graph.tables.backtest import Labels
 from acegraph.graph.tables.files import TableFiles
-from acegraph.graph.tables.reading import FieldReader, Mask, Reasons, Rows, fields_of_columns
+from acegraph.graph.tables.reading import (
+    FieldReader,
+    Mask,
+    Reasons,
+    Rows,
+    codes_of,
+    fields_of_columns,
+)
 from acegraph.graph.tables.scorer import patterns
 from acegraph.nodes.evidence.columns.entities import (
     case_shares,
@@ -394,7 +401,7 @@ class _Entities:
         names = encoded.dictionary.cast(pa.string()).to_pylist()
         known = self._numbers
         codes = np.array([*(known.setdefault(name, len(known)) for name in names), -1], np.int32)
-        self._who.append(codes[encoded.indices.fill_null(len(names)).to_numpy()])
+        self._who.append(codes[codes_of(encoded)])
 
     def shares(self) -> Numbers:
         """How much of a case each row counts."""

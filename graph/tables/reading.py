@@ -1,12 +1,12 @@
 """The columns of a table as the fields of a task: values, and what is in doubt.
 
-A value is read by `Field.fit`, as in a single payment. Each different value is read once; plain
-numbers and plain times go over whole columns.
+A value is read by `Field.fit`, as in a single payment. Each different value of a batch is read
+once; plain numbers and plain times go over whole columns.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -22,12 +22,10 @@ from acegraph.state.task.field import WEEKDAYS, Field, Misfit
 from acegraph.state.task.form import Form, has_clock
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import Column
-from acegraph.state.values.transaction import Scalar
+from acegraph.state.values.transaction import Scalar, is_derived
 
 Codes = NDArray[np.int32]
 Mask = NDArray[np.bool_]
-_KEPT_VALUES: Final = 100_000
-"""So many different values of a column are remembered."""
 _EXACT: Final = 2**53
 _ENOUGH: Final = 20
 """So many values tell that a column is something else than its field."""
@@ -46,12 +44,6 @@ class FieldRows:
     whys: Codes | None = None
     """By row, the number of the reason why the value is in doubt; 0: it is not."""
 
-    def taken(self, rows: Codes) -> FieldRows:
-        """The field over these of the rows."""
-        column = self.column
-        taken = Column(column.numbers[rows], column.codes[rows], column.values)
-        return FieldRows(taken, None if self.whys is None else self.whys[rows])
-
 
 Parts = dict[str, FieldRows]
 """A field and, of a time, its parts."""
@@ -61,13 +53,15 @@ Parts = dict[str, FieldRows]
 class Reasons:
     """The reasons of doubts, numbered."""
 
-    texts: list[str] = field(default_factory=lambda: [""])
+    numbers: dict[str, int] = field(default_factory=lambda: {"": 0})
 
     def number(self, text: str) -> int:
         """The number of a reason; 0 for none."""
-        if text not in self.texts:
-            self.texts.append(text)
-        return self.texts.index(text)
+        return self.numbers.setdefault(text, len(self.numbers))
+
+    def of(self, misfit: Misfit) -> int:
+        """The number of the reason that a value does not fit."""
+        return self.number(Doubt.of(misfit).why)
 
 
 class FieldReader:
@@ -77,150 +71,123 @@ class FieldReader:
         """`is_cells` says that the values are the texts of a CSV, written in a `form`."""
         self.field, self._form, self._is_cells = field, form, is_cells
         self._reasons = reasons
-        self._names = (field.name, *field.part_names)
-        self._numbers: dict[Hashable, int] = {}
-        self._read: list[tuple[Mapping[str, Scalar], int]] = []
-        """What each value that was seen means: it is read once, and looked up after."""
 
     def read(self, array: pa.Array) -> Parts:
         """The field over the rows of a batch."""
-        if pa.types.is_dictionary(array.type):
-            values = pa.concat_arrays([array.dictionary, pa.nulls(1, array.dictionary.type)])
-            codes = _codes_of(array, len(array.dictionary))
-            return {name: rows.taken(codes) for name, rows in self.read(values).items()}
-        parts = None
-        if self.field.kind == "number":
-            parts = self._read_numbers(array)
-        elif self.field.kind == "time" and not self.field.epoch:
-            parts = self._read_times(array)
+        is_time = self.field.kind == "time" and not self.field.epoch
+        if not (is_time or self.field.kind == "number"):
+            return self._read_encoded(array)
+        plain = array.dictionary_decode() if pa.types.is_dictionary(array.type) else array
+        parts = self._read_times(plain) if is_time else self._read_numbers(plain)
         return self._read_encoded(array) if parts is None else parts
-
-    def read_cell(self, cell: str) -> Scalar:
-        """The value of a cell of a CSV."""
-        return self._form.read(cell)
 
     def _read_encoded(self, array: pa.Array) -> Parts:
         """The field, with each different value read once."""
-        if len(self._numbers) > _KEPT_VALUES:
-            self._numbers, self._read = {}, []
-        encoded = array.dictionary_encode()
-        values = [*encoded.dictionary.to_pylist(), None]
-        codes = _codes_of(encoded, len(values) - 1)
-        read = [self._read[self._number(value)] for value in values]
+        encoded = array if pa.types.is_dictionary(array.type) else array.dictionary_encode()
+        read = [self._read_one(value) for value in [*encoded.dictionary.to_pylist(), None]]
+        codes = codes_of(encoded)
         whys = np.array([why for _, why in read], dtype=np.int32)
         return {
             name: FieldRows(
                 _column([fields.get(name) for fields, _ in read], codes),
                 whys[codes] if whys.any() else None,
             )
-            for name in self._names
+            for name in (self.field.name, *self.field.part_names)
         }
-
-    def _number(self, value: object) -> int:
-        key: Hashable = (type(value), value)  # 1, 1.0 and true are equal, and are not the same
-        if (number := self._numbers.get(key)) is None:
-            number = self._numbers[key] = len(self._read)
-            self._read.append(self._read_one(value))
-        return number
 
     def _read_one(self, value: object) -> tuple[Mapping[str, Scalar], int]:
         """What one value means, and the number of the reason why it is in doubt."""
         if self._is_cells and isinstance(value, str):
-            value = self.read_cell(value)
+            value = self._form.read(value)
         fitted = self.field.fit(value)
         if isinstance(fitted, Misfit):
-            return {}, self._reasons.number(Doubt.of(fitted).why)
+            return {}, self._reasons.of(fitted)
         parts = self.field.parts_of(str(fitted)) if self.field.parts and fitted else {}
         return {self.field.name: fitted, **parts}, 0
 
     def _read_numbers(self, array: pa.Array) -> Parts | None:
         """A column of plain numbers; None for any other one."""
-        if pa.types.is_string(array.type) or pa.types.is_large_string(array.type):
+        if _is_text(array.type):
             array = pc.if_else(pc.equal(pc.utf8_trim_whitespace(array), ""), None, array)
             is_plain = self._form == Form() or not self._is_cells
             if not is_plain or not pc.all(pc.match_substring_regex(array, _A_NUMBER)).as_py():
                 return None
-            array = array.cast(pa.float64())
-        if pa.types.is_integer(array.type):
+        elif pa.types.is_integer(array.type):
             least, most = pc.min_max(array).as_py().values()
             if least is not None and max(abs(least), abs(most)) > _EXACT:
                 return None
         elif not (pa.types.is_floating(array.type) or pa.types.is_decimal(array.type)):
             return None
-        numbers = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
-        finite = np.isfinite(numbers)
-        numbers = numbers if finite.all() else np.where(finite, numbers, np.nan)
+        given = array.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        numbers = np.where(np.isfinite(given), given, np.nan)
         out = np.zeros(len(numbers), dtype=bool)
         for limit, is_out in ((self.field.least, np.less), (self.field.most, np.greater)):
             out |= is_out(numbers, limit) if limit is not None else False
-        whys = self._whys(out, "range", ~finite)
-        if out.any():
-            numbers = np.where(out, np.nan, numbers)
-        no_words = np.full(len(numbers), _MISSING, dtype=np.int32)
-        return {self.field.name: FieldRows(Column(numbers, no_words, ()), whys)}
+        whys = self._whys(out, np.isnan(numbers))
+        return {self.field.name: FieldRows(_of_numbers(np.where(out, np.nan, numbers)), whys)}
 
-    def _whys(self, wrong: Mask, why: str, absent: Mask) -> Codes | None:
+    def _whys(self, wrong: Mask, absent: Mask) -> Codes | None:
         """The numbers of reasons: for wrong values, and for missing ones that are usual."""
         whys = np.zeros(len(wrong), dtype=np.int32)
         if wrong.any():
-            whys[wrong] = self._reasons.number(Doubt.of(self.field.misfit("range")).why)
+            whys[wrong] = self._reasons.of(self.field.misfit("range"))
         if self.field.usual and absent.any():
-            whys[absent] = self._reasons.number(Doubt.of(self.field.misfit("missing")).why)
+            whys[absent] = self._reasons.of(self.field.misfit("missing"))
         return whys if whys.any() else None
 
     def _read_times(self, array: pa.Array) -> Parts | None:
         """A column of plain times; None for any other one."""
-        is_text = pa.types.is_string(array.type) or pa.types.is_large_string(array.type)
         has_hour = not pa.types.is_date(array.type)
-        if is_text and self._is_cells and self._form.date:
-            has_hour = has_clock(self._form.date)
-            try:
-                array = pc.strptime(array, self._form.date, "us")
-            except pa.ArrowInvalid:
-                return None
-        elif is_text:
-            lengths = [n for n in pc.min_max(pc.binary_length(array)).as_py().values() if n]
-            is_one_form = len({n > len("2026-01-31") for n in lengths}) == 1
-            if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py():
-                return None
-            has_hour = lengths[0] > len("2026-01-31")
+        if not (_is_text(array.type) or pa.types.is_temporal(array.type)):
+            return None
         try:
-            array = array.cast(pa.timestamp("us")) if _is_naive(array) else array
-        except pa.ArrowInvalid:  # such as the thirtieth of February
+            if _is_text(array.type) and self._is_cells and self._form.date:
+                has_hour = has_clock(self._form.date)
+                array = pc.strptime(array, self._form.date, "us")
+            elif _is_text(array.type):
+                lengths = [n for n in pc.min_max(pc.binary_length(array)).as_py().values() if n]
+                is_one_form = len({n > len("2026-01-31") for n in lengths}) == 1
+                if not is_one_form or not pc.all(pc.match_substring_regex(array, _A_TIME)).as_py():
+                    return None
+                has_hour = lengths[0] > len("2026-01-31")
+            zone = getattr(array.type, "tz", None) and self.field.zone
+            times = array.cast(pa.timestamp("us", zone))
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):  # such as the thirtieth of February
             return None
-        if not pa.types.is_timestamp(array.type):
-            return None
-        if array.type.tz is not None:
-            array = array.cast(pa.timestamp("us", self.field.zone))
-        return self._parts_of(array, has_hour)
+        return self._parts_of(times, has_hour)
 
     def _parts_of(self, times: pa.Array, has_hour: bool) -> Parts:
         """A time and its parts, by the clock of its zone."""
         absent = times.is_null().to_numpy(zero_copy_only=False)
-        none, no_word = np.full(len(absent), np.nan), np.full(len(absent), np.int32(_MISSING))
-        whys = self._whys(np.zeros(len(absent), dtype=bool), "range", absent)
+        nothing = np.full(len(absent), np.nan)
+        whys = self._whys(np.zeros(len(absent), dtype=bool), absent)
         word = np.where(absent, np.int32(_MISSING), np.int32(0))
-        parts = {self.field.name: FieldRows(Column(none, word, (_A_MOMENT,)), whys)}
+        parts = {self.field.name: FieldRows(Column(nothing, word, (_A_MOMENT,)), whys)}
         for part, name in zip(self.field.parts, self.field.part_names, strict=True):
             if part == "weekday":
                 days = pc.day_of_week(times).fill_null(_MISSING).to_numpy(zero_copy_only=False)
-                parts[name] = FieldRows(Column(none, days.astype(np.int32), WEEKDAYS), whys)
+                parts[name] = FieldRows(Column(nothing, days.astype(np.int32), WEEKDAYS), whys)
             elif part == "month" or has_hour:
                 values = (pc.month if part == "month" else pc.hour)(times).cast(pa.float64())
-                numbers = values.to_numpy(zero_copy_only=False)
-                parts[name] = FieldRows(Column(numbers, no_word, ()), whys)
+                column = _of_numbers(values.to_numpy(zero_copy_only=False))
+                parts[name] = FieldRows(column, whys)
             elif self.field.usual:
                 why = self._reasons.number("is missing; a time of day wanted")
                 lacking = np.full(len(absent), why, dtype=np.int32)
-                parts[name] = FieldRows(Column(none, no_word, ()), lacking)
+                parts[name] = FieldRows(_of_numbers(nothing), lacking)
         return parts
 
 
-def _is_naive(array: pa.Array) -> bool:
-    return not (pa.types.is_timestamp(array.type) and array.type.tz is not None)
+def _is_text(kind: pa.DataType) -> bool:
+    return bool(pa.types.is_string(kind) or pa.types.is_large_string(kind))
 
 
-def _column(values: Sequence[Scalar], codes: Codes) -> Column:
+def _of_numbers(numbers: NDArray[np.float64]) -> Column:
+    """A column without words."""
+    return Column(numbers, np.full(len(numbers), np.int32(_MISSING)), ())
+
+
+def _column(values: Sequence[Scalar], codes: NDArray[np.integer]) -> Column:
     """The column in which each row has the value of its code."""
     numbers, words = np.full(len(values), np.nan), np.full(len(values), _MISSING, dtype=np.int32)
     by_word: dict[tuple[bool, str | bool], int] = {}
@@ -232,9 +199,9 @@ def _column(values: Sequence[Scalar], codes: Codes) -> Column:
     return Column(numbers[codes], words[codes], tuple(word for _, word in by_word))
 
 
-def _codes_of(encoded: pa.DictionaryArray, missing: int) -> Codes:
-    """The codes of the rows; rows without a value have the code `missing`."""
-    codes = encoded.indices.fill_null(missing) if encoded.null_count else encoded.indices
+def codes_of(encoded: pa.DictionaryArray) -> Codes:
+    """The codes of the rows; rows without a value have the one behind the last."""
+    codes = encoded.indices.fill_null(len(encoded.dictionary))
     return np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
@@ -243,7 +210,7 @@ class Rows:
 
     def __init__(self, size: int, reasons: Reasons) -> None:
         self.size, self.reasons = size, reasons
-        self.fields: dict[str, FieldRows] = {}
+        self.fields: Parts = {}
 
     def __len__(self) -> int:
         return self.size
@@ -260,7 +227,7 @@ class Rows:
 
     def why(self, number: int) -> str:
         """The reason of a number."""
-        return self.reasons.texts[number]
+        return list(self.reasons.numbers)[number]
 
 
 class TableReader:
@@ -269,16 +236,20 @@ class TableReader:
     def __init__(
         self,
         rules: TableRules,
-        names: Sequence[str],
+        schema: pa.Schema,
         *,
         is_cells: bool = False,
         conditions: Sequence[Condition] = (),
     ) -> None:
-        """`names` are those of the columns; with `is_cells` all values are the text of a CSV.
-
-        `conditions` are tested besides those of the ruleset.
+        """With `is_cells` all values are the text of a CSV; `conditions` are tested besides those
+        of the ruleset.
         """
-        self._task, self._reasons = rules.task, Reasons()
+        self._rules, self._task, self._reasons = rules, rules.task, Reasons()
+        self._is_cells = is_cells
+        names = schema.names
+        is_derived_table = any(map(is_derived, names)) or bool(rules.lacking_derived)
+        self._by_row = is_derived_table or any(pa.types.is_nested(kind) for kind in schema.types)
+        """Each row is read for itself: what it means depends on several columns."""
         wanted = rules.ruleset.that_matter.union(*(one.fields for one in conditions))
         self._readers = {
             column: FieldReader(one, self._task.form_of(one.name), self._reasons, is_cells=is_cells)
@@ -286,22 +257,21 @@ class TableReader:
             if not wanted.isdisjoint((one.name, *one.part_names))
             or one.role in ("amount", "currency")
         }
+        found = {reader.field.name for reader in self._readers.values()}
         self._absent = [
             one
             for one in self._task.fields
-            if one.usual and one.name in wanted and one.name not in self._read_names
+            if one.usual and one.name in wanted and one.name not in found
         ]
-        self.columns = list(self._readers)
+        self.columns = list(names) if self._by_row else list(self._readers)
         """The columns that a decision may depend on."""
         self._is_checked = False
-
-    @property
-    def _read_names(self) -> set[str]:
-        return {reader.field.name for reader in self._readers.values()}
 
     def read(self, batch: pa.RecordBatch) -> Rows:
         """The rows of a batch."""
         rows = Rows(batch.num_rows, self._reasons)
+        if self._by_row:
+            return self._row_by_row(batch, rows)
         for column, reader in self._readers.items():
             rows.fields |= reader.read(batch.column(column))
         for one in self._absent:
@@ -312,31 +282,45 @@ class TableReader:
         self._doubt_the_amount(rows)
         return rows
 
-    def read_cell(self, column: str, text: str) -> Scalar:
-        """The value of one cell of a CSV."""
+    def row(self, batch: pa.RecordBatch, row: int) -> dict[str, object]:
+        """One row as a transaction."""
+        values = {name: batch.column(name)[row].as_py() for name in batch.schema.names}
+        if not self._is_cells:
+            return values
+        return {n: None if v is None else self._form_of(n).read(v) for n, v in values.items()}
+
+    def _form_of(self, column: str) -> Form:
         one = self._task.field_of(column)
-        return self._task.form_of(one.name if one else column).read(text)
+        return self._task.form_of(one.name if one else column)
+
+    def _row_by_row(self, batch: pa.RecordBatch, rows: Rows) -> Rows:
+        read = [self._rules.read(self.row(batch, row)) for row in range(len(rows))]
+        for name in dict.fromkeys(name for one in read for part in one for name in part):
+            whys = [self._reasons.number(doubts.get(name, "")) for _, doubts in read]
+            column = _column([fields.get(name) for fields, _ in read], np.arange(len(rows)))
+            rows.fields[name] = FieldRows(column, np.array(whys, np.int32) if any(whys) else None)
+        return rows
 
     def _doubt_the_amount(self, rows: Rows) -> None:
         """Another currency is a doubt of the amount."""
         currency, amount = self._task.of_role("currency"), self._task.of_role("amount")
         if not (currency and amount) or currency.name not in rows.doubts:
             return
-        of_currency = rows.fields.pop(currency.name).whys
+        wrong = rows.doubts[currency.name] > 0
+        del rows.fields[currency.name]
         known = rows.fields.get(amount.name) or _all_missing(amount, len(rows), self._reasons)
         whys = np.zeros(len(rows), np.int32) if known.whys is None else known.whys.copy()
-        assert of_currency is not None
         why = self._reasons.number(f"does not fit; {currency.wanted} wanted")
-        whys[(of_currency > 0) & (whys == 0)] = why
+        whys[wrong & (whys == 0)] = why
         rows.fields[amount.name] = FieldRows(known.column, whys)
 
     def _check_kinds(self, batch: pa.RecordBatch, rows: Rows) -> None:
         """Refuse a column in which no value of the first batch fits."""
         self._is_checked = True
         for column, reader in self._readers.items():
-            one = rows.fields[reader.field.name]
+            whys = rows.fields[reader.field.name].whys
             given = batch.num_rows - batch.column(column).null_count
-            if given >= _ENOUGH and one.whys is not None and (one.whys > 0).all():
+            if given >= _ENOUGH and whys is not None and (whys > 0).all():
                 raise InvalidDataset(
                     f"column {column!r}: {reader.field.wanted} wanted; no value of the first rows "
                     "is one; correct the column, or leave it out"
@@ -344,10 +328,9 @@ class TableReader:
 
 
 def _all_missing(one: Field, size: int, reasons: Reasons) -> FieldRows:
-    nothing, no_word = np.full(size, np.nan), np.full(size, np.int32(_MISSING))
-    why = reasons.number(Doubt.of(one.misfit("missing")).why)
+    why = reasons.of(one.misfit("missing"))
     whys = np.full(size, why, dtype=np.int32) if one.usual else None
-    return FieldRows(Column(nothing, no_word, ()), whys)
+    return FieldRows(_of_numbers(np.full(size, np.nan)), whys)
 
 
 def fields_of_columns(task: Task, names: Sequence[str]) -> dict[str, Field]:

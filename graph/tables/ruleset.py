@@ -7,18 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Final
 
 from acegraph.nodes.agent.challenger import ruleset_at
-from acegraph.nodes.rules.ruleset import Ruleset, Ruling
+from acegraph.nodes.rules.ruleset import WHOLE, Ruleset, Ruling
 from acegraph.nodes.rules.sql import to_sql
 from acegraph.nodes.selector.derived import NOT_DERIVED, columns_to_see, doubts_of_derived
 from acegraph.nodes.text.understand import Doubt, Understood, understand_given
-from acegraph.state import AceContext, Condition, InvalidSettings, InvalidTransaction, Transaction
+from acegraph.state import AceContext, InvalidSettings, InvalidTransaction, Transaction
 from acegraph.state.run.modes import settle
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.field import Field
 from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.transaction import is_derived, plain_value
-from acegraph.state.values.verdict import UNDECIDED
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -79,22 +78,21 @@ class TableRules:
         settings = settle(playbook, context or AceContext())
         return replace(cls.of(playbook, context), ruleset=ruleset_at(playbook, version, settings))
 
-    @property
-    def conditions(self) -> list[Condition]:
-        """What the rules test."""
-        return [b.condition for b in self.ruleset.rules if b.condition]
-
     def decide(self, row: Mapping[str, object]) -> Ruling:
         """The decision on one row."""
+        return self.ruleset.decide(*self.read(row))
+
+    def read(self, row: Mapping[str, object]) -> tuple[Fields, dict[str, str]]:
+        """The fields of a row, as rules test them, and why which of them are in doubt."""
         if all(plain_value(name, value) is None for name, value in row.items()):
-            absent = map(Doubt.of, self.task.fit({}).misfits)
-            return self.ruleset.decide({}, {doubt.field: doubt.why for doubt in absent})
-        try:
-            understood = self.understand(Transaction.of(row))
-        except InvalidTransaction as error:
-            return Ruling(UNDECIDED, 0, None, undecided=f"refused: {error}")
-        doubts = {doubt.field: doubt.why for doubt in understood.doubts}
-        return self.ruleset.decide(understood.fields, doubts)
+            fields, doubts = {}, tuple(map(Doubt.of, self.task.fit({}).misfits))
+        else:
+            try:
+                understood = self.understand(Transaction.of(row))
+            except InvalidTransaction as error:
+                return {}, {WHOLE: f"refused: {error}"}
+            fields, doubts = understood.fields, understood.doubts
+        return fields, {doubt.field: doubt.why for doubt in doubts}
 
     def to_sql(self, dialect: str, *, table: str = "payments", ids: str | None = None) -> str:
         """The decision as a query for a table with the columns that the playbook knows.
@@ -116,19 +114,12 @@ class TableRules:
         """The columns that a decision depends on: those that rules test, and those of the prior and
         the amount that labelled cases have.
         """
-        tested = {name for condition in self.conditions for name in condition.fields}
+        tested = {name for one in self.ruleset.rules_scored for name in one.fields}
         wanted = tested | (self.known & self.ruleset.that_matter)
         wanted |= self.known & {self.ruleset.scale.amount_name or ""}
         return [
             one for one in self.task.fields if not wanted.isdisjoint((one.name, *one.part_names))
         ]
-
-    def fields(self, row: Mapping[str, object]) -> Fields:
-        """The fields of a row, as rules test them; none of a row that cannot be a transaction."""
-        try:
-            return self.understand(Transaction.of(row)).fields
-        except InvalidTransaction:
-            return {}
 
     def understand(self, transaction: Transaction) -> Understood:
         """The fields of a row, and what is in doubt; derived fields are those that it came with."""

@@ -11,25 +11,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar, cast
 
-import numpy as np
 import pyarrow as pa
 
-from acegraph.graph.tables.databases import open_table
-from acegraph.graph.tables.files import (
-    BATCH,
-    TableWriter,
-    check_output,
-    flat,
-    writing,
-)
+from acegraph.graph.tables.files import BATCH, TableFiles, flat, writing
 from acegraph.graph.tables.recording import Recorder
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.scorer import Scorer
-from acegraph.nodes.rules.columns import DECISIONS
-from acegraph.state import AceContext, BulletPlaybook, InvalidDataset, InvalidSettings
+from acegraph.state import AceContext, BulletPlaybook, InvalidDataset
 from acegraph.state.database.places import whole_file
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from acegraph.graph.data.rows import Progress
 
 
@@ -94,8 +87,6 @@ def as_rules(playbook: BulletPlaybook | TableRules, context: AceContext | None) 
 def as_arrow(table: object) -> pa.Table:
     """A table of pandas, polars or Arrow as one of Arrow, in plain types."""
     try:
-        if isinstance(table, pa.Table):
-            return flat(table)
         if type(table).__module__.split(".")[0] == "pandas":
             return flat(pa.Table.from_pandas(table, preserve_index=False))
         return flat(pa.table(table))
@@ -120,55 +111,34 @@ def score_files(
     record: bool = False,
     progress: Progress | None = None,
 ) -> ScoreReport:
-    """Decide the rows of a file, of the files of a pattern, or of a table in a database, and write
-    the decisions to `out`.
+    """Decide the rows of a file, or of the files of a pattern, and write the decisions to `out`.
 
     The rows go through memory in batches. The output appears when it is whole. With `record` the
     ledger keeps every decision, once per id of a row.
     """
-    if out is not None:
-        check_output(Path(out))
-    rules, table = as_rules(playbook, context), open_table(source)
+    rules, table = as_rules(playbook, context), TableFiles.open(source)
     scorer = Scorer(
-        rules,
-        table.flat_schema,
-        is_cells=table.is_cells,
-        ids=ids,
-        allow_missing=allow_missing,
+        rules, table.flat_schema, is_cells=table.is_cells, ids=ids, allow_missing=allow_missing
     )
-    recorder = None
-    if record:
-        if ids is None or isinstance(playbook, TableRules):
-            raise InvalidSettings(
-                "recording wants a playbook and the column of the ids (--id NAME)"
-            )
-        recorder = Recorder(playbook, context or AceContext(), scorer, ids)
+    recorder = Recorder.of(playbook, context, scorer, ids) if record else None
     counts: Counter[str] = Counter()
-    total = table.rows
     with ExitStack() as stack:
-        writer: TableWriter | None = None
+        takers: list[Callable[[pa.RecordBatch], None]] = []
         if out is not None:
             part = stack.enter_context(whole_file(Path(out)))
-            writer = stack.enter_context(writing(part, Path(out), scorer.schema))
-        for batch in table.batches(None if record else scorer.read_columns):
+            takers.append(stack.enter_context(writing(part, Path(out), scorer.schema)).write_batch)
+        for batch in table.batches(None if recorder else scorer.read_columns):
             scored = scorer.score(batch)
-            counts.update(_counts(scored))
-            if recorder is not None:
+            found = scored.column("decision").value_counts()
+            counts.update({one["values"].as_py(): one["counts"].as_py() for one in found})
+            if recorder:
                 recorder.record(batch, scored)
-            if writer is not None:
-                writer.write_batch(scored)
+            for take in takers:
+                take(scored)
             if progress:
-                progress("rows", counts.total(), total or counts.total())
+                progress("rows", counts.total(), table.rows or counts.total())
         if not counts:
             raise InvalidDataset(f"{source}: no rows")
-    recorded = None if recorder is None else recorder.new_decisions
-    ruleset = rules.ruleset
-    return ScoreReport(
-        counts.total(), dict(counts), ruleset.version, recorded, bullets=len(ruleset.rules)
-    )
-
-
-def _counts(batch: pa.RecordBatch) -> dict[str, int]:
-    codes = batch.column("decision").indices.to_numpy()
-    numbers = np.bincount(codes, minlength=len(DECISIONS)).tolist()
-    return {name: count for name, count in zip(DECISIONS, numbers, strict=True) if count}
+    recorded = recorder.new_decisions if recorder else None
+    act = len(rules.ruleset.rules)
+    return ScoreReport(counts.total(), dict(counts), rules.ruleset.version, recorded, act)

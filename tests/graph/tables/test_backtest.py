@@ -35,7 +35,7 @@ def test_the_figures_of_a_rule_are_those_of_its_rows(table: Path) -> None:
     fired = [
         (row, rules.decide(one).decision)
         for row, one in zip(rows, payment, strict=True)
-        if condition.holds(rules.fields(one))
+        if condition.holds(rules.read(one)[0])
     ]
     frauds = [row for row, _ in fired if row["fraud"] == 1]
     honest = [row for row, _ in fired if row["fraud"] == 0]

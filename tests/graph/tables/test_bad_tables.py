@@ -129,6 +129,7 @@ def two_names(folder: Path) -> str:
         (of_no_known_form, "a name that ends in .csv"),
         (two_names, "two columns are named 'amount'"),
         (lambda _: "nothing.csv", "nothing.csv: no such file"),
+        (lambda _: "postgresql://me:secret@there/db#t", "a table is a file; in a database the"),
     ],
 )
 def test_a_bad_table_is_refused_in_one_line(

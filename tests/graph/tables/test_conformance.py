@@ -5,21 +5,17 @@ import pickle
 import random
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import date, datetime
-from pathlib import Path
 from typing import Any
 
 import duckdb
 import psycopg
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 import sqlglot
-from command_line import run
 from odd_tables import NODE, few_words, payments, playbook_of, table_of
 from postgres import Server
 
-from acegraph.graph import score, score_files
-from acegraph.graph.tables.backtest import Labels, backtest_files, subjects_of
+from acegraph.graph import score
 from acegraph.graph.tables.reading import TableReader
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import BatchTests
@@ -91,8 +87,8 @@ def test_a_condition_means_the_same_for_a_row_and_over_columns() -> None:
     rules, table = TableRules(task=ODD), odd_table()
     tested = list(conditions())
     (batch,) = table.to_batches()
-    rows = TableReader(rules, table.column_names, conditions=tested).read(batch)
-    fields = [rules.fields(row) for row in table.to_pylist()]
+    rows = TableReader(rules, table.schema, conditions=tested).read(batch)
+    fields = [rules.read(row)[0] for row in table.to_pylist()]
     for condition in tested:
         wanted = [bool(condition.holds(one)) for one in fields]
         assert condition.holds_over(rows).tolist() == wanted, condition.render()
@@ -254,76 +250,3 @@ def test_a_ruleset_can_be_sent_to_another_process() -> None:
     sent = pickle.loads(pickle.dumps(rules))
     table = table_of(rows)
     assert score(sent, table).equals(score(rules, table))
-
-
-def labelled(seed: int) -> tuple[BulletPlaybook, pa.Table]:
-    book, rows = payments(random.Random(seed))
-    rng = random.Random(seed + 1)
-    return book, table_of([{**row, "fraud": rng.choice([1, 0, None])} for row in rows])
-
-
-def test_a_table_of_duckdb_is_scored_and_backtested_as_its_file(tmp_path: Path) -> None:
-    book, table = labelled(13)
-    file, address = tmp_path / "t.parquet", f"duckdb://{tmp_path}/p.duckdb#payments"
-    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
-        connection.register("given", table)
-        connection.execute("CREATE TABLE payments AS SELECT * FROM given")
-    pq.write_table(table, file)
-    same_from(address, book, file, tmp_path)
-
-
-def test_a_table_of_postgres_is_scored_and_backtested_as_its_file(
-    postgres: Server, tmp_path: Path
-) -> None:
-    book, table = labelled(14)
-    file, address = tmp_path / "t.parquet", f"{postgres.base_url}#payments_14"
-    pq.write_table(table, file)
-    kinds = {pa.bool_(): "boolean", pa.int64(): "bigint", pa.string(): "text"}
-    columns = ", ".join(
-        f'"{one.name}" {kinds.get(one.type, "double precision")}' for one in table.schema
-    )
-    with psycopg.connect(postgres.base_url) as connection:
-        connection.execute(f"CREATE TABLE payments_14 ({columns})")
-        with connection.cursor().copy("COPY payments_14 FROM STDIN") as copy:
-            for row in table.to_pylist():
-                copy.write_row(list(row.values()))
-    try:
-        same_from(address, book, file, tmp_path)
-    finally:
-        with psycopg.connect(postgres.base_url) as connection:
-            connection.execute("DROP TABLE payments_14")
-
-
-def same_from(address: str, book: BulletPlaybook, file: Path, folder: Path) -> None:
-    """A table in a database is decided and backtested as the file with the same rows."""
-    reports = [
-        score_files(book, one, folder / f"{i}.parquet") for i, one in enumerate((address, file))
-    ]
-    assert reports[0] == reports[1]
-    assert pq.read_table(folder / "0.parquet").equals(pq.read_table(folder / "1.parquet"))
-    for what in ("b3", "playbook"):
-        subjects = subjects_of(book, what)
-        (there,) = backtest_files(subjects, address, Labels("fraud")).backtests
-        (here,) = backtest_files(subjects, file, Labels("fraud")).backtests
-        assert there == here
-
-
-@pytest.mark.parametrize(
-    ("address", "said"),
-    [
-        ("duckdb://none.duckdb#t", "no such file"),
-        ("postgres://me:secret@127.0.0.1:1/db#t", "cannot be read"),
-        ("duckdb://p.duckdb#other", "other cannot be read"),
-        ("duckdb://p.duckdb", "an address is duckdb://FILE#TABLE"),
-        ("snowflake://me:secret@there/db#t", "'acegraph playbook export --to sql' writes"),
-    ],
-)
-def test_a_bad_address_is_one_line(address: str, said: str, tmp_path: Path) -> None:
-    with duckdb.connect(str(tmp_path / "p.duckdb")) as connection:
-        connection.execute("CREATE TABLE t AS SELECT 1.0 AS amount")
-    BulletPlaybook(f"sqlite:///{tmp_path}/ace.db").close()
-    for command in (("score",), ("backtest", "DECLINE when amount > 1")):
-        done = run(tmp_path, *command, address, "--playbook", "ace.db", code=2)
-        assert said in done.stderr
-        assert "secret" not in done.stderr
-        assert len(done.stderr.strip().splitlines()) == 1
