@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.nodes.curator.duplicates import similarities
-from acegraph.state import DECLINE, Bullet
+from acegraph.state import Bullet
 from acegraph.state.values.bullet import WAITS_FOR
 
 _RELATED: Final = 0.6
@@ -91,12 +91,12 @@ def _likeness(bullets: Sequence[Bullet], some: list[int]) -> NDArray[np.float64]
     return likeness
 
 
-def _verdict(bullet: Bullet) -> int:
+def _verdict(bullet: Bullet) -> str:
     if bullet.verdict is not None:
-        return 1 if bullet.verdict == DECLINE else -1
-    from acegraph.nodes.text.sentence import parse_sentence
+        return bullet.verdict.lower()
+    from acegraph.nodes.text.difference import verdict_in
 
-    return next(iter(parse_sentence(bullet.content).verdicts), 0)
+    return verdict_in(bullet.content)
 
 
 def _record(bullet: Bullet) -> str:

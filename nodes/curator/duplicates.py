@@ -107,7 +107,7 @@ def likenesses(
     """The bullets of a node that a candidate may repeat or contradict; retired ones if it repeats
     them.
     """
-    from acegraph.nodes.text.difference import between_conditions, difference
+    from acegraph.nodes.text.difference import says_the_same
 
     bullets, lowered = view.node_bullets.bullets, view.node_bullets.lowered
     candidate = content.lower()
@@ -118,11 +118,11 @@ def likenesses(
     for row in (row for row in sorted(rows | same) if bullets[row].status != "removed"):
         bullet = bullets[row]
         if condition and bullet.condition:
-            distinction = between_conditions(condition, bullet.condition)
+            is_duplicate = condition.same_as(bullet.condition)
         else:
-            distinction = difference(content, bullet.content)
+            is_duplicate = says_the_same(content, bullet.content)
         # Of the retired bullets, which may be many, only those that say the same matter.
-        is_of_use = distinction is None or bullet.status != "retired"
+        is_of_use = is_duplicate or bullet.status != "retired"
         if is_of_use and (row in same or _ratio(candidate, lowered[row]) > threshold):
-            alike.append(Likeness(bullet, is_duplicate=distinction is None))
+            alike.append(Likeness(bullet, is_duplicate))
     return alike

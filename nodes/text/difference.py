@@ -1,54 +1,63 @@
-"""What two similar heuristics say differently: verdict, direction, field or bound.
+"""Whether two heuristics in prose say the same: the same words, verdicts, directions and numbers.
 
 "Decline above 10 per hour" and "decline above 50 per hour" are almost the same text, but not the
-same rule. A word that only one of them has is a difference too: an extra rule costs little, but
-dropping a contradiction loses what it says. This module compares parsed sentences (sentence.py) and
-knows nothing of the records of bullets.
+same rule. An extra rule costs little, but dropping a contradiction loses what it says. So whatever
+is not known to be empty makes a difference.
 """
 
+import re
 from functools import lru_cache
-from typing import Literal
+from typing import Final
 
-from acegraph.nodes.text.sentence import parse_sentence
-from acegraph.state import Condition, parse_condition
+_NUMBERS: Final = "zero one two three four five six seven eight nine ten eleven twelve".split()
+_EMPTY: Final = frozenset("a an the it its they them this that these is are be then please".split())
+_CLAIM: Final = re.compile(
+    r"(?:about )?\d+(?:\.\d+)?% (?:confidence|(?:of (?:these|them) )?are fraud)"
+)
+"""What a rule says of itself; a percentage that bounds a field is none."""
+_MEANINGS: Final = {
+    "decline": r"(?:declin|reject|refus|block)(?:e|ed|es|ing|s)?|den(?:y|ies|ied|ying)",
+    "approve": r"(?:approv|accept|allow|permit)(?:e|ed|es|ing|s)?|let through",
+    "above": r"(?:more|greater|higher|larger|longer|older) than|above|over|exceed(?:s|ing)",
+    "below": r"(?:less|fewer|lower|smaller|shorter|younger) than|below|under",
+}
+_SAME: Final = {name: re.compile(rf"\b(?:{words})\b") for name, words in _MEANINGS.items()}
+_TOKEN: Final = re.compile(r"[<>≤≥]=?|[$€£¥%]|(?<!\w)-?\d+(?:[.,]\d+)*|[^\W_]+(?:['’_][^\W_]+)*")
 
-WordingDifference = Literal["verdict", "direction", "field", "bound"]
-_parse = lru_cache(maxsize=4096)(parse_sentence)
-_condition = lru_cache(maxsize=4096)(parse_condition)
 
+def says_the_same(left: str, right: str) -> bool:
+    """Whether two texts say the same.
 
-def difference(left: str, right: str) -> WordingDifference | None:
-    """What two texts say differently, or None if they say the same.
-
-    >>> difference("Over 10 payments an hour: decline", "Over 50 payments an hour: decline")
-    'bound'
-    >>> difference("Risky at 90% confidence", "Risky at 95% confidence") is None
+    >>> says_the_same("Over 10 payments an hour: decline", "Over 50 payments an hour: decline")
+    False
+    >>> says_the_same("Decline more than ten payments", "Refuse over 10 payment, 90% are fraud")
     True
     """
-    if left == right:
-        return None
-    left_condition, right_condition = _condition(left), _condition(right)
-    if left_condition is not None and right_condition is not None:
-        return between_conditions(left_condition, right_condition)
-    a, b = _parse(left), _parse(right)
-    if a.verdicts != b.verdicts:
-        return "verdict"
-    if a.directions != b.directions:
-        return "direction"
-    have_currencies = a.currencies and b.currencies
-    if a.bounds != b.bounds or (have_currencies and a.currencies != b.currencies):
-        return "bound"
-    return "field" if a.words != b.words else None
+    return left == right or _parts(left) == _parts(right)
 
 
-def between_conditions(a: Condition, b: Condition) -> WordingDifference | None:
-    """What two conditions test differently."""
-    if a.same_as(b):
-        return None
-    if a.verdict != b.verdict:
-        return "verdict"
-    if set(a.fields) != set(b.fields):
-        return "field"
-    if {(c.field, c.op) for c in a.comparisons} != {(c.field, c.op) for c in b.comparisons}:
-        return "direction"
-    return "bound"
+def verdict_in(text: str) -> str:
+    """The verdict that a text names first; empty if it names none.
+
+    >>> verdict_in("Gift cards: reject them")
+    'decline'
+    """
+    return next((part for part in _parts(text) if part in ("approve", "decline")), "")
+
+
+@lru_cache(maxsize=4096)
+def _parts(text: str) -> tuple[str, ...]:
+    """What carries meaning in a text, in order."""
+    text = _CLAIM.sub(" ", " ".join(text.lower().split()))
+    for name, pattern in _SAME.items():
+        text = pattern.sub(name, text)
+    return tuple(_plain(part) for part in _TOKEN.findall(text) if part not in _EMPTY)
+
+
+def _plain(part: str) -> str:
+    """A word without the s of the plural; a number without marks between thousands."""
+    if part in _NUMBERS:
+        return str(_NUMBERS.index(part))
+    if re.fullmatch(r"\d{1,3}(?:,\d{3})+", part):
+        return part.replace(",", "")
+    return re.sub(r"(?<=[a-z]{3})s$", "", part)

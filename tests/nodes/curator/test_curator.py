@@ -5,7 +5,6 @@ import pytest
 
 from acegraph.nodes import Curator
 from acegraph.nodes.curator.capacity import expired
-from acegraph.nodes.text.difference import difference
 from acegraph.state import Bullet, BulletPlaybook, Case, Condition
 
 NODE = "fraud_detection"
@@ -45,19 +44,18 @@ def test_a_text_that_says_the_same_is_a_duplicate(again: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("twin", "what"),
+    "twin",
     [
-        (TEN.replace("Decline", "Approve").replace("fraud", "legitimate"), "verdict"),
-        (TEN.replace("10", "50"), "bound"),
-        (TEN.replace("more than", "less than"), "direction"),
-        (TEN.replace("per hour", "by proxy"), "field"),
+        TEN.replace("Decline", "Approve").replace("fraud", "legitimate"),
+        TEN.replace("10", "50"),
+        TEN.replace("more than", "less than"),
+        TEN.replace("per hour", "by proxy"),
     ],
 )
-def test_a_twin_that_says_something_else_is_added_and_linked(twin: str, what: str) -> None:
+def test_a_twin_that_says_something_else_is_added_and_linked(twin: str) -> None:
     playbook, curator = BulletPlaybook(), Curator()
     curator.merge_bullet(TEN, NODE, playbook)
     bullet_id = curator.merge_bullet(twin, NODE, playbook)
-    assert difference(TEN, twin) == what
     assert bullet_id is not None
     assert playbook.get_bullet(bullet_id).related == ("b1",)
 
