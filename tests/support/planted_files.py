@@ -50,8 +50,8 @@ def leak(seed: int) -> tuple[Rows, np.ndarray, str]:
             [a if f else 0 for a, f in zip(columns["amount"], noisy, strict=True)],
         ),
         lambda: (
-            "investigation_status",
-            ["open" if x else "none" for x in rng.random(n) < np.where(fraud, 0.7, 0.01)],
+            "status",
+            ["open" if x else "none" for x in rng.random(n) < np.where(fraud, 0.97, 0.01)],
         ),
         lambda: ("case_day", _where(rng.random(n) < np.where(fraud, 0.6, 0.04), late)),
         lambda: ("queue", [str(rng.choice(["A", "B"] if x else ["C", "D"])) for x in noisy]),
