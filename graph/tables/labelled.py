@@ -53,7 +53,8 @@ from acegraph.state import APPROVE, DECLINE, Case, Condition, InvalidDataset
 from acegraph.state.playbook.decision_index import FRAUD, HONEST, UNLABELLED
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.form import Form
-from acegraph.state.values.cases import ALL_COUNT, CaseTable, Column, Draw, is_drawn
+from acegraph.state.values.cases import CaseTable, Column
+from acegraph.state.values.draw import ALL_COUNT, Draw, is_drawn
 from acegraph.state.values.transaction import Scalar, plain_value
 from acegraph.state.values.verdict import Verdict
 

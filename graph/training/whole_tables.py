@@ -19,7 +19,8 @@ from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable
 from acegraph.graph.training.known_rows import as_case
 from acegraph.graph.training.mistakes import mistakes_over
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidDataset
-from acegraph.state.values.cases import TABLE, CaseTable
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.draw import TABLE
 from acegraph.state.values.verdict import APPROVE, DECLINE
 
 

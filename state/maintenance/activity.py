@@ -11,7 +11,8 @@ from acegraph.state.database.tables import cases, decisions, outcomes
 from acegraph.state.ledger.counters import count
 from acegraph.state.ledger.lookups import ERASED
 from acegraph.state.playbook.playbook import BulletPlaybook
-from acegraph.state.values.cases import TABLE, Case, CaseTable
+from acegraph.state.values.cases import Case, CaseTable
+from acegraph.state.values.draw import TABLE
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.verdict import APPROVE, JUDGE
 

@@ -3,17 +3,19 @@
 A table grows in place, one case at a time; a snapshot never changes. See also condition.py.
 """
 
-import hashlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from heapq import nlargest
 from itertools import islice
+from threading import Lock
 from typing import TYPE_CHECKING, Final, Protocol, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
+from acegraph.state.values.draw import Draw
 from acegraph.state.values.memos import is_free_text, padded_words
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
@@ -21,19 +23,12 @@ from acegraph.state.values.verdict import DECLINE, Verdict
 if TYPE_CHECKING:
     from acegraph.state.task.task import Task
 
-ALL_COUNT: Final = 20_000
-"""Of a label with fewer cases all count; of one with more every second, every fourth and so on."""
-TABLE: Final = "table:"
-"""How the id of a case begins that was drawn from a whole table; the eight digits behind it decide
-whether it is drawn."""
 _FRAUDS_FOR_A_RATE: Final = 100
 _CASES_FOR_A_RATE: Final = 20_000
 _BEFORE_THE_FIRST: Final = 5
 _MISSING = -1
 _START = 16
 _USUAL: Final = 0.98
-_RARE: Final = 4
-"""A field that more cases have gets an array."""
 _MAX_NAMES: Final = 600
 """Twice as many as one transaction may have: more were made up."""
 _MAX_PHRASES: Final = 1_000
@@ -107,10 +102,6 @@ class Column:
         """Whether most values of the field are numbers."""
         return int((~np.isnan(self.numbers)).sum()) > int((self.codes != _MISSING).sum())
 
-    def first(self, rows: int) -> "Column":
-        """The same field over the first so many cases."""
-        return Column(self.numbers[:rows], self.codes[:rows], self.values, self.texts)
-
     def known_numbers(self) -> NDArray[np.float64]:
         """The numbers of the field, without the cases that have none."""
         return self.numbers[~np.isnan(self.numbers)]
@@ -158,67 +149,46 @@ class Columns(Protocol):
 
 
 class _GrowingColumn:
-    """A column that grows. A written value never changes, so that views stay true."""
+    """A column that is made as far as it is asked for; a written value never changes."""
 
-    def __init__(self, rows: int) -> None:
-        self.numbers = np.full(max(rows, _START), np.nan)
-        self.codes = np.full(max(rows, _START), _MISSING, dtype=np.int32)
-        self.code_by_value: dict[tuple[bool, str | bool], int] = {}
-        self.texts = _Texts()
+    def __init__(self, name: str) -> None:
+        self._name, self._size = name, 0
+        self._numbers = np.full(_START, np.nan)
+        self._codes = np.full(_START, _MISSING, dtype=np.int32)
+        self._code_by_value: dict[tuple[bool, str | bool], int] = {}
+        self._texts = _Texts()
+        self._lock = Lock()
         self._newest_view: tuple[int, int, Column] | None = None
 
-    def reserve(self, rows: int) -> None:
-        if rows > len(self.numbers):
-            self.numbers = _grown(self.numbers, 2 * rows, np.nan)
-            self.codes = _grown(self.codes, 2 * rows, _MISSING)
+    def view(self, cases: Sequence[Case], start: int, end: int) -> Column:
+        """The field over these rows of the cases."""
+        with self._lock:
+            if end > self._size:
+                self._grow(cases, end)
+            if self._newest_view is None or self._newest_view[:2] != (start, end):
+                values = tuple(value for _, value in self._code_by_value)
+                numbers, codes = self._numbers[start:end], self._codes[start:end]
+                self._newest_view = start, end, Column(numbers, codes, values, self._texts)
+            return self._newest_view[2]
 
-    def put(self, row: int, value: str | bool | int | float) -> None:
-        if isinstance(value, bool | str):
-            key = (isinstance(value, bool), value)
-            self.codes[row] = self.code_by_value.setdefault(key, len(self.code_by_value))
-        else:
-            self.numbers[row] = float(value)
-
-    def occurs(self, rows: slice) -> bool:
-        return bool((self.codes[rows] != _MISSING).any() or (~np.isnan(self.numbers[rows])).any())
-
-    def view(self, start: int, end: int) -> Column:
-        view = self._newest_view
-        if view is None or view[:2] != (start, end):
-            values = tuple(value for _, value in list(self.code_by_value))
-            column = Column(self.numbers[start:end], self.codes[start:end], values, self.texts)
-            view = self._newest_view = (start, end, column)
-        return view[2]
-
-
-class _RareColumn:
-    """A field that few cases have: names that strangers make up must not each fill an array."""
-
-    def __init__(self) -> None:
-        self.values: list[tuple[int, str | bool | int | float]] = []
-
-    def put(self, row: int, value: str | bool | int | float) -> None:
-        self.values.append((row, value))
-
-    def occurs(self, rows: slice) -> bool:
-        return any(rows.start <= row < rows.stop for row, _ in self.values)
-
-    def view(self, start: int, end: int) -> Column:
-        return self.as_array(end).view(start, end)
-
-    def as_array(self, rows: int) -> _GrowingColumn:
-        column = _GrowingColumn(rows)
-        for row, value in self.values:
-            if row < rows:
-                column.put(row, value)
-        return column
+    def _grow(self, cases: Sequence[Case], end: int) -> None:
+        if end > len(self._numbers):
+            self._numbers = _grown(self._numbers, 2 * end, np.nan)
+            self._codes = _grown(self._codes, 2 * end, _MISSING)
+        by_value = self._code_by_value
+        for row in range(self._size, end):
+            value = cases[row].fields.get(self._name)
+            if isinstance(value, bool | str):
+                key = (isinstance(value, bool), value)
+                self._codes[row] = by_value.setdefault(key, len(by_value))
+            elif value is not None:
+                self._numbers[row] = float(value)
+        self._size = end
 
 
 def stepped(cases: int, digits: int = 4) -> int:
-    """A number of cases, rounded down to a few binary digits.
-
-    What is computed from that many of the first cases is not computed again with every new one.
-    Four digits leave out up to an eighth.
+    """A number of cases, rounded down to a few binary digits: what is computed from so many of the
+    first cases is not computed again with every new one. Four digits leave out up to an eighth.
 
     >>> [stepped(n) for n in (7, 13, 100, 1000)]
     [4, 12, 96, 960]
@@ -234,71 +204,6 @@ def _grown(array: NDArray[_Element], size: int, fill: float) -> NDArray[_Element
     return grown
 
 
-def drawing_number(case_id: str) -> int:
-    """The number that drew a case from a whole table."""
-    return int(case_id[len(TABLE) :][:8], 16)
-
-
-def is_drawn(numbers: NDArray[np.uint64], halvings: int) -> NDArray[np.bool_]:
-    """Which rows are drawn, by their numbers, if one half is left out as often as `halvings` says.
-
-    Those that are drawn with more halvings are among those that are drawn with fewer.
-
-    >>> [int(is_drawn(np.arange(10_000, dtype=np.uint64), n).sum()) for n in (0, 1, 3)]
-    [10000, 4992, 1289]
-    """
-    mixed = numbers  # so that neighbours differ in all bits (Steele, Lea and Flood 2014)
-    for shift, factor in ((30, 0xBF58476D1CE4E5B9), (27, 0x94D049BB133111EB)):
-        mixed = (mixed ^ (mixed >> np.uint64(shift))) * np.uint64(factor)
-    return np.asarray(mixed ^ (mixed >> np.uint64(31)) <= np.uint64((1 << (64 - halvings)) - 1))
-
-
-class Draw:
-    """Which of the labelled cases count, so that a long history fits into memory.
-
-    It depends on the ids alone: every process draws the same cases. Whether a case is drawn depends
-    on its label and on nothing else that a rule could test. So tests of rules and the weights of
-    rules need no correction (Prentice and Pyke 1979): only the rate of fraud does.
-    """
-
-    def __init__(self, counts: Mapping[Verdict, int], all_count: int = ALL_COUNT) -> None:
-        """`counts` are those of all cases, also of those that a whole table left out."""
-        self._counts, self._all_count = dict(counts), all_count
-        self._halvings = self._wanted()
-
-    @property
-    def halvings(self) -> Mapping[Verdict, int]:
-        """By label, how often one half of the cases is left out."""
-        return self._halvings
-
-    def _wanted(self) -> dict[Verdict, int]:
-        of_all = {label: 2 * n // self._all_count for label, n in self._counts.items()}
-        return {label: max(times.bit_length() - 1, 0) for label, times in of_all.items()}
-
-    @property
-    def is_outdated(self) -> bool:
-        """Whether more cases have come, so that a smaller share of them should be drawn."""
-        return self._wanted() != self._halvings
-
-    def count(self, label: Verdict) -> None:
-        """Count one more labelled case."""
-        self._counts[label] = self._counts.get(label, 0) + 1
-        self._halvings.setdefault(label, 0)
-
-    def weight(self, case_id: str, label: Verdict) -> float:
-        """How many cases it stands for; 0 if it is not drawn."""
-        halvings = self._halvings.get(label, 0)
-        if not halvings:
-            return 1.0
-        if case_id.startswith(TABLE):
-            numbers = np.array([drawing_number(case_id)], dtype=np.uint64)
-            counts = bool(is_drawn(numbers, halvings)[0])
-        else:
-            hashed = hashlib.blake2b(case_id.encode(), digest_size=8, person=b"ace-evidence")
-            counts = int.from_bytes(hashed.digest(), "big") < 1 << (64 - halvings)
-        return float(1 << halvings) if counts else 0.0
-
-
 class CaseTable:
     """Labelled cases, in the order in which their labels became known."""
 
@@ -306,9 +211,8 @@ class CaseTable:
         """`draw` tells which of the cases that `take` is given are added."""
         self.draw = draw
         self._cases: list[Case] = []
-        self._columns: dict[str, _GrowingColumn | _RareColumn] = {}
-        self._arrays: list[_GrowingColumn] = []
-        """Those of the columns that need room for every case."""
+        self._columns: dict[str, _GrowingColumn] = {}
+        """Those that were asked for; snapshots share them."""
         self._filled: dict[str, int] = {}
         """How many cases have each field."""
         self._fraud = np.zeros(_START, dtype=bool)
@@ -350,15 +254,8 @@ class CaseTable:
             self._fraud = _grown(self._fraud, 2 * size, False)
             self._weights = _grown(self._weights, 2 * size, 1.0)
             self._departures = _grown(self._departures, 2 * size, 0.0)
-        for array in self._arrays:
-            array.reserve(size)
         for name, value in case.fields.items():
             if value is not None:
-                column = self._columns.setdefault(name, _RareColumn())
-                if isinstance(column, _RareColumn) and len(column.values) == _RARE:
-                    column = self._columns[name] = column.as_array(size)
-                    self._arrays.append(column)
-                column.put(row, value)
                 self._filled[name] = self._filled.get(name, 0) + 1
         self._fraud[row] = case.label == DECLINE
         self._weights[row] = case.weight
@@ -416,7 +313,7 @@ class CaseTable:
         copy = CaseTable()
         copy._cases, copy._fraud, copy._size = self._cases, self._fraud, self._size
         copy._weights, copy._departures = self._weights, self._departures
-        copy._start, copy._columns = self._start, dict(self._columns)
+        copy._start, copy._columns = self._start, self._columns
         copy._filled = dict(self._filled)
         copy.shared, copy.task = self.shared, self.task
         copy.in_order_from = self.in_order_from
@@ -483,15 +380,20 @@ class CaseTable:
     @property
     def field_names(self) -> tuple[str, ...]:
         """The fields that at least one case has; of very many names, those of the most cases."""
-        rows, columns = slice(self._start, self._size), self._columns
-        if len(columns) > _MAX_NAMES:
-            often = sorted(columns, key=self._filled.__getitem__, reverse=True)
-            wanted = set(often[:_MAX_NAMES])
-            columns = {name: column for name, column in columns.items() if name in wanted}
-        is_whole = self._start == 0  # then every column has a value
-        return tuple(name for name, one in columns.items() if is_whole or one.occurs(rows))
+        names: Iterable[str] = self._filled
+        if len(self._filled) > _MAX_NAMES:
+            often = set(nlargest(_MAX_NAMES, self._filled, key=self._filled.__getitem__))
+            names = filter(often.__contains__, self._filled)
+        # From the first case on, every field that was counted has a value.
+        return tuple(name for name in names if not self._start or self._occurs(name))
+
+    def _occurs(self, name: str) -> bool:
+        column = self.column(name)
+        return column is not None and bool(column.known().any())
 
     def column(self, name: str) -> Column | None:
         """One field over all cases, or None if no case has it."""
-        column = self._columns.get(name)
-        return column.view(self._start, self._size) if column is not None else None
+        if name not in self._filled:
+            return None
+        column = self._columns.get(name) or self._columns.setdefault(name, _GrowingColumn(name))
+        return column.view(self._cases, self._start, self._size)

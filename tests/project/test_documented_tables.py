@@ -22,7 +22,7 @@ from acegraph.nodes.evidence.proof_levels import GATES
 from acegraph.nodes.selector.scoring import RELAXATION
 from acegraph.state import AceContext
 from acegraph.state.task.card_payments import CARD_PAYMENTS
-from acegraph.state.values.cases import ALL_COUNT
+from acegraph.state.values.draw import ALL_COUNT
 
 BY_NAME = {page.name: page for page in DOCS}
 CLI = BY_NAME["docs/cli.md"]

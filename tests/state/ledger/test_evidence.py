@@ -9,7 +9,8 @@ import pytest
 from acegraph.nodes.rules.scale import RiskScale
 from acegraph.state import BulletPlaybook, Case, Label
 from acegraph.state.ledger.evidence import evidence_of
-from acegraph.state.values.cases import ALL_COUNT, TABLE, CaseTable, Draw, is_drawn
+from acegraph.state.values.cases import CaseTable
+from acegraph.state.values.draw import ALL_COUNT, TABLE, Draw, is_drawn
 from tests.support.ledger_cases import record
 
 NODE = "fraud_detection"
