@@ -18,8 +18,8 @@ from acegraph.state.task.field import Field
 from acegraph.state.task.guess import Guess, corrected, guess, guess_task
 from acegraph.state.task.task import Task
 from acegraph.state.values.decision import KINDS
-from acegraph.state.values.folded import folded, is_named
 from acegraph.state.values.notation import written
+from acegraph.state.values.texts import folded, is_named
 from acegraph.state.values.transaction import Fields, Scalar, is_derived
 
 _LOOKED_AT: Final = 20_000

@@ -19,7 +19,7 @@ from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError
-from acegraph.state.values.folded import is_named
+from acegraph.state.values.texts import is_named
 from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:

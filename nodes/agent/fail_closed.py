@@ -12,7 +12,7 @@ from acegraph.nodes.rules.words import could_not_be_tested, not_understood
 from acegraph.nodes.text.reader import read_exposed_fields
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.run.schema import CaseData, DoubtData
-from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.verdict import UNDECIDED, Verdict, parse_verdict
 
 HIDDEN = "a memo, a quotation or another amount hides what would have declined it"

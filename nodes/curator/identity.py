@@ -17,8 +17,8 @@ from acegraph.nodes.text.reader import read_fields
 from acegraph.state import Transaction
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import SENTENCE
 from acegraph.state.values.notation import written
+from acegraph.state.values.texts import SENTENCE
 
 _CARD: Final = 10**12
 """The smallest number of thirteen digits, the length of the shortest card numbers."""

@@ -30,7 +30,7 @@ from acegraph.nodes.runtime.blas import one_blas_thread
 from acegraph.state import DECLINE, Condition
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison
-from acegraph.state.values.memos import mentions
+from acegraph.state.values.texts import mentions
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import Verdict
 

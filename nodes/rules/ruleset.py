@@ -37,7 +37,7 @@ from acegraph.state.task.task import PriorRule, Task
 from acegraph.state.values.bullet import of_source
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED, Verdict
 

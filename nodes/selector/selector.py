@@ -26,7 +26,7 @@ from acegraph.state import Bullet, InvalidSettings, ModelError, Transaction
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector, unit
 from acegraph.state.values.bullet import Source
-from acegraph.state.values.memos import facts_text
+from acegraph.state.values.texts import facts_text
 
 if TYPE_CHECKING:
     from acegraph.state.playbook.frozen_view import ReadablePlaybook

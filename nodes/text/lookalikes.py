@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections.abc import Iterator
 
-from acegraph.state.values.folded import LOOKALIKES
+from acegraph.state.values.texts import LOOKALIKES
 from acegraph.state.values.transaction import clean_text
 
 _CARD = re.compile(r"(?<!\d)\d(?:[ .\-–/]?\d){12,18}(?!\d)")

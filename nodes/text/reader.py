@@ -14,8 +14,8 @@ from typing import Final
 from acegraph.nodes.text import field_patterns
 from acegraph.nodes.text.lexicon import mentions
 from acegraph.state import Transaction
-from acegraph.state.values.memos import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.notation import is_nothing, may_be_thousands, written_number
+from acegraph.state.values.texts import SENTENCE, without_quotes, without_remarks
 from acegraph.state.values.transaction import Fields, Scalar
 
 _ANSWERS: Final = {

@@ -15,7 +15,7 @@ from acegraph.state.task.field import Misfit
 from acegraph.state.task.growth import grown
 from acegraph.state.task.task import Fitted, Task, fold
 from acegraph.state.values.cases import CaseTable
-from acegraph.state.values.memos import SENTENCE
+from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Fields, is_derived, is_observed, render_fields
 
 _NAMED: Final = 8

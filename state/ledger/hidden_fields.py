@@ -16,9 +16,8 @@ from typing import Final, TypeVar
 
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import DecisionRecord, Sighting
-from acegraph.state.values.folded import folded, is_named, names_of
-from acegraph.state.values.memos import SENTENCE, is_memo
 from acegraph.state.values.notation import written
+from acegraph.state.values.texts import SENTENCE, folded, is_named, names_of
 from acegraph.state.values.transaction import (
     Fields,
     Scalar,
@@ -148,9 +147,8 @@ class HiddenFields:
             return _digest(stored if text == REDACTED else text)
         text = render_fields(of.came) if isinstance(of.came, Mapping) else of.text
         for name, value in hidden.values.items():
-            shown = REDACTED if is_memo(name) else f"{name}: {stand_in(value)}"
             pair = rf"(?<!\w){re.escape(name)}: {re.escape(value)}(?:\.0)?(?!\w)"
-            text = re.sub(pair, shown, text)  # as schema 4 wrote it
+            text = re.sub(pair, f"{name}: {stand_in(value)}", text)  # as schema 4 wrote it
         return _digest("; ".join(map(hidden.text, text.split("; "))))
 
     def transaction(self, transaction: Transaction) -> Transaction:

@@ -20,7 +20,7 @@ from acegraph.state.database.tables import meta, sightings
 from acegraph.state.database.writer import Draft, LedgerWriter, NeedsLock, Statement
 from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import KINDS, WINDOWS, DecisionRecord, Past, Sighting
-from acegraph.state.values.folded import is_named
+from acegraph.state.values.texts import is_named
 
 _KEY: Final = "sighting_key"
 """The key in `meta` of the secret that ids are hashed with."""

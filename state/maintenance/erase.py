@@ -25,8 +25,8 @@ from acegraph.state.ledger.sightings import remove_sightings
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.playbook.vector_store import forget_vectors
 from acegraph.state.values.condition import Condition
-from acegraph.state.values.folded import folded, is_named
 from acegraph.state.values.notation import written
+from acegraph.state.values.texts import folded, is_named
 from acegraph.state.values.times import now
 from acegraph.state.values.transaction import clean_text
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.playbook.vector_matrix import grown
 from acegraph.state.values.condition import MAX_COMPARISONS, MENTIONS, Comparison, Condition
-from acegraph.state.values.memos import mentions
+from acegraph.state.values.texts import mentions
 from acegraph.state.values.transaction import Scalar, is_derived
 
 HOLDS: Final = 1

@@ -25,7 +25,7 @@ from acegraph.state.database.tables import (
 from acegraph.state.database.writer import LedgerWriter, Statement
 from acegraph.state.errors import ModelAnswerInvalid
 from acegraph.state.playbook.vector_matrix import Vector
-from acegraph.state.values.memos import facts_text
+from acegraph.state.values.texts import facts_text
 from acegraph.state.values.transaction import Transaction
 
 if TYPE_CHECKING:

@@ -19,7 +19,7 @@ from acegraph.state.task.derived import derived_of
 from acegraph.state.task.field import NEARLY, Epoch, Field, Kind, Part, Role
 from acegraph.state.task.task import Task, fold
 from acegraph.state.values.decision import KINDS
-from acegraph.state.values.memos import is_free_text
+from acegraph.state.values.texts import SENTENCE
 from acegraph.state.values.transaction import Scalar
 
 _FAR: Final = 1_000.0
@@ -31,6 +31,8 @@ _ENOUGH: Final = 100
 _SOME: Final = 20
 """So many texts of a file are ids if all are different."""
 _LONG: Final = 40
+_WORDS_OF_A_KIND: Final = 2.5
+"""A text has more letters or words than so many; a word of a kind has fewer."""
 _LONG_NUMBERS: Final = 1e8
 """Numbers of nine and more digits are no quantities, but cards, accounts or phones."""
 _EPOCHS: Final[tuple[tuple[Epoch, float, float, str], ...]] = (
@@ -237,8 +239,7 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
         return Guess(Field(name, "time", parts=_PARTS if has_hours else ("weekday",)))
     if is_file and (pair := _no_and_yes(counts)):
         return Guess(Field(name, "flag", words=pair), f"{pair[0]} is no, {pair[1]} is yes")
-    letters = sum(map(len, texts)) / len(texts)
-    if (letters > _LONG and len(counts) > len(texts) / 2) or is_free_text(name):
+    if name == SENTENCE or _are_sentences(counts):
         return Guess(Field(name, "text"))
     is_short = sum(text.count(" ") for text in texts) < 2 * len(texts)
     is_row = is_file and is_short and len(counts) == len(texts) >= _SOME
@@ -259,6 +260,15 @@ def _of_texts(name: str, texts: Sequence[str], is_file: bool) -> Guess:
         name, "category", role=role, words=words if unique else (), closed=closed and unique
     )
     return Guess(field, "" if role != "protected" else "protected: rules over it wait for a person")
+
+
+def _are_sentences(counts: Mapping[str, int]) -> bool:
+    """Whether the texts of a column are no words of a kind: most are different, and long."""
+    texts = sum(counts.values())
+    words = sum(count * len(text.split()) for text, count in counts.items())
+    letters = sum(count * len(text) for text, count in counts.items())
+    is_long = letters > _LONG * texts or words > _WORDS_OF_A_KIND * texts
+    return is_long and len(counts) > min(texts / 2, _MOST_WORDS)
 
 
 def _is_time(text: str) -> bool:

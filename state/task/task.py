@@ -15,7 +15,7 @@ from acegraph.state.task.field import Field, Misfit
 from acegraph.state.task.form import PLAIN, Form
 from acegraph.state.task.reading import read_as, read_json
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.folded import is_named
+from acegraph.state.values.texts import is_named
 from acegraph.state.values.transaction import Fields, plain_value
 from acegraph.state.values.verdict import APPROVE, DECLINE
 

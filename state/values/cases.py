@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 from acegraph.state.values.decision import Sighting
 from acegraph.state.values.draw import Draw
-from acegraph.state.values.memos import is_free_text, padded_words
+from acegraph.state.values.texts import SENTENCE, padded_words
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict
 
@@ -278,7 +278,7 @@ class CaseTable:
     def is_text(self, name: str) -> bool:
         """Whether a field holds what somebody wrote, so that rules ask which words it has."""
         field = self.task.by_name.get(name) if self.task else None
-        return field.kind == "text" and field.is_tested if field else is_free_text(name)
+        return field.kind == "text" and field.is_tested if field else name == SENTENCE
 
     @property
     def tells_facts(self) -> bool:

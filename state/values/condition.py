@@ -18,8 +18,8 @@ from typing_extensions import TypedDict
 
 from acegraph.state.errors import InvalidCondition
 from acegraph.state.values.cases import Columns
-from acegraph.state.values.memos import MAX_PHRASE, folded_words, mentions
 from acegraph.state.values.notation import is_number
+from acegraph.state.values.texts import MAX_PHRASE, folded_words, mentions
 from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import DECLINE, Verdict, parse_verdict
 

@@ -31,7 +31,7 @@ from acegraph.state import (
 )
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
-from acegraph.state.values.memos import facts_text, without_remarks
+from acegraph.state.values.texts import facts_text, without_remarks
 from acegraph.state.values.verdict import parse_verdict
 
 NODE = "fraud_detection"

@@ -76,7 +76,7 @@ from acegraph.state.task.task import Task
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.condition import Comparison
 from acegraph.state.values.decision import DecisionRecord
-from acegraph.state.values.memos import facts_text
+from acegraph.state.values.texts import facts_text
 from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import parse_verdict

@@ -35,7 +35,7 @@ from acegraph.state.database.encoding import text_hash
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.run.modes import settle
 from acegraph.state.values.bullet import WAITS_FOR
-from acegraph.state.values.memos import facts_text
+from acegraph.state.values.texts import facts_text
 from acegraph.state.values.verdict import Verdict
 
 if TYPE_CHECKING:

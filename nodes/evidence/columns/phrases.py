@@ -21,7 +21,7 @@ from acegraph.nodes.text.category_words import is_category
 from acegraph.nodes.text.lookalikes import skeleton, words_of
 from acegraph.nodes.text.reader import find
 from acegraph.state.values.cases import CaseTable, Column, stepped
-from acegraph.state.values.memos import (
+from acegraph.state.values.texts import (
     MAX_PHRASE,
     SENTENCE,
     folded_words,

@@ -11,8 +11,8 @@ from acegraph.nodes.evidence.columns.entities import NOBODY
 from acegraph.nodes.evidence.sightings.derivation import AMOUNT_UNIT
 from acegraph.state.ledger.hidden_fields import REDACTED
 from acegraph.state.values.decision import KINDS, Sighting
-from acegraph.state.values.folded import folded
 from acegraph.state.values.notation import is_number, written
+from acegraph.state.values.texts import folded
 from acegraph.state.values.transaction import Scalar
 
 _MOST: Final = 10**15
