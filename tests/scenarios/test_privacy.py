@@ -195,7 +195,7 @@ def decided_with_vectors(playbook: BulletPlaybook) -> None:
     playbook.add_bullet(PROSE, NODE)
     graph = create_ace_graph(playbook=playbook, embeddings=Paid()).compile()
     for name in ("C-778-anna", "C-900-bert"):
-        given = {"amount": 40, "customer_id": name, "memo": "12,50"}
+        given = {"amount": 40, "customer_id": name, "memo": "12,50 for rent and food"}
         graph.invoke({"transaction": given, "decision_id": name})
 
 
