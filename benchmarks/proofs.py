@@ -15,14 +15,14 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from delayed_labels import decide_delayed
 from joblib import parallel_config
+from side_by_side import side_by_side
 
 from acegraph.graph import TrainingPipeline, generate_transactions
 from acegraph.graph.cli.files import Columns
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.splits import Split, moments_of, random_splits
-from acegraph.graph.experiments.delayed_labels import decide_delayed
-from acegraph.graph.experiments.jobs import side_by_side
 from acegraph.graph.metrics.intervals import estimate
 from acegraph.graph.metrics.paired import paired_difference
 from acegraph.graph.metrics.rates import accuracy

@@ -10,7 +10,6 @@ from pathlib import Path
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 import duplicates
-import jobs
 import ledger
 import memory
 import numpy as np
@@ -29,7 +28,6 @@ PARTS = {
     "ledger": ledger.main,
     "service": service.main,
     "tables": tables.main,
-    "jobs": jobs.main,
 }
 
 

@@ -25,6 +25,8 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from rivals import check_rivals, run_rivals
+from side_by_side import side_by_side
 from world_kinds import WORLDS, World
 from world_tables import (
     OURS,
@@ -41,8 +43,6 @@ from world_tables import (
 
 from acegraph.graph import TrainingPipeline
 from acegraph.graph.data.files import Item
-from acegraph.graph.experiments.baselines import check_baselines, run_baselines
-from acegraph.graph.experiments.jobs import side_by_side
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.nodes import Curator, Reflector
@@ -169,7 +169,7 @@ def run_one(
     last = LAST_RIVAL.get(chosen.baselines)
     if last and (name, n, seed, last) not in known:
         train, test = world.train(n, seed), world.test(TEST, seed)
-        rivals = run_baselines(train, test, seed, which=chosen.baselines)
+        rivals = run_rivals(train, test, seed, chosen.baselines)
         runs += [(rival, run, {}) for rival, run in rivals.items()]
     records: list[tuple[Key, Record]] = []
     for learner, run, facts in runs:
@@ -198,7 +198,7 @@ def main(words: list[str] | None = None) -> int:
     chosen.worlds = chosen.worlds.split(",") if chosen.worlds else list(WORLDS)
     if unknown := set(chosen.worlds) - set(WORLDS):
         parser.error(f"no world {min(unknown)!r}; there are {', '.join(WORLDS)}")
-    check_baselines(chosen.baselines)
+    check_rivals(chosen.baselines)
     records = read_records(chosen.out)
     for key, record in () if chosen.tabulate else run_all(chosen, set(records)):
         records[key] = record

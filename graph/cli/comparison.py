@@ -13,7 +13,6 @@ import typer
 from acegraph.graph.cli.console import (
     MODEL_HELP,
     Concurrency,
-    Jobs,
     ReportFile,
     announce_models,
     lasting,
@@ -130,13 +129,9 @@ class ExperimentOptions:
     model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None
     baselines: Annotated[
         str,
-        typer.Option(
-            help="Other learners on the same rows: none, plain (of scikit-learn), or all (also an "
-            "EBM, FIGS, RuleFit and boosted rules; the extra `rivals`)."
-        ),
+        typer.Option(help="Other learners on the same rows: plain (of scikit-learn), or none."),
     ] = "plain"
     concurrency: Concurrency = 1
-    jobs: Jobs = 1
     report: ReportFile = None
 
 
@@ -211,7 +206,6 @@ def _compare_modes(
 ) -> "Experiment":
     from acegraph.graph.experiments.baselines import check_baselines
     from acegraph.graph.experiments.experiment import Plan, run_experiment
-    from acegraph.graph.experiments.jobs import job_count
     from acegraph.graph.experiments.report.page import check_report
     from acegraph.nodes.models.named import EMBEDDED_NAME, resolve_model
     from acegraph.state import AceContext
@@ -221,7 +215,6 @@ def _compare_modes(
     agent = resolve_model("agent", None, options.model)
     if options.report:
         check_report(options.report)
-    job_count(options.jobs)  # refuses what needs joblib
     baselines = check_baselines(options.baselines)
     plan = Plan(costs=CostMatrix.parse(options.costs), by=tuple(options.by or ()))
     policy = {"costs": CostMatrix.named(options.costs)} if options.costs else None
@@ -234,10 +227,9 @@ def _compare_modes(
             progress=progress,
             plan=plan,
             concurrency=options.concurrency,
-            jobs=options.jobs,
         )
         experiment = run(context=context, baselines=baselines)
-        if agent and baselines != "none":
+        if agent and baselines:
             embedded = context.with_changes(agent_model=EMBEDDED_NAME)
             beside = run(context=embedded, baselines=False)
             experiment.baselines["embedded"] = beside.modes["offline_online"]

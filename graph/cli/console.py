@@ -57,9 +57,6 @@ Concurrency = Annotated[
     int,
     typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
 ]
-Jobs = Annotated[
-    int, typer.Option(min=1, help="Seeds that run at once, each in a process of its own.")
-]
 Model = Annotated[str | None, typer.Option("--model", help=MODEL_HELP)]
 ReportFile = Annotated[
     Path | None,

@@ -12,7 +12,6 @@ import typer
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
     Concurrency,
-    Jobs,
     Model,
     ReportFile,
     announce_models,
@@ -352,7 +351,6 @@ def demo(
         int, typer.Option(min=0, help="With --write: another one gives other payments.")
     ] = 0,
     seeds: Annotated[int, typer.Option(min=1, help="How many independent worlds to average.")] = 1,
-    jobs: Jobs = 1,
     report: ReportFile = None,
 ) -> None:
     """Learn on generated transactions, then decide a held-out stream in every mode.
@@ -369,10 +367,10 @@ def demo(
         return
     if rows < _FEWEST:
         raise InvalidSettings(f"a demonstration wants {_FEWEST} payments or more")
-    _demonstrate(rows, seeds, jobs, report)
+    _demonstrate(rows, seeds, report)
 
 
-def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
+def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
     from acegraph.graph.experiments.pictures import (
         check_picture,
@@ -399,11 +397,9 @@ def _demonstrate(rows: int, seeds: int, jobs: int, report: Path | None) -> None:
             seeds=seeds,
             train=learned,
             test=rows - learned,
-            shuffle_labels=False,
             context=context,
             progress=progress,
             baselines=has_extra,
-            jobs=jobs,
         )
     if wants_json.get():
         print_json(experiment.to_json())

@@ -138,11 +138,10 @@ def _compared(file: Path, job: ComparisonJob, columns: tuple[str | None, str | N
     layout = FileLayout(None if label else "query", label or "answer", positive)
     dataset = read_dataset(file, layout)
     items = dataset.without(find_leaks(dataset).keys()).items
-    has_baselines = find_spec("sklearn") is not None
     experiment = run_experiment(
         list(random_splits(items, None, None, 1)),
         progress=lambda seed: job.note,
-        baselines="plain" if has_baselines else "none",
+        baselines=find_spec("sklearn") is not None,
     )
     experiment.data, experiment.split = job.name, _SPLIT
     return experiment

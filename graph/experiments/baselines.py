@@ -1,15 +1,13 @@
 """The baselines: other learners, fitted on the same training cases, scored on the same test cases.
 
-The plain ones need scikit-learn (`pip install acegraph[report]`), those whose models can be read
-also interpret-core and imodels (`acegraph[rivals]`). All see what the playbook sees: the fields
+They need scikit-learn (`pip install acegraph[report]`), and see what the playbook sees: the fields
 that the reader reads, without identifiers.
 """
 
 import warnings
-from collections.abc import Sequence
-from functools import partial
+from collections.abc import Mapping, Sequence
 from importlib.util import find_spec
-from typing import Final, Literal, Protocol, Self, cast, get_args
+from typing import Final, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,33 +25,31 @@ _RARE: Final = 0.04
 """A column is left out if fewer training rows than this share differ from its median."""
 
 
-class _Learner(Protocol):
+class Learner(Protocol):
     """What is called of a scikit-learn classifier."""
 
-    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.bool_]) -> Self: ...
-    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]: ...
+    def fit(self, rows: NDArray[np.float64], labels: NDArray[np.bool_]) -> Self:
+        """Learn from labelled rows."""
+
+    def predict_proba(self, rows: NDArray[np.float64]) -> NDArray[np.float64]:
+        """For each row the chances of both labels."""
 
 
-Baselines = Literal["none", "plain", "all"]
-"""Which learners are compared with: no others, the plain ones, or those that can be read too."""
+NO_MORE: Final[Mapping[str, Learner]] = {}
 
 
-def check_baselines(which: str = "plain") -> Baselines:
-    """Refuse, before any work is done, unknown baselines and those whose packages are missing."""
-    if which not in get_args(Baselines):
-        raise InvalidSettings(f"baselines are none, plain or all, not {which!r}")
-    if which != "none" and find_spec("sklearn") is None:
+def check_baselines(which: str = "plain") -> bool:
+    """Whether other learners are wanted; refused, before any work is done, if there are none."""
+    if which not in ("none", "plain"):
+        raise InvalidSettings(
+            f"baselines are none or plain, not {which!r}; scripts in benchmarks/ have more"
+        )
+    if which == "plain" and find_spec("sklearn") is None:
         raise InvalidSettings(
             "the plain learners need scikit-learn, the extra `report`: pip install "
-            "'acegraph[report]' (--no-baselines does without)"
+            "'acegraph[report]' (--baselines none does without)"
         )
-    missing = [name for name in ("interpret", "imodels") if find_spec(name) is None]
-    if which == "all" and missing:
-        raise InvalidSettings(
-            f"all baselines need {' and '.join(missing)}, the extra `rivals`: pip install "
-            "'acegraph[rivals]' (--baselines plain does without)"
-        )
-    return cast(Baselines, which)
+    return which == "plain"
 
 
 def run_baselines(
@@ -61,22 +57,17 @@ def run_baselines(
     test: Sequence[Item],
     seed: int = 0,
     costs: CostMatrix | None = None,
-    which: str = "plain",
+    more: Mapping[str, Learner] = NO_MORE,
 ) -> dict[str, Run]:
-    """Logistic regression, a depth-3 tree and gradient boosting on the same cases.
+    """Logistic regression, a depth-3 tree, gradient boosting, and `more` on the same cases.
 
-    `all` adds an EBM, FIGS, RuleFit and boosted rules. They decline above the risk above which the
-    embedded analyst declines (risk_scale.py).
+    They decline above the risk above which the embedded analyst declines (risk_scale.py).
     """
-    if check_baselines(which) == "none":
-        return {}
+    check_baselines()
     seen, unseen = _matrices(train, test)
     labels = np.array([item["answer"] == DECLINE for item in train])
     if labels.all() or not labels.any():
         raise InvalidDataset("the training rows are all fraud or all honest")
-    learners = _plain(seed)
-    if which == "all":
-        learners |= _readable(seed, fewest=int(min(labels.sum(), (~labels).sum())))
     task = task_of(train)
     amount = task.of_role("amount")
     scale = RiskScale(
@@ -84,19 +75,18 @@ def run_baselines(
     )
     limits = [scale.decline_from(fields) for fields in fields_of(test, task)]
     runs = {}
-    for name, learner in learners.items():
-        run = Run()
+    for name, learner in {**_plain(seed), **more}.items():
+        run = runs[name] = Run()
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # imodels calls scikit-learn in ways that will change
+            warnings.simplefilter("ignore")  # some call scikit-learn in ways that will change
             risks = learner.fit(seen, labels).predict_proba(unseen)[:, 1]
         for item, risk, limit in zip(test, risks, limits, strict=True):
             decision = DECLINE if risk > limit else APPROVE
             run.add(item["answer"], decision, float(risk), row_name(item))
-        runs[name] = run
     return runs
 
 
-def _plain(seed: int) -> dict[str, _Learner]:
+def _plain(seed: int) -> dict[str, Learner]:
     from sklearn.ensemble import GradientBoostingClassifier
     from sklearn.linear_model import LogisticRegression
     from sklearn.pipeline import make_pipeline
@@ -107,29 +97,6 @@ def _plain(seed: int) -> dict[str, _Learner]:
         "logistic_regression": make_pipeline(StandardScaler(), LogisticRegression(max_iter=2000)),
         "depth_3_tree": DecisionTreeClassifier(max_depth=3, random_state=seed),
         "gradient_boosting": GradientBoostingClassifier(random_state=seed),
-    }
-
-
-def _readable(seed: int, fewest: int) -> dict[str, _Learner]:
-    """Learners whose models people can read; `fewest` cases have the rarer of the two labels."""
-    from imodels import BoostedRulesClassifier, FIGSClassifier, RuleFitClassifier
-    from interpret.glassbox import ExplainableBoostingClassifier
-    from sklearn.calibration import CalibratedClassifierCV
-
-    figs = FIGSClassifier(max_rules=5)  # its own 12 do worse on few cases
-    # Else its risks are squeezed into .27 to .73, and at 2 % fraud it would decline everything.
-    figs.predict_proba = partial(figs.predict_proba, use_clipped_prediction=True)
-    boosted = BoostedRulesClassifier(random_state=seed)
-    if fewest > 1:  # its risks are squeezed too
-        boosted = CalibratedClassifierCV(boosted, ensemble=False, cv=min(5, fewest))
-    return {
-        # Pairs of fields on its own 64 times 64 cells would take ten times as long.
-        "ebm": ExplainableBoostingClassifier(
-            random_state=seed, n_jobs=1, outer_bags=8, max_interaction_bins=16, max_rounds=5000
-        ),
-        "figs": figs,
-        "rulefit": RuleFitClassifier(random_state=seed),
-        "boosted_rules": boosted,
     }
 
 

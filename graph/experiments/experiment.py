@@ -6,20 +6,18 @@ It gathers runs and computes figures. The tables are in cli/tables.py, the pictu
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, field, replace
+from functools import partial
 from typing import Final
 
 import numpy as np
 
-from acegraph.graph.build import Collaborators
 from acegraph.graph.data.declare import fields_of, task_of
 from acegraph.graph.data.files import Item, as_items
 from acegraph.graph.data.rows import Progress
-from acegraph.graph.data.splits import Split, moments_of
+from acegraph.graph.data.splits import Split
 from acegraph.graph.data.synthetic import generate_transactions
-from acegraph.graph.experiments.baselines import Baselines, run_baselines
+from acegraph.graph.experiments.baselines import run_baselines
 from acegraph.graph.experiments.bullet_report import BulletRecord, bullet_json, report_bullets
-from acegraph.graph.experiments.delayed_labels import decide_delayed
-from acegraph.graph.experiments.jobs import job_count, side_by_side
 from acegraph.graph.metrics.costs import (
     cost_difference,
     cost_estimates,
@@ -31,16 +29,12 @@ from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
-from acegraph.nodes.curator.curator import Curator
-from acegraph.nodes.evidence.proof_levels import GateLevel
 from acegraph.nodes.models.named import model_name
-from acegraph.nodes.reflector.reflector import Reflector
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import DECLINE, AceContext, Bullet, BulletPlaybook, InvalidSettings
+from acegraph.state import DECLINE, AceContext, Bullet, InvalidSettings
 from acegraph.state.run.modes import settle
-from acegraph.state.task.task import Task
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
@@ -50,28 +44,11 @@ RARE_FRAUD: Final = 0.2
 
 @dataclass(frozen=True)
 class Plan:
-    """What is changed in the data and the learner before the training, and what mistakes cost."""
+    """What mistakes cost, and what is looked at."""
 
-    gate: GateLevel = "standard"
-    label_noise: float = 0.0
-    shuffle_labels: bool = False
-    delay_days: float | None = None
-    """If given, the stream is also decided with labels that come this many days later."""
     costs: CostMatrix = field(default_factory=CostMatrix)
     by: tuple[str, ...] = ()
     """Fields by whose groups false declines are reported."""
-
-    def prepared(self, split: Split | tuple[list[Item], list[Item]], seed: int) -> Split:
-        """The split as the experiment uses it: no duplicates, labels changed, in order of time."""
-        split = (split if isinstance(split, Split) else Split(*split)).without_duplicates()
-        if self.shuffle_labels:
-            split = split.with_shuffled_labels(seed)
-        if self.label_noise:
-            split = split.with_label_noise(self.label_noise, seed)
-        if self.delay_days is None:
-            return split
-        order = np.argsort(moments_of(split.test, None), kind="stable")
-        return replace(split, test=[split.test[i] for i in order])
 
 
 @dataclass
@@ -115,43 +92,23 @@ class Experiment:
         truths = [truth for run in self.modes["vanilla"] for truth in run.truths]
         return truths.count(DECLINE) / len(truths) if truths else math.nan
 
-    def add_test(self, test: list[Item], task: Task | None) -> list[float | None]:
-        """Note the groups of one more seed's test cases, and give their amounts."""
-        task = task or task_of(test)
-        rows, amount = fields_of(test, task), task.of_role("amount")
+    def add_seed(self, modes: dict[str, Run], baselines: dict[str, Run], split: Split) -> None:
+        """Add the runs of one more seed, with the groups and the amounts of its test cases."""
+        task = split.task or task_of(split.test)
+        rows, amount = fields_of(split.test, task), task.of_role("amount")
         names = dict.fromkeys(name for row in rows for name in row)
         for name in self.plan.by:
             if name not in names:
                 known = ", ".join(sorted(names)) or "none"
                 raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
-        return [amount_of(row, amount.name) if amount else None for row in rows]
-
-    def add_seed(
-        self, modes: dict[str, Run], baselines: dict[str, Run], amounts: list[float | None]
-    ) -> None:
-        """Add the runs of one more seed on its test cases."""
+        amounts = [amount_of(row, amount.name) if amount else None for row in rows]
         for runs, gathered in ((modes, self.modes), (baselines, self.baselines)):
             for name, run in runs.items():
                 run.amounts = amounts
                 gathered.setdefault(name, []).append(run)
-
-    def decide(self, pipeline: TrainingPipeline, split: Split) -> dict[str, Run]:
-        """Train on one split and decide its test cases in every mode."""
-        with metered(self.meter):
-            self.training.append(pipeline.train_offline(split.train, split.task))
-            return pipeline.compare(split.test)
-
-    def add(self, other: "Experiment") -> None:
-        """Add the seeds of another experiment of the same plan, which come after these."""
-        for name in ("modes", "baselines", "group_values"):
-            for key, of_seeds in getattr(other, name).items():
-                getattr(self, name).setdefault(key, []).extend(of_seeds)
-        self.training += other.training
-        self.duplicates += other.duplicates
-        self.copies += other.copies
-        self.meter.absorb(other.meter)
-        self.bullets, self.records = other.bullets, other.records
+        self.duplicates += split.duplicates
+        self.copies += split.copies
 
     def add_second_half(self) -> None:
         """Add the second half of the online stream, and vanilla on the same cases, as modes."""
@@ -225,88 +182,33 @@ def run_experiment(
     splits: Iterable[Split | tuple[list[Item], list[Item]]],
     *,
     context: AceContext | None = None,
-    progress: Callable[[int | None], Progress] | None = None,
-    baselines: Baselines | bool = "plain",
+    progress: Callable[[int], Progress] | None = None,
+    baselines: bool = True,
     plan: Plan | None = None,
     concurrency: int = 1,
-    jobs: int | None = None,
 ) -> Experiment:
-    """Train and compare on each split; `progress` gives the callback of a seed, or of all (None).
-
-    So many `jobs` run side by side, each a seed in a process of its own; without a number as
-    `joblib.parallel_config` says. The figures are the same whatever their number is.
-    """
+    """Train and compare on each split; `progress` gives the callback of a seed."""
     plan, context = plan or Plan(), context or AceContext()
-    which = baselines if isinstance(baselines, str) else "plain" if baselines else "none"
-    seeds = [
-        _Seed(seed, split, plan, context, which, concurrency) for seed, split in enumerate(splits)
-    ]
     experiment = Experiment(plan=plan, model=model_name("agent", context.agent_model))
-    if job_count(jobs) == 1:
-        for seed in seeds:
-            experiment.add(seed.run(progress(seed.number) if progress else None))
-    else:
-        report = progress(None) if progress else lambda *_: None
-        report("seeds", 0, len(seeds))
-        for done, one in enumerate(side_by_side(_Seed.run, seeds, jobs), start=1):
-            experiment.add(one)
-            report("seeds", done, len(seeds))
-    experiment.add_second_half()
-    return experiment
-
-
-@dataclass(frozen=True)
-class _Seed:
-    """One seed of an experiment, and all that it needs."""
-
-    number: int
-    split: Split | tuple[list[Item], list[Item]]
-    plan: Plan
-    context: AceContext
-    baselines: str
-    concurrency: int
-
-    def run(self, progress: Progress | None = None) -> Experiment:
-        """The experiment with this seed alone."""
-        plan, split = self.plan, self.plan.prepared(self.split, self.number)
+    for seed, given in enumerate(splits):
+        split = (given if isinstance(given, Split) else Split(*given)).without_duplicates()
         split.check_labels()
-        experiment = Experiment(plan=plan, duplicates=split.duplicates, copies=split.copies)
-        amounts = experiment.add_test(split.test, split.task)
-        settings = self.context.with_changes(seed=self.number)
-        curator, reflector = Curator(gate=plan.gate), Reflector(gate=plan.gate)
-        learners: Collaborators = {"curator": curator, "reflector": reflector}
+        settings = context.with_changes(seed=seed)
         pipeline = TrainingPipeline(
-            BulletPlaybook(),
             context=settings,
-            progress=progress,
-            concurrency=self.concurrency,
-            **learners,
+            progress=progress(seed) if progress else None,
+            concurrency=concurrency,
         )
-        by_mode = experiment.decide(pipeline, split)
-        if plan.delay_days is not None:
-            by_mode |= _delayed(pipeline, split.test, plan, learners)
+        with metered(experiment.meter):
+            experiment.training.append(pipeline.train_offline(split.train, split.task))
+            modes = pipeline.compare(split.test)
         costs, *_ = limits_of(settle(pipeline.playbook, settings))
-        by_baseline = run_baselines(split.train, split.test, self.number, costs, self.baselines)
-        experiment.add_seed(by_mode, by_baseline, amounts)
+        others = run_baselines(split.train, split.test, seed, costs) if baselines else {}
+        experiment.add_seed(modes, others, split)
         experiment.bullets = pipeline.playbook.get_bullets_for_node(settings.node, status=None)
         experiment.records = report_bullets(experiment.bullets, split.test)
-        return experiment
-
-
-def _delayed(
-    pipeline: TrainingPipeline, test: list[Item], plan: Plan, learners: Collaborators
-) -> dict[str, Run]:
-    """Runs of the modes that learn from the stream, with labels that come later."""
-    moments, delay = moments_of(test, None), plan.delay_days or 0.0
-    runs = {}
-    for mode in ("offline_online", "online"):
-        starts_trained = mode == "offline_online"
-        with pipeline.playbook.fork() if starts_trained else BulletPlaybook() as playbook:
-            settings = pipeline.context.with_changes(mode=mode)
-            runs[f"{mode}_delayed"] = decide_delayed(
-                playbook, test, moments, delay, settings, **learners
-            )
-    return runs
+    experiment.add_second_half()
+    return experiment
 
 
 def run_demonstration(
@@ -314,47 +216,26 @@ def run_demonstration(
     train: int,
     test: int,
     *,
-    shuffle_labels: bool,
     context: AceContext,
-    progress: Callable[[int | None], Progress] | None = None,
+    shuffle_labels: bool = False,
+    progress: Callable[[int], Progress] | None = None,
     baselines: bool = True,
-    concurrency: int = 1,
-    jobs: int | None = None,
 ) -> tuple[Experiment, float | None]:
     """An experiment on generated transactions, and the best balanced accuracy attainable on them.
 
     The best decisions follow the causes by which the labels were generated; shuffled labels have no
     cause, so their best accuracy is None.
     """
-    worlds = [
-        [
-            generate_transactions(n, seed=first + seed, shuffle_labels=shuffle_labels)
-            for n, first in ((train, 1000), (test, 2000))
-        ]
-        for seed in range(seeds)
-    ]
+    make = partial(generate_transactions, shuffle_labels=shuffle_labels)
+    worlds = [(make(train, seed=1000 + s), make(test, seed=2000 + s)) for s in range(seeds)]
     splits = [Split(as_items(past), as_items(stream)) for past, stream in worlds]
-    experiment = run_experiment(
-        splits,
-        context=context,
-        progress=progress,
-        baselines=baselines,
-        concurrency=concurrency,
-        jobs=jobs,
-    )
-    experiment.data = "generated payments"
-    experiment.split = "generated apart"
+    experiment = run_experiment(splits, context=context, progress=progress, baselines=baselines)
+    experiment.data, experiment.split = "generated payments", "generated apart"
     if shuffle_labels:
         return experiment, None
-    best = [
-        Run(
-            [e.answer for e in stream],
-            [e.best_decision for e in stream],
-            [None] * len(stream),
-            run.amounts,
-            run.rows,
-        )
-        for (_, stream), run in zip(worlds, experiment.modes["vanilla"], strict=True)
-    ]
+    best = []
+    for (_, stream), run in zip(worlds, experiment.modes["vanilla"], strict=True):
+        decisions: list[str] = [example.best_decision for example in stream]
+        best.append(replace(run, decisions=decisions, risks=[None] * len(stream)))
     experiment.baselines["best_attainable"] = best
     return experiment, float(np.mean([balanced_accuracy(run) for run in best]))

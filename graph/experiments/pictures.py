@@ -12,8 +12,7 @@ import numpy as np
 
 from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
 from acegraph.graph.experiments.words import BASELINE_NAMES
-from acegraph.graph.metrics.costs import cost_curve
-from acegraph.graph.metrics.ranking import Labels, Scores, precision_recall, reliability
+from acegraph.graph.metrics.ranking import precision_recall
 from acegraph.graph.metrics.rates import rolling_balanced_accuracy
 from acegraph.graph.metrics.run import Run
 from acegraph.state import DECLINE, InvalidSettings
@@ -41,8 +40,6 @@ _STYLES: Final = _MODES | {
 }
 _WINDOW: Final = 100
 """Cases over which accuracy along the stream is averaged."""
-_BEYOND: Final = 1.02
-"""A threshold that no risk score reaches."""
 
 
 def check_picture(path: Path) -> None:
@@ -130,61 +127,22 @@ def draw_precision_recall(experiment: Experiment) -> "Figure":
     xlabel, ylabel = "share of fraud caught (recall)", "share of declines that are fraud"
     figure, axes = _chart(xlabel, f"{ylabel} (precision)", "Precision and recall")
     for runs, look in _shown(experiment):
-        fraud, scores = _pooled(runs)
+        fraud, scores = (np.concatenate([getattr(r, x) for r in runs]) for x in ("fraud", "scores"))
         if fraud.any():  # else there is no recall
             recall, precision = precision_recall(fraud, scores)
             # Each precision holds back to the recall before it: the area is average precision.
             recall, precision = np.insert(recall, 0, 0.0), np.insert(precision, 0, precision[0])
             axes.plot(recall, precision, drawstyle="steps-pre", **look)
     if any(run.truths for run in experiment.modes["vanilla"]):
-        _mark(axes, experiment.fraud_rate, f"declining everything ({experiment.fraud_rate:.2f})")
+        label = f"declining everything ({experiment.fraud_rate:.2f})"
+        axes.axhline(experiment.fraud_rate, color="black", linestyle=":", linewidth=1, label=label)
     axes.set(xlim=(0, 1.005), ylim=(0, 1.02))
     return _with_legend_beside(figure)
 
 
-def draw_reliability(experiment: Experiment) -> "Figure":
-    """The risk score of each mode against the share of fraud among the cases with that score."""
-    ylabel = "share of fraud in the group, 95 % interval,\nif half of all cases were fraud"
-    title = "Can the risk score be taken at its word?"
-    figure, axes = _chart("risk score, mean of a group of cases", ylabel, title)
-    axes.plot([0, 1], [0, 1], color="black", linestyle=":", linewidth=1)
-    for runs, look in _shown(experiment, with_baselines=False):
-        if bins := reliability(*_pooled(runs)):
-            risks, shares = [b.risk for b in bins], np.array([b.fraud for b in bins])
-            spread = np.array([shares - [b.low for b in bins], [b.high for b in bins] - shares])
-            spread = spread.clip(0)  # rounding may leave less than nothing
-            axes.errorbar(risks, shares, spread, elinewidth=1, marker="o", **look)
-    axes.set(xlim=(-0.02, 1.02), ylim=(-0.02, 1.02))
-    return _with_legend_beside(figure)
-
-
-def draw_cost_curve(experiment: Experiment) -> "Figure":
-    """What 1,000 payments cost if all with at least some risk score are declined."""
-    xlabel = "decline from this risk score on (dot: where it costs least)"
-    figure, axes = _chart(xlabel, "cost per 1,000 payments", "What a threshold costs")
-    approving = lowest = highest = 0.0
-    for runs, look in _shown(experiment):
-        thresholds, costs = cost_curve(runs, experiment.plan.costs)
-        thresholds[0] = _BEYOND  # all is approved
-        axes.step(thresholds, costs, where="post", **look)
-        cheapest = int(np.argmin(costs))
-        axes.plot(thresholds[cheapest], costs[cheapest], "o", color=look["color"])
-        approving, lowest = float(costs[0]), min(lowest, float(costs[cheapest]))
-        highest = max(highest, float(costs.max()))
-    if axes.lines:
-        # Declining nearly everything costs most: what is worth looking at is below that.
-        axes.set_ylim(lowest, min(1.6 * approving, 1.05 * highest) or None)
-        axes.yaxis.set_major_formatter("{x:,.0f}")
-        _mark(axes, approving, "approve everything")
-    axes.set_xlim(-0.02, _BEYOND)
-    return _with_legend_beside(figure)
-
-
-def _shown(
-    experiment: Experiment, *, with_baselines: bool = True
-) -> Iterator[tuple[Sequence[Run], Look]]:
+def _shown(experiment: Experiment) -> Iterator[tuple[Sequence[Run], Look]]:
     """The runs that have cases, and how their lines are drawn."""
-    runs = experiment.modes | (experiment.baselines if with_baselines else {})
+    runs = experiment.modes | experiment.baselines
     for name, (label, colour, line) in _STYLES.items():
         if any(run.truths for run in runs.get(name, ())):
             yield runs[name], {"label": label, "color": colour, "linestyle": line}
@@ -195,14 +153,6 @@ def _wide(mode: str) -> Look:
     label, colour, _ = _MODES[mode]
     width, alpha = (5, 0.45) if mode in ("vanilla", "offline") else (2, 1.0)
     return {"label": label, "color": colour, "linewidth": width, "alpha": alpha}
-
-
-def _pooled(runs: Sequence[Run]) -> tuple[Labels, Scores]:
-    return np.concatenate([r.fraud for r in runs]), np.concatenate([r.scores for r in runs])
-
-
-def _mark(axes: "Axes", height: float, label: str) -> None:
-    axes.axhline(height, color="black", linestyle=":", linewidth=1, label=label)
 
 
 def _with_legend_beside(figure: "Figure") -> "Figure":

@@ -19,17 +19,11 @@ MODE_NAMES: Final = {
     "online": "online only",
     "vanilla_second_half": "vanilla, 2nd half",
     "online_second_half": "online, 2nd half",
-    "offline_online_delayed": "off.+onl., late",
-    "online_delayed": "online, late",
 }
 BASELINE_NAMES: Final = {
     "logistic_regression": "logistic regression",
     "depth_3_tree": "depth-3 tree",
     "gradient_boosting": "gradient boosting",
-    "ebm": "EBM",
-    "figs": "FIGS",
-    "rulefit": "RuleFit",
-    "boosted_rules": "boosted rules",
     "embedded": "embedded analyst",
     "best_attainable": "best attainable",
 }

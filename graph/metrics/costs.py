@@ -1,4 +1,4 @@
-"""What declines bring and what mistakes cost, with intervals, paired tests and by threshold.
+"""What declines bring and what mistakes cost, with intervals and paired tests.
 
 The prices are those of `CostMatrix`.
 """
@@ -50,25 +50,6 @@ def cost_difference(ours: Sequence[Run], theirs: Sequence[Run], costs: CostMatri
     if math.isnan(gap_of_one.mean):
         return NO_DIFFERENCE
     return Difference(**vars(_times(1000, gap_of_one)), p_value=permutation_test(ours, gaps))
-
-
-def cost_curve(runs: Sequence[Run], costs: CostMatrix) -> tuple[Figures, Figures]:
-    """Thresholds, the highest first, and the cost per 1,000 payments of declining from there on.
-
-    The first threshold is infinite: nothing is declined.
-    """
-    fraud, scores, values = (
-        np.concatenate([getattr(run, name) for run in runs])
-        for name in ("fraud", "scores", "values")
-    )
-    order = np.argsort(-scores, kind="stable")
-    approved, declined = (
-        costs.of(fraud, np.full(len(fraud), is_declined), values) for is_declined in (False, True)
-    )
-    more = np.cumsum((declined - approved)[order])
-    last_of_tie = np.diff(scores[order], append=np.nan) != 0
-    cost = approved.sum() + np.insert(more[last_of_tie], 0, 0.0)
-    return np.insert(scores[order][last_of_tie], 0, np.inf), 1000 * cost / max(len(fraud), 1)
 
 
 def _times(factor: float, estimate: Estimate) -> Estimate:

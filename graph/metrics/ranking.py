@@ -1,20 +1,15 @@
 """Measures of risk scores: ranking and calibration. Cases of equal score share a threshold."""
 
-from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
-
-from acegraph.nodes.evidence.backtest import wilson_interval
 
 Labels = NDArray[np.bool_]
 Scores = NDArray[np.float64]
 Weights = NDArray[np.float64] | None
 """How often each case counts, in one row for each draw of a bootstrap; None: once. A measure gives
 one figure for each row."""
-_CASES_IN_A_BIN: Final = 5
-"""Cases of the rarer label that a bin of the reliability curve should hold."""
 _TINY: Final = 1e-12
 """Added to what is divided by, where it may be 0."""
 
@@ -67,48 +62,6 @@ def precision_recall(fraud: Labels, scores: Scores) -> tuple[Scores, Scores]:
     """Recall and precision at every threshold, the strictest first."""
     caught, declined = _counts(fraud, scores)
     return caught / max(int(fraud.sum()), 1), caught / (caught + declined)
-
-
-@dataclass(frozen=True)
-class Bin:
-    """Cases of about the same risk score."""
-
-    risk: float
-    """Their mean risk score."""
-    fraud: float
-    """The share of fraud among them, where all fraud weighs as much as all honest cases."""
-    low: float
-    high: float
-    """The 95 % interval of that share."""
-    cases: int
-
-
-def reliability(fraud: Labels, scores: Scores, bins: int = 10) -> list[Bin]:
-    """Mean risk score and share of fraud by bin of the score, in bins of equal weight.
-
-    A score assumes as much fraud as honest cases, so the labels are weighted to that; at another
-    rate of fraud the log-odds of the score shift by the log-odds of that rate. Where one label is
-    rare there are fewer bins, so that each can hold some of both.
-    """
-    frauds, honests = int(fraud.sum()), int((~fraud).sum())
-    if not (frauds and honests):
-        return []
-    weights = np.where(fraud, 0.5 / frauds, 0.5 / honests)
-    bins = max(2, min(bins, frauds // _CASES_IN_A_BIN, honests // _CASES_IN_A_BIN))
-    order = np.argsort(scores, kind="stable")
-    below = np.insert(np.cumsum(weights[order]), 0, 0.0)[np.searchsorted(scores[order], scores)]
-    numbers = np.minimum((below * bins + 1e-9).astype(int), bins - 1)
-    filled = []
-    for number in np.unique(numbers):
-        inside = numbers == number
-        mean_score = float(weights[inside] @ scores[inside] / weights[inside].sum())
-        caught, cases = int(fraud[inside].sum()), int(inside.sum())
-        share, low, high = (
-            p * honests / (p * honests + (1 - p) * frauds)
-            for p in (caught / cases, *wilson_interval(caught, cases))
-        )
-        filled.append(Bin(mean_score, share, low, high, cases))
-    return filled
 
 
 def calibration_error(fraud: Labels, scores: Scores, *, weights: Weights = None) -> Scores:

@@ -47,7 +47,6 @@ COMMANDS: Final[Mapping[str, str]] = {
 }
 """Commands, without `acegraph` before them."""
 _DRIFT: Final = "after a change of the fraud older cases always stop being evidence"
-_IN_PYTHON: Final = "of acegraph.graph.experiments.experiment, in Python"
 OPTIONS: Final[Mapping[str, str]] = {
     "--base-rate": "acegraph policy base_rate=SHARE keeps it",
     "--costs": VARIABLES["ACE_COSTS"],
@@ -69,10 +68,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--challenger": "acegraph compare FILE --against VERSION",
     "--credit": "AceContext(credit=...) in Python",
     "--decisions-before": "acegraph erase --before TIME",
-    "--delay-days": f"Plan(delay_days=...) {_IN_PYTHON}",
-    "--gate": f"Plan(gate=...) {_IN_PYTHON}",
+    "--delay-days": "benchmarks/proofs.py --only delay decides with late labels",
+    "--gate": "Curator(gate=...) and Reflector(gate=...) in Python",
+    "--jobs": "seeds are decided one after another; scripts in benchmarks/ have it",
     "--json-schema": "acegraph read --to json-schema",
-    "--label-noise": f"Plan(label_noise=...) {_IN_PYTHON}",
+    "--label-noise": "Split.with_label_noise of acegraph.graph.data.splits, in Python",
     "--max-tokens": "--max-calls stops before more calls; a budget of tokens is set in Python",
     "--natural": "--fraud-rate 0.02 is the natural share",
     "--no-baselines": "--baselines none",
@@ -83,13 +83,13 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--pydantic": "acegraph read --to json-schema, which generators of models read",
     "--reason": "--why says it",
     "--row-by-row": "all labelled rows are learned from at once, whatever their number",
-    "--shuffle-labels": f"Plan(shuffle_labels=True) {_IN_PYTHON}",
+    "--shuffle-labels": "Split.with_shuffled_labels of acegraph.graph.data.splits, in Python",
     "--test-file": "acegraph compare FILE TEST_FILE",
     "--train-file": "acegraph compare FILE TEST_FILE",
     "--wait": "lines are answered as they come",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
-    "demo --concurrency": f"run_demonstration {_IN_PYTHON}",
+    "demo --concurrency": "the embedded analyst alone decides there: nothing has to wait",
     "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
     "demo --test": "--rows counts all payments; 40 % of them are learned from",
     "demo --train": "--rows counts all payments; 40 % of them are learned from",

@@ -14,10 +14,8 @@ from typing import TYPE_CHECKING, Final, cast
 
 from acegraph.graph.experiments.experiment import RARE_FRAUD, Experiment
 from acegraph.graph.experiments.pictures import (
-    draw_cost_curve,
     draw_learning_curves,
     draw_precision_recall,
-    draw_reliability,
 )
 from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
@@ -148,8 +146,6 @@ def _pictures(experiment: Experiment) -> "dict[str, Markup]":
     draw: dict[str, Callable[[], Figure]] = {
         "learning": lambda: draw_learning_curves(experiment.modes, best=attainable),
         "ranking": lambda: draw_precision_recall(experiment),
-        "reliability": lambda: draw_reliability(experiment),
-        "cost": lambda: draw_cost_curve(experiment),
     }
     return {name: _inline(make(), name) for name, make in draw.items()}
 

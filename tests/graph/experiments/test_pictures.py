@@ -10,10 +10,8 @@ from numpy.typing import NDArray
 from acegraph.graph.cli.tables import bullet_table, money_tables
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.experiments.pictures import (
-    draw_cost_curve,
     draw_learning_curves,
     draw_precision_recall,
-    draw_reliability,
     save_picture,
 )
 from acegraph.graph.metrics import ranking
@@ -92,8 +90,6 @@ def test_a_run_without_cases_has_no_line_in_any_picture() -> None:
     for figure in (
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
-        draw_reliability(experiment),
-        draw_cost_curve(experiment),
     ):
         assert named_lines(figure) == []
 
@@ -103,8 +99,6 @@ def test_a_mode_with_cases_is_drawn_beside_one_without() -> None:
     for figure in (
         draw_learning_curves(experiment.modes),
         draw_precision_recall(experiment),
-        draw_reliability(experiment),
-        draw_cost_curve(experiment),
     ):
         assert named_lines(figure) == ["online only"]
 
@@ -134,32 +128,22 @@ def test_where_fraud_is_rare_the_learning_curves_show_who_catches_none() -> None
     assert ends[below, "offline, frozen"] == 25
 
 
-def test_the_cost_curve_shows_what_the_decisions_cost() -> None:
-    experiment = Experiment(modes={"vanilla": [rare(6, 20)]})
-    line = line_of(draw_cost_curve(experiment), "vanilla (learns nothing)")
-    assert line.get_drawstyle() == "steps-post"  # from the highest threshold down
-    thresholds, costs = line.get_data()
-    assert costs[thresholds >= 0.5][-1] == pytest.approx(4 * 1 + 20 * 0.1)
-
-
 def test_a_legend_lies_beside_the_curves() -> None:
     experiment = everywhere(some_run(1))
-    for draw in (draw_precision_recall, draw_reliability, draw_cost_curve):
-        figure = draw(experiment)
-        figure.draw_without_rendering()
-        (legend,) = figure.legends
-        assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
+    figure = draw_precision_recall(experiment)
+    figure.draw_without_rendering()
+    (legend,) = figure.legends
+    assert legend.get_window_extent().x0 >= figure.axes[0].get_window_extent().x1
 
 
 def test_a_picture_in_a_file_names_data_rows_and_day(tmp_path: Path) -> None:
     experiment = everywhere(rare(3, 3))
     experiment.data = "拒绝_$x_{$.csv"  # letters that the font lacks are no warning
-    for draw in (draw_precision_recall, draw_reliability, draw_cost_curve):
-        figure = draw(experiment)
-        save_picture(figure, tmp_path / "out" / "one.png", experiment)
-        caption = figure.get_supxlabel()
-        assert caption.startswith("拒绝_$x_{$.csv: 0 training and 1,000 test rows; 20")
-        assert (tmp_path / "out" / "one.png").stat().st_size > 5_000
+    figure = draw_precision_recall(experiment)
+    save_picture(figure, tmp_path / "out" / "one.png", experiment)
+    caption = figure.get_supxlabel()
+    assert caption.startswith("拒绝_$x_{$.csv: 0 training and 1,000 test rows; 20")
+    assert (tmp_path / "out" / "one.png").stat().st_size > 5_000
 
 
 def test_measures_of_no_cases_are_none_or_chance() -> None:
@@ -167,7 +151,6 @@ def test_measures_of_no_cases_are_none_or_chance() -> None:
     assert ranking.roc_auc(NO_LABELS, NO_SCORES) == 0.5
     assert ranking.recall_at(NO_LABELS, NO_SCORES, 0.05) == 0
     assert [part.tolist() for part in ranking.precision_recall(NO_LABELS, NO_SCORES)] == [[], []]
-    assert ranking.reliability(NO_LABELS, NO_SCORES) == []
     assert ranking.calibration_error(NO_LABELS, NO_SCORES) == 0
 
 

@@ -14,6 +14,11 @@ from acegraph.graph import generate_transactions
 SCRIPT = str(ROOT / "benchmarks" / "proofs.py")
 
 
+@pytest.fixture(autouse=True)
+def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+
+
 def refusal(words: list[str], capsys: pytest.CaptureFixture[str]) -> str:
     """What the script says when it ends without a proof."""
     with pytest.raises(SystemExit) as ended:

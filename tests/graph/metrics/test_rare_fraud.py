@@ -7,10 +7,8 @@ import pytest
 
 from acegraph.graph.metrics import ranking
 from acegraph.graph.metrics.costs import (
-    cost_curve,
     cost_difference,
     cost_estimates,
-    cost_if_all_approved,
 )
 from acegraph.graph.metrics.paired import mcnemar, paired_difference, permutation_test
 from acegraph.graph.metrics.rates import METRICS, rolling_balanced_accuracy
@@ -141,17 +139,6 @@ def test_all_payments_are_compared_in_cost_pair_by_pair() -> None:
     assert found.mean == pytest.approx(1000 * (100 + 10 + 0) / 3)
 
 
-def test_the_cost_curve_passes_through_the_decisions_and_both_ends() -> None:
-    run = stream(0.7, 0.05)
-    thresholds, costs = cost_curve([run], COSTS)
-    at_half = costs[thresholds >= 0.5][-1]
-    assert at_half == pytest.approx(cost_estimates([run], COSTS)["cost_per_1000"].mean)
-    approving = 1000 * cost_if_all_approved([run], COSTS)
-    assert (thresholds[0], costs[0]) == (np.inf, pytest.approx(approving))
-    honest = run.values[~run.fraud].sum()
-    assert costs[-1] == pytest.approx(1000 * 0.2 * honest / len(run.truths))
-
-
 def test_a_weight_is_how_often_a_case_counts() -> None:
     rng = np.random.default_rng(3)
     scores, fraud = np.round(rng.random(80), 1), rng.random(80) < 0.3
@@ -165,17 +152,6 @@ def test_a_weight_is_how_often_a_case_counts() -> None:
         weighted = measure(fraud, scores, weights=times.astype(float))
         repeated = [measure(np.repeat(fraud, t), np.repeat(scores, t)) for t in times]
         assert weighted.tolist() == pytest.approx([float(figure) for figure in repeated])
-
-
-def test_bins_of_the_reliability_curve_hold_some_of_the_rare_label() -> None:
-    run = stream(0.7, 0.05)
-    bins = ranking.reliability(run.fraud, run.scores)
-    assert len(bins) == 20 // 5
-    assert sum(b.cases for b in bins) == len(run.truths)
-    assert all(b.low <= b.fraud <= b.high for b in bins)
-    half = len(run.truths) // 2
-    balanced = ranking.reliability(np.arange(2 * half) % 2 == 0, np.arange(2 * half) / (2 * half))
-    assert {b.cases for b in balanced} == {2 * half // 10}
 
 
 def test_rolling_balanced_accuracy_is_that_of_the_window() -> None:
