@@ -102,7 +102,7 @@ def build_graph(parts: Parts) -> AceGraph:
 
 def input_schema(playbook: BulletPlaybook, node: str) -> type[AceInput]:
     """What a caller gives: a form offers the fields and the answers of a task that was set."""
-    if playbook.stored_task(node) is None and playbook.stored_task(DEFAULT_NODE) is None:
+    if not any(playbook.declared("task", name) for name in (node, DEFAULT_NODE)):
         return AceInput
     return described_input(playbook.task(node))
 

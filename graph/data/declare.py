@@ -42,7 +42,7 @@ def declare(
     before = playbook.task(node)
     if not columns:
         return before, ""
-    is_said = playbook.stored_task(node) is not None and before.unknown != "grow"
+    is_said = playbook.declared("task", node) is not None and before.unknown != "grow"
     known = is_said or bool(len(playbook.cases(node)))
     new = {name: values for name, values in columns.items() if before.field_of(name) is None}
     if known and len(new) == len(columns):

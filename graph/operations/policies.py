@@ -99,7 +99,8 @@ def approve_policy(playbook: BulletPlaybook, node: str, by: str) -> Proposal:
 
 
 def _store(playbook: BulletPlaybook, node: str, proposal: Proposal, approved_by: str) -> None:
-    playbook.store_policy(
+    playbook.declare(
+        "policy",
         node,
         proposal.content,
         expected_version=proposal.expected_version,

@@ -337,7 +337,7 @@ class TrainingPipeline:
         fresh = copy(self)
         fresh.playbook = BulletPlaybook()
         node = self.context.node
-        if self.playbook.stored_task(node):
+        if self.playbook.declared("task", node):
             fresh.playbook.set_task(self.playbook.task(node), node)
         fresh.playbook.set_policy(replace(self.playbook.policy(node), version=0), node)
         return {

@@ -127,11 +127,16 @@ class Database(ABC):
         """Whether this thread is inside `writing`."""
         return self._owner == get_ident()
 
+    @property
+    def writer(self) -> LedgerWriter | None:
+        """The write that this thread is inside of."""
+        return self._writer if self.is_writing else None
+
     def writing(self, memory: Memory | None = None) -> AbstractContextManager[LedgerWriter]:
         """Open a write transaction that is committed as a whole; a nested use joins the outer."""
         self._check_usable()
-        if self._writer is not None and self.is_writing:
-            return nullcontext(self._writer)
+        if self.writer is not None:
+            return nullcontext(self.writer)
         self._close_newest()
         transaction = self._transaction(time.monotonic() + WAIT_SECONDS)
         steps = self._write(transaction, memory)
@@ -225,8 +230,8 @@ class Database(ABC):
     ) -> Generator[sa.Connection, None, None]:
         self._check_usable()
         try:
-            if self._writer is not None and self.is_writing:
-                yield self._writer.connection
+            if self.writer is not None:
+                yield self.writer.connection
             else:
                 yield from connect()
         except self._errors as error:

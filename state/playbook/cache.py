@@ -23,6 +23,7 @@ from acegraph.state.database.writer import (
     Fetch,
     LedgerWriter,
     NeedsLock,
+    fetch_by,
     lasting_hash,
     tally_hash,
     tally_of,
@@ -37,7 +38,6 @@ from acegraph.state.ledger.row_mapping import (
     to_row,
 )
 from acegraph.state.playbook.index import BulletIndex
-from acegraph.state.playbook.settings_of_nodes import Stored
 from acegraph.state.playbook.vector_store import VectorStore
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.cases import CaseTable
@@ -54,11 +54,11 @@ _BULLET_COLUMNS: Final = tuple(tables.bullets.c.keys())
 _REWRITTEN = itemgetter(
     *("content", "condition", "status", "proof", "evidence", "weight", "changed", "hash", "number")
 )
+Stored = tuple[int, Mapping[str, Any]]
+"""The number of a version, and its content; nobody changes the content."""
 _Cache = TypeVar("_Cache", bound="PlaybookCache")
 _Params = ParamSpec("_Params")
 _Result = TypeVar("_Result")
-_Note = Callable[[_Result, int, int], object]
-"""Is told the result of a change, and after which position up to which one its rows are."""
 _Method = Callable[Concatenate[_Cache, _Params], _Result]
 
 
@@ -104,7 +104,9 @@ class PlaybookCache:
         """What the current write has added to counters, and not yet written to the database."""
         self._cases: dict[str, CaseTable] = {}
         self._set: dict[tuple[str, str], Stored | None] = {}
-        """By table and node: the newest task or policy that was read."""
+        """By kind and node: the newest task or policy that was read."""
+        self._labels_until = 0
+        """The position up to which labels are in the tables of cases."""
         self._clock = Clock(0, 0)
         self._is_stale = True
         """Whether memory may be wrong: then everything is read again."""
@@ -245,9 +247,8 @@ class PlaybookCache:
     def append(
         self,
         change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-        note: _Note[_Result] | None = None,
     ) -> _Result:
-        """Make a change that only appends rows and adds to counters; `note` tells the memory.
+        """Make a change that only appends rows and adds to counters.
 
         Where the database takes drafts, nobody else waits while Python works. What loses against
         other writers too often queues with them.
@@ -257,22 +258,18 @@ class PlaybookCache:
                 for _ in range(_DRAFTS):
                     began = monotonic()
                     with self.database.drafting() as draft:
-                        if (done := self._try(draft, change, note)) is not None:
+                        if (done := self._try(draft, change)) is not None:
                             return done[0]
                     self.database.lock_wait_seconds += monotonic() - began  # spent for others
         with self.writing() as writer:
-            since = writer.position
             result, deltas = change(writer)
             self.add_to_counters(deltas)
-            if note is not None:
-                note(result, since, writer.position)
         return result
 
     def _try(
         self,
         draft: Draft,
         change: Callable[[LedgerWriter], tuple[_Result, CounterDeltas]],
-        note: _Note[_Result] | None,
     ) -> tuple[_Result] | None:
         """The result of a change; None if the ledger has moved meanwhile, so it was not made."""
         start = Clock(draft.position, draft.version)
@@ -283,8 +280,7 @@ class PlaybookCache:
                 raise
             return None  # what was read was of several moments
         with self._lock:
-            is_kept = bool(deltas or (note and self._cases))
-            if is_kept and (self._is_stale or self._clock != start):
+            if deltas and (self._is_stale or self._clock != start):
                 self._refresh()
                 if self._clock != start:
                     return None
@@ -298,8 +294,6 @@ class PlaybookCache:
                     self._bullets[number] = counted[number]
                     self._hashes[number] = (self._hashes[number][0], cast(int, row[4]))
                 self._clock = Clock(draft.position, draft.version)
-                if note is not None:
-                    note(result, start.position, draft.position)
         return (result,)
 
     def invalidate(self) -> None:
@@ -329,8 +323,7 @@ class PlaybookCache:
     def _refresh(self, fetch: Fetch | None = None) -> None:
         """Read what has changed since the last read; everything if memory may be wrong.
 
-        Clock and bullets are of the moment of one statement. No label changes once it is written,
-        so those up to that moment can be read a little later.
+        Clock and bullets are of the moment of one statement.
         """
         fetch = fetch or self.database.fetch
         since = _START if self._is_stale else self._clock.position
@@ -350,15 +343,30 @@ class PlaybookCache:
             self._cases.clear()  # cases may have been pruned or erased, words of tasks with them
         if is_set or is_adjusted:
             self._set.clear()
-        self._take_labels(since, clock.position, fetch)
         self._clock = clock
         self._is_stale = False
 
-    def _take_labels(self, since: int, until: int, fetch: Fetch | None = None) -> None:
-        """Add the cases that were labelled in a part of the ledger to the tables in memory."""
-        if self._cases:
-            for row in (fetch or self.database.fetch)(sql.LABELLED_BETWEEN, since, until):
+    def _read_cases(self, read: Callable[[sa.Connection], CaseTable]) -> CaseTable:
+        """Labelled cases as they are in the database; bullets and cases are of one moment."""
+
+        def read_all(connection: sa.Connection) -> CaseTable:
+            if not self.database.is_writing:
+                fetch = fetch_by(connection)
+                self._refresh(fetch)
+                self._take_labels(fetch)
+            return read(connection)
+
+        return self.database.in_snapshot(read_all)
+
+    def _take_labels(self, fetch: Fetch | None = None) -> None:
+        """Bring the tables of labelled cases up to date; a written label does not change."""
+        writer = self.database.writer
+        until = writer.position if writer else self._clock.position
+        if self._cases and until > self._labels_until:
+            fetch = fetch or self.database.fetch
+            for row in fetch(sql.LABELLED_BETWEEN, self._labels_until, until):
                 self._add_labelled(LabelledRow(*row))
+        self._labels_until = until
 
     def _add_labelled(self, row: LabelledRow) -> None:
         """Add a labelled case to the table in memory, or drop the table if it is not newest."""

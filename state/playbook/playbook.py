@@ -1,23 +1,19 @@
 """The playbook: its bullets, and the ledger of decisions, labels and lessons behind them.
 
-What is done with bullets is in `bullets.py`. It knows nothing of selection, models or graphs.
+Bullets are in `bullets.py`, tasks and policies in `declarations.py`. It knows nothing of selection,
+models or graphs.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
-from functools import cache, partial, reduce
+from functools import cache, reduce
 from os import PathLike
 from typing import Any
 
-import sqlalchemy as sa
-
-from acegraph.state.database import tables
 from acegraph.state.database.base import Durability
 from acegraph.state.database.writer import LedgerWriter, fetch_by
-from acegraph.state.errors import InvalidSettings, PlaybookError
+from acegraph.state.errors import PlaybookError
 from acegraph.state.ledger import ledger
 from acegraph.state.ledger.evidence import (
-    evidence_of,
     keep_refined_from,
     labels_of_tables,
     read_refined_from,
@@ -35,21 +31,9 @@ from acegraph.state.ledger.waiting_lessons import (
     queue_mistakes,
     read_queue,
 )
-from acegraph.state.playbook.bullets import Bullets
 from acegraph.state.playbook.cache import retried
-from acegraph.state.playbook.settings_of_nodes import (
-    Stored,
-    append_version,
-    in_words,
-    newest,
-    rules_that_lose,
-    task_of,
-    versions,
-)
-from acegraph.state.task.card_payments import DEFAULT_NODE
-from acegraph.state.task.policy import Policy, read_policy
-from acegraph.state.task.task import Task
-from acegraph.state.values.cases import Case, CaseTable
+from acegraph.state.playbook.declarations import Declarations
+from acegraph.state.values.cases import Case
 from acegraph.state.values.decision import (
     CounterDeltas,
     DecisionRecord,
@@ -59,11 +43,11 @@ from acegraph.state.values.decision import (
     Sighting,
     add_deltas,
 )
-from acegraph.state.values.times import as_utc, now
-from acegraph.state.values.verdict import JUDGE, Verdict
+from acegraph.state.values.times import now
+from acegraph.state.values.verdict import Verdict
 
 
-class BulletPlaybook(Bullets):
+class BulletPlaybook(Declarations):
     """A playbook in memory, or at a URL like `sqlite:///ace.db` or `postgresql://...`."""
 
     def __init__(
@@ -110,37 +94,12 @@ class BulletPlaybook(Bullets):
             results = ledger.record_decisions(writer, given, rows)
             return results, _sum(one for one in results if isinstance(one, Recorded))
 
-        def note(results: list[Recorded | PlaybookError], since: int, until: int) -> None:
-            labelled = [
-                (made, done)
-                for (made, _), done in zip(given, results, strict=True)
-                if isinstance(done, Recorded) and done.label_changed
-            ]
-            if all(done.new_case for _, done in labelled):
-                for made, done in labelled:
-                    self._add_case(made, done.label)
-            else:
-                self._take_labels(since, until)
-
-        results = self.append(record, note if any(label for _, label in given) else None)
+        results = self.append(record)
         for (made, _), done in zip(given, results, strict=True):
             is_known = isinstance(done, Recorded) and done.is_new_decision and not done.new_case
             if is_known and "departure" in made.settings:
                 self.invalidate_cases()  # the table has the case without it
         return results
-
-    def _add_case(self, record: DecisionRecord, label: Label | None) -> None:
-        """Add a new labelled case to the table in memory, or drop the table if it is not newest."""
-        table = self._cases.get(record.node)
-        if table is None or label is None or label.source == JUDGE or not record.counted:
-            return
-        known_at = min(as_utc(label.known_at), now())
-        if known_at < table.known_at:
-            self._cases.pop(record.node)
-        else:
-            content = (record.id, record.fields, label.value, record.text, record.digest)
-            departure = float(record.settings.get("departure", 0.0))
-            table.take(Case(*content, known_at, departure=departure))
 
     @retried
     def label(
@@ -179,11 +138,7 @@ class BulletPlaybook(Bullets):
                 queue_mistakes(writer, results)
             return results, _sum(results.values())
 
-        def note(results: dict[str, Recorded], since: int, until: int) -> None:
-            if any(recorded.label_changed for recorded in results.values()):
-                self._take_labels(since, until)
-
-        return self.append(add, note)
+        return self.append(add)
 
     @retried
     def withdraw(self, decision_id: str, by: str, instead: Label | None = None) -> Recorded:
@@ -295,171 +250,6 @@ class BulletPlaybook(Bullets):
     def lesson(self, decision_id: str) -> dict[str, Any] | None:
         """What was learned from a decision; None if the learning branch has not run."""
         return ledger.read_lesson(self.database, decision_id)
-
-    def stored_task(self, node: str) -> Stored | None:
-        """The version and the content of a node's task; None if none was set."""
-        return self._newest(tables.tasks, node)
-
-    def stored_policy(self, node: str) -> Stored | None:
-        """The version and the content of a node's policy; None if none was set."""
-        return self._newest(tables.policies, node)
-
-    def _newest(self, table: sa.Table, node: str) -> Stored | None:
-        with self._lock:
-            self._read_news()
-            key = (table.name, node)
-            if key not in self._set:
-                self._set[key] = newest(self.database.fetch, table, node)
-            return self._set[key]
-
-    def _in_force(self, table: sa.Table, node: str) -> Stored | None:
-        own = self._newest(table, node)
-        return own if own or node == DEFAULT_NODE else self._newest(table, DEFAULT_NODE)
-
-    @retried
-    def store_task(
-        self,
-        node: str,
-        content: Mapping[str, object],
-        *,
-        expected_version: int,
-        by: str,
-        reason: str,
-    ) -> int:
-        """Store the next version of a node's task, and give its number.
-
-        `expected_version` is the one that the caller has read, 0 for none: if another one was set
-        meanwhile, nothing is stored.
-        """
-        said = {"set_by": by, "reason": reason}
-        return self._set_next(tables.tasks, node, content, expected_version, said)
-
-    @retried
-    def store_policy(
-        self,
-        node: str,
-        content: Mapping[str, object],
-        *,
-        expected_version: int,
-        by: str,
-        reason: str,
-        approved_by: str = "",
-    ) -> int:
-        """Store the next version of a node's policy, as `store_task` does that of its task."""
-        said = {"set_by": by, "reason": reason, "approved_by": approved_by or None}
-        return self._set_next(tables.policies, node, content, expected_version, said)
-
-    def _set_next(
-        self,
-        table: sa.Table,
-        node: str,
-        content: Mapping[str, object],
-        expected_version: int,
-        said: Mapping[str, object],
-    ) -> int:
-        with self.writing() as writer:
-            version = append_version(writer, table, node, content, expected_version, said)
-            self._set.pop((table.name, node), None)
-        return version
-
-    def task_history(self, node: str) -> list[dict[str, Any]]:
-        """Every version of a node's task, oldest first."""
-        return versions(self.database, tables.tasks, node)
-
-    def policy_history(self, node: str) -> list[dict[str, Any]]:
-        """Every version of a node's policy, oldest first."""
-        return versions(self.database, tables.policies, node)
-
-    def cases(self, node: str) -> CaseTable:
-        """A snapshot of the labelled cases of a node that count, on which bullets are tested."""
-        with self._lock:
-            self._read_news()
-            table = self._cases.get(node)
-            if table is None or (table.draw is not None and table.draw.is_outdated):
-                table = self.database.in_snapshot(partial(self._read_cases, node))
-                self._cases[node] = table
-            snapshot = table.snapshot()
-            bullets = self._bullets.of_node(node).bullets
-            stored = self._in_force(tables.tasks, node)
-            snapshot.task = task_of(stored, snapshot, bullets, self._clock.version)
-            return snapshot
-
-    def task(self, node: str = DEFAULT_NODE) -> Task:
-        """What the cases of a node are, as it was set or as it has grown."""
-        task = self.cases(node).task
-        assert task is not None
-        return task
-
-    def set_task(
-        self,
-        task: Task,
-        node: str = DEFAULT_NODE,
-        *,
-        by: str = "",
-        reason: str = "",
-        retire: bool = False,
-    ) -> Task:
-        """Say what the cases of a node are, as the next version of its task.
-
-        What somebody has set and an active rule tests stays what it is, or with `retire` these
-        rules become candidates.
-        """
-        stored = self.stored_task(node)
-        version = stored[0] if stored else 0
-        active = self.get_bullets_for_node(node) if stored else ()
-        changed = rules_that_lose(self.task(node), task, active)
-        if changed and not retire:
-            raise InvalidSettings(in_words(changed))
-        task = replace(task, version=version + 1)
-        with self.writing():
-            self.store_task(node, task.to_json(), expected_version=version, by=by, reason=reason)
-            for bullet, why in changed:
-                why = f"another task: {why}"
-                self.set_status(bullet.id, "candidate", why, by or "user")
-        return task
-
-    def policy(self, node: str = DEFAULT_NODE) -> Policy:
-        """What is wanted of a node's decisions; a node without a policy has the usual one's."""
-        return read_policy(self._in_force(tables.policies, node))
-
-    def set_policy(
-        self,
-        policy: Policy,
-        node: str = DEFAULT_NODE,
-        *,
-        by: str = "host",
-        reason: str = "",
-        approved_by: str = "",
-    ) -> Policy:
-        """Say what is wanted of a node's decisions, at once, as the next version of its policy.
-
-        A policy that was read from a playbook follows the version that was read, or is refused.
-        """
-        stored = self.stored_policy(node)
-        expected = policy.version if policy.version and stored else stored[0] if stored else 0
-        content = replace(policy, version=0).to_json()
-        said = {"by": by, "reason": reason, "approved_by": approved_by}
-        version = self.store_policy(node, content, expected_version=expected, **said)
-        return replace(policy, version=version)
-
-    def adopt_task(self, given: object, node: str = DEFAULT_NODE) -> Task:
-        """Set the task that a host gives, unless the playbook has had it: it may have grown since.
-
-        `given` is a task, the path of a task.json, or a pydantic model.
-        """
-        from acegraph.state.task.schema import as_task  # a host gives it once, or never
-
-        task = as_task(given)
-        told = {**task.to_json(), "version": 1}
-        if any({**one["content"], "version": 1} == told for one in self.task_history(node)):
-            return self.task(node)
-        return self.set_task(task, node, by="host", reason="given to the playbook or the graph")
-
-    def _read_cases(self, node: str, connection: sa.Connection) -> CaseTable:
-        fetch = fetch_by(connection)
-        if not self.database.is_writing:  # bullets and cases are of one moment
-            self._refresh(fetch)
-        return evidence_of(connection, node)
 
     def fork(self) -> "BulletPlaybook":
         """An independent copy in memory; changes to it do not touch this playbook."""

@@ -72,7 +72,7 @@ def _show(book: "BulletPlaybook", node: str) -> None:
     policy, waits = book.policy(node), waiting_policy(book, node)
     facts = {name: value for name, value in asdict(policy).items() if name in HEEDED}
     told = {"version": policy.version, "policy": facts, "waiting": waits and asdict(waits)}
-    if told_as_json({**told, "history": book.policy_history(node)}):
+    if told_as_json({**told, "history": book.declarations("policy", node)}):
         return
     say(f"version {policy.version}" if policy.version else "no policy is set: all is as usual")
     for name, value in facts.items():

@@ -37,7 +37,7 @@ def test_what_may_accept_more_risk_waits_for_a_second_person(
             approve_policy(playbook, NODE, " Ann")
         approve_policy(playbook, NODE, "bob")
     assert waiting_policy(playbook, NODE) is None
-    [version] = playbook.policy_history(NODE)
+    [version] = playbook.declarations("policy", NODE)
     assert (version["set_by"], version["approved_by"]) == ("ann", "bob" if waits else None)
 
 
@@ -63,7 +63,7 @@ def test_a_change_that_waited_too_long_is_refused(playbook: BulletPlaybook) -> N
 def test_what_cannot_be_meant_is_refused(playbook: BulletPlaybook, changes: object) -> None:
     with pytest.raises(InvalidSettings, match="policy"):
         propose(playbook, NODE, changes, "ann", "why", alone=True)  # type: ignore[arg-type]
-    assert playbook.policy_history(NODE) == []
+    assert playbook.declarations("policy", NODE) == []
 
 
 def test_a_run_does_as_the_policy_says_unless_it_is_asked_otherwise(

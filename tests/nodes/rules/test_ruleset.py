@@ -156,7 +156,7 @@ def test_a_policy_says_what_becomes_of_a_payment_in_doubt() -> None:
     graph = create_ace_graph(playbook=book).compile()
     assert graph.invoke(payment)["decision"] == "UNDECIDED"
     content = {"undecided": "expect"}
-    book.store_policy(NODE, content, expected_version=0, by="ann", reason="nobody can look")
+    book.declare("policy", NODE, content, expected_version=0, by="ann", reason="nobody can look")
     assert graph.invoke(payment)["decision"] != "UNDECIDED"
 
 

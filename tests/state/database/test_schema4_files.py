@@ -62,7 +62,7 @@ def test_it_opens_undamaged_with_all_that_it_holds(book: BulletPlaybook) -> None
 
 def test_its_settings_become_its_first_policy_and_hidden_fields(book: BulletPlaybook) -> None:
     assert book.policy() == Policy(mature_days={"no_chargeback": 90}, version=1)
-    (said,) = book.policy_history(NODE)
+    (said,) = book.declarations("policy", NODE)
     assert (said["set_by"], said["approved_by"]) == ("migration", "migration")
     assert book.task().hidden == ("customer_id", "memo")
     given = {"transaction": {"amount": 5.0, "customer_id": "C-new-1"}, "decision_id": "new"}

@@ -59,7 +59,9 @@ def test_of_two_processes_that_set_a_policy_at_once_one_wins_and_the_other_is_to
     with BulletPlaybook(lasting_url) as book:
         (winner,) = {"ann", "bob"} & set(said)
         assert set(said) == {winner, "OutdatedVersion"}
-        assert [one["set_by"] for one in book.policy_history("fraud_detection")][1:] == [winner]
+        assert [one["set_by"] for one in book.declarations("policy", "fraud_detection")][1:] == [
+            winner
+        ]
 
 
 def test_a_limit_declines_from_its_risk_on() -> None:

@@ -48,7 +48,7 @@ def test_a_task_given_again_is_not_set_again_also_where_it_was_widened_meanwhile
     wider = Task("claims", (*CLAIMS.fields, Field("age", "number")))
     playbook.set_task(wider)
     create_ace_graph(playbook=playbook, task=CLAIMS)
-    assert [one["version"] for one in playbook.task_history(NODE)] == [1, 2]
+    assert [one["version"] for one in playbook.declarations("task", NODE)] == [1, 2]
     assert names(playbook)[-1] == "age"
 
 

@@ -14,65 +14,68 @@ SECOND = {"fields": []}
 
 
 def test_a_task_is_stored_as_it_was_set_and_the_newest_counts(playbook: BulletPlaybook) -> None:
-    assert playbook.stored_task(NODE) is None
-    assert playbook.store_task(NODE, FIRST, expected_version=0, by="ann", reason="begin") == 1
-    assert playbook.stored_task(NODE) == (1, FIRST)
-    assert playbook.store_task(NODE, SECOND, expected_version=1, by="growth", reason="") == 2
-    assert playbook.stored_task(NODE) == (2, SECOND)
-    assert playbook.stored_task("other") is None
-    said = [(one["version"], one["set_by"], one["content"]) for one in playbook.task_history(NODE)]
+    assert playbook.declared("task", NODE) is None
+    assert playbook.declare("task", NODE, FIRST, expected_version=0, by="ann", reason="begin") == 1
+    assert playbook.declared("task", NODE) == (1, FIRST)
+    assert playbook.declare("task", NODE, SECOND, expected_version=1, by="growth", reason="") == 2
+    assert playbook.declared("task", NODE) == (2, SECOND)
+    assert playbook.declared("task", "other") is None
+    said = [
+        (one["version"], one["set_by"], one["content"])
+        for one in playbook.declarations("task", NODE)
+    ]
     assert said == [(1, "ann", FIRST), (2, "growth", SECOND)]
     assert verify(playbook) == []
 
 
 def test_a_policy_names_who_approved_it(playbook: BulletPlaybook) -> None:
     wanted = {"undecided": "hold"}
-    playbook.store_policy(
-        NODE, wanted, expected_version=0, by="ann", reason="new", approved_by="bob"
+    playbook.declare(
+        "policy", NODE, wanted, expected_version=0, by="ann", reason="new", approved_by="bob"
     )
-    assert playbook.stored_policy(NODE) == (1, wanted)
-    assert playbook.stored_task(NODE) is None
-    (only,) = playbook.policy_history(NODE)
+    assert playbook.declared("policy", NODE) == (1, wanted)
+    assert playbook.declared("task", NODE) is None
+    (only,) = playbook.declarations("policy", NODE)
     assert (only["set_by"], only["approved_by"], only["reason"]) == ("ann", "bob", "new")
     assert verify(playbook) == []
 
 
 def test_whoever_read_an_older_version_is_told_who_came_before(playbook: BulletPlaybook) -> None:
-    playbook.store_task(NODE, FIRST, expected_version=0, by="ann", reason="")
+    playbook.declare("task", NODE, FIRST, expected_version=0, by="ann", reason="")
     before = playbook.clock
     with pytest.raises(OutdatedVersion, match="the newest and version 1 is, which ann"):
-        playbook.store_task(NODE, SECOND, expected_version=0, by="bob", reason="")
-    assert playbook.stored_task(NODE) == (1, FIRST)
+        playbook.declare("task", NODE, SECOND, expected_version=0, by="bob", reason="")
+    assert playbook.declared("task", NODE) == (1, FIRST)
     assert playbook.clock == before
 
 
 def test_a_write_that_fails_takes_the_task_back_with_it(playbook: BulletPlaybook) -> None:
-    playbook.store_task(NODE, FIRST, expected_version=0, by="ann", reason="")
+    playbook.declare("task", NODE, FIRST, expected_version=0, by="ann", reason="")
 
     def fail() -> None:
         with playbook.writing():
-            playbook.store_task(NODE, SECOND, expected_version=1, by="ann", reason="")
-            assert playbook.stored_task(NODE) == (2, SECOND)
+            playbook.declare("task", NODE, SECOND, expected_version=1, by="ann", reason="")
+            assert playbook.declared("task", NODE) == (2, SECOND)
             raise RuntimeError
 
     with pytest.raises(RuntimeError):
         fail()
-    assert playbook.stored_task(NODE) == (1, FIRST)
+    assert playbook.declared("task", NODE) == (1, FIRST)
 
 
 def test_another_playbook_on_the_same_database_sees_it_with_its_next_read(lasting_url: str) -> None:
     with BulletPlaybook(lasting_url) as one, BulletPlaybook(lasting_url) as other:
-        assert other.stored_task(NODE) is None
-        one.store_task(NODE, FIRST, expected_version=0, by="ann", reason="")
-        assert other.stored_task(NODE) == (1, FIRST)
+        assert other.declared("task", NODE) is None
+        one.declare("task", NODE, FIRST, expected_version=0, by="ann", reason="")
+        assert other.declared("task", NODE) == (1, FIRST)
         one.record(record("d1", amount=1))
-        assert other.stored_task(NODE) == (1, FIRST)
+        assert other.declared("task", NODE) == (1, FIRST)
 
 
 def _set(url: str, name: str) -> str:
     with BulletPlaybook(url) as book:
         try:
-            book.store_task(NODE, {"name": name}, expected_version=0, by=name, reason="")
+            book.declare("task", NODE, {"name": name}, expected_version=0, by=name, reason="")
         except PlaybookError as error:
             return type(error).__name__
     return name
@@ -87,7 +90,7 @@ def test_of_two_processes_that_set_a_task_at_once_one_wins_and_the_other_is_told
     with BulletPlaybook(lasting_url) as book:
         (winner,) = {"ann", "bob"} & set(said)
         assert set(said) == {winner, "OutdatedVersion"}
-        assert book.stored_task(NODE) == (1, {"name": winner})
+        assert book.declared("task", NODE) == (1, {"name": winner})
 
 
 def test_a_decision_keeps_both_versions_under_a_hash(playbook: BulletPlaybook) -> None:
@@ -102,9 +105,9 @@ def test_a_decision_keeps_both_versions_under_a_hash(playbook: BulletPlaybook) -
 
 
 def test_a_playbook_of_the_past_has_the_task_of_then(playbook: BulletPlaybook) -> None:
-    playbook.store_task(NODE, FIRST, expected_version=0, by="ann", reason="")
+    playbook.declare("task", NODE, FIRST, expected_version=0, by="ann", reason="")
     then = playbook.clock.position
-    playbook.store_task(NODE, SECOND, expected_version=1, by="ann", reason="")
+    playbook.declare("task", NODE, SECOND, expected_version=1, by="ann", reason="")
     with as_of(playbook, then) as past, playbook.fork() as copy:
-        assert past.stored_task(NODE) == (1, FIRST)
-        assert copy.stored_task(NODE) == (2, SECOND)
+        assert past.declared("task", NODE) == (1, FIRST)
+        assert copy.declared("task", NODE) == (2, SECOND)
