@@ -38,7 +38,7 @@ def measure(size: int) -> dict[str, float]:
     query /= np.linalg.norm(query)
     vectors, bullets = around(query, size, size), list(bullets_of(size, size))
     playbook = playbook_of(bullets, vectors)
-    matrix = playbook.view(NODE).node_bullets.matrix(Embedded.model)
+    matrix = playbook.view(NODE).matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
     embeddings = embedded({QUERY: query, **{f"q{i}": query for i in range(BATCH)}})
@@ -83,7 +83,7 @@ def measure(size: int) -> dict[str, float]:
 def measure_rules(size: int, vectors: Any, query: Any) -> dict[str, float]:
     """The figures for bullets with a condition of three comparisons; one in twenty holds."""
     playbook = playbook_of(bullets_of(size, size, rules=True), vectors)
-    matrix = playbook.view(NODE).node_bullets.matrix(Embedded.model)
+    matrix = playbook.view(NODE).matrix(Embedded.model)
     assert matrix is not None
     rows = matrix.rows[:size]
     text = "amount: 50; hour: 1; vpn: true"

@@ -24,7 +24,7 @@ from acegraph.nodes.runtime.telemetry import note_decision
 from acegraph.nodes.selector.node import ReadCase, chosen, read_case
 from acegraph.state import AceContext, AceInput, AceOutput, AceState, BulletPlaybook
 from acegraph.state.errors import AceError, PlaybookError
-from acegraph.state.playbook.frozen_view import FrozenPlaybook, ReadablePlaybook
+from acegraph.state.playbook.frozen_view import FrozenPlaybook
 from acegraph.state.run.modes import settle
 from acegraph.state.run.schema import RunSettings, Update
 
@@ -84,7 +84,7 @@ def _opened(parts: Parts, cases: int, wait: Wait) -> _Block:
     """A block of so many inputs, which sees the playbook as it is now."""
     began, settings = time_ns(), settle(parts.playbook, parts.context)
     settings["review"] = False
-    book: ReadablePlaybook = parts.playbook
+    book: BulletPlaybook = parts.playbook
     if cases > 1:
         book = FrozenPlaybook(parts.playbook, settings["node"])
     if not _somebody_reads(parts, settings):
@@ -98,7 +98,7 @@ class _Block:
 
     parts: Parts
     settings: RunSettings
-    book: ReadablePlaybook
+    book: BulletPlaybook
     """What selector and agent see."""
     rules: Ruleset
     wait: Wait

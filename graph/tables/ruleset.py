@@ -21,7 +21,6 @@ from acegraph.state.values.transaction import is_derived, plain_value
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
     from acegraph.state.values.transaction import Fields
 
 _IN_WORDS: Final = {
@@ -49,7 +48,7 @@ class TableRules:
     """The fields that derived fields come from, by what they hold."""
 
     @classmethod
-    def of(cls, playbook: ReadablePlaybook, context: AceContext | None = None) -> TableRules:
+    def of(cls, playbook: BulletPlaybook, context: AceContext | None = None) -> TableRules:
         """The playbook as it is now, under the settings of a run of the graph.
 
         >>> from acegraph.state import BulletPlaybook, Condition

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from acegraph.nodes.agent.challenger import Challenger
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
 
 logger = logging.getLogger(__name__)
 
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 class AgentNode:
     """Decides on the transaction of a run, and lets the challenger decide in shadow."""
 
-    playbook: ReadablePlaybook
+    playbook: BulletPlaybook
     agent: Agent
     challenger: Callable[[], Challenger]
     ruleset: Ruleset | None = None

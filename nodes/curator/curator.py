@@ -143,7 +143,7 @@ class Curator:
         # A waiting candidate stops only a proposal that would have to wait too.
         if doubt and (twin := _of_status(twins, "candidate")):
             return _duplicate_of(twin)
-        tested, refusal = self._proof(proposal, view.node_bullets.bullets)
+        tested, refusal = self._proof(proposal, view.rows)
         if refusal:
             return Curation("refused", refusal, evidence=tested.to_json() if tested else {})
         if not doubt and (why := lacking_proof(proposal, tested, self.gate)):
@@ -231,7 +231,7 @@ class Curator:
             if counted is None:
                 counted = since_change(playbook.cases(node), bullets)
             retired += _retire(_refit(bullets, counted, playbook, keep), playbook)
-            if int(playbook.view(node).is_active.sum()) > self.capacity:
+            if playbook.view(node).active > self.capacity:
                 active = playbook.get_bullets_for_node(node)
                 retired += _retire(expendable(active, self.capacity, keep), playbook)
             return retired
@@ -256,7 +256,7 @@ class Curator:
         may_act = self.entry == "active" and WAITS_FOR in bullet.evidence
         if not may_act or not bullet.condition or self.gate is None:
             return
-        bullets = playbook.view(bullet.node).node_bullets.bullets
+        bullets = playbook.view(bullet.node).rows
         quick = Proposal(bullet.content, bullet.condition, playbook.cases(bullet.node))
         tested, refusal = prove(quick, bullets, self.gate, is_screened=False)
         if tested is None or refusal:

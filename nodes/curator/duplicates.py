@@ -109,10 +109,10 @@ def likenesses(
     """
     from acegraph.nodes.text.difference import says_the_same
 
-    bullets, lowered = view.node_bullets.bullets, view.node_bullets.lowered
-    candidate = content.lower()
+    bullets, candidate = view.rows, content.lower()
     near = view.of_length(*lengths_of(candidate, threshold)).tolist()
-    rows = {near[i] for i in _may_be_alike(candidate, [lowered[row] for row in near], threshold)}
+    lowered = [bullets[row].content.lower() for row in near]
+    rows = {near[i] for i in _may_be_alike(candidate, lowered, threshold)}
     same = set() if condition is None else set(view.same_tests(condition).tolist())
     alike = []
     for row in (row for row in sorted(rows | same) if bullets[row].status != "removed"):
@@ -123,6 +123,6 @@ def likenesses(
             is_duplicate = says_the_same(content, bullet.content)
         # Of the retired bullets, which may be many, only those that say the same matter.
         is_of_use = is_duplicate or bullet.status != "retired"
-        if is_of_use and (row in same or _ratio(candidate, lowered[row]) > threshold):
+        if is_of_use and (row in same or _ratio(candidate, bullet.content.lower()) > threshold):
             alike.append(Likeness(bullet, is_duplicate))
     return alike

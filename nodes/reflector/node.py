@@ -24,7 +24,6 @@ from acegraph.state.values.cases import CaseTable
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 logger = logging.getLogger(__name__)
 
@@ -47,7 +46,7 @@ class ReflectorNode:
 
 
 async def reflect_on(
-    lesson: Lesson, reflector: Reflecting, playbook: ReadablePlaybook, wait: Wait
+    lesson: Lesson, reflector: Reflecting, playbook: BulletPlaybook, wait: Wait
 ) -> Reflection | None:
     """The heuristic that a reflector draws from a lesson, with the evidence of the playbook."""
     node, source = lesson.settings["node"], lesson.settings["source"]

@@ -42,7 +42,7 @@ from acegraph.state.values.transaction import Scalar
 from acegraph.state.values.verdict import UNDECIDED, Verdict
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
     from acegraph.state.run.schema import RunSettings
 
 Doubts = Mapping[str, str]
@@ -122,7 +122,7 @@ class Ruleset:
     @classmethod
     def of(
         cls,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         settings: RunSettings | None = None,
         active: Iterable[Bullet] | None = None,
     ) -> Ruleset:

@@ -39,7 +39,7 @@ from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
 
 MOST_DECLINED_PER_FRAUD: Final = 10.0
 """Without costs a missed fraud counts as much as the honest payments that come to one fraud, but
@@ -291,7 +291,7 @@ def _log_likelihood(fraud: Mask, log_odds: Numbers, shares: Numbers, highest: fl
     return float(shares @ np.where(fraud, np.log(risks), np.log1p(-risks)))
 
 
-def scale_of(playbook: "ReadablePlaybook", settings: RunSettings) -> RiskScale:
+def scale_of(playbook: "BulletPlaybook", settings: RunSettings) -> RiskScale:
     """The scale of a run; a run without bullets knows nothing of the labelled cases."""
     node = settings["node"]
     if not settings["selects"]:

@@ -21,7 +21,7 @@ from acegraph.state.values.decision import KINDS
 from acegraph.state.values.transaction import Fields, is_derived, render_fields
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
 
 NOT_DERIVED: Final = "cannot be derived from earlier payments"
 
@@ -29,7 +29,7 @@ NOT_DERIVED: Final = "cannot be derived from earlier payments"
 def with_derived(
     understood: Understood,
     table: CaseTable,
-    playbook: ReadablePlaybook,
+    playbook: BulletPlaybook,
     node: str,
     case_id: str,
     *,

@@ -15,7 +15,7 @@ from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import Transaction
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
     from acegraph.state.run.schema import RunSettings
 
 _NO_BULLETS: Final = Selection(
@@ -37,7 +37,7 @@ class Selectors:
         self,
         transaction: Transaction,
         settings: RunSettings,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         decision_id: str,
         wait: Wait,
     ) -> Selection:

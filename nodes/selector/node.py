@@ -25,7 +25,6 @@ from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
 
 _MAX_ID: Final = 200
 _NOT_YET_WRITTEN: Final[Update] = {
@@ -91,7 +90,7 @@ class ReadCase:
 
 def read_case(
     given: AceInput | AceState,
-    playbook: ReadablePlaybook,
+    playbook: BulletPlaybook,
     settings: RunSettings,
     keeps_derived: bool = False,
 ) -> ReadCase:
@@ -114,7 +113,7 @@ async def chosen(
     read: ReadCase,
     settings: RunSettings,
     selectors: Selectors,
-    playbook: ReadablePlaybook,
+    playbook: BulletPlaybook,
     wait: Wait,
 ) -> Update:
     """What the first node writes for a case: the transaction and the bullets chosen for it."""
@@ -150,7 +149,7 @@ def selected(
 
 def understand(
     transaction: Transaction,
-    playbook: ReadablePlaybook,
+    playbook: BulletPlaybook,
     settings: RunSettings,
     case_id: str,
     keeps_derived: bool = False,

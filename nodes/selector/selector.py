@@ -29,7 +29,7 @@ from acegraph.state.values.bullet import Source
 from acegraph.state.values.texts import facts_text
 
 if TYPE_CHECKING:
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
 
 ScoredBullets = tuple[list[Bullet], dict[str, dict[str, float]]]
 """Bullets, best first, and by bullet id every component of their scores."""
@@ -83,7 +83,7 @@ class HybridSelector:
         self,
         query: str | Mapping[str, object],
         node: str,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         n_bullets: int = 5,
         source: str | None = None,
         *,
@@ -101,7 +101,7 @@ class HybridSelector:
         self,
         queries: Sequence[str | Mapping[str, object]],
         node: str,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         n_bullets: int = 5,
         source: str | None = None,
         *,
@@ -124,7 +124,7 @@ class HybridSelector:
         self,
         transactions: Sequence[Transaction],
         node: str,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         n_bullets: int,
         source: str | None,
         decision_ids: Sequence[str],
@@ -165,7 +165,7 @@ class HybridSelector:
         self,
         transactions: Sequence[Transaction],
         node: str,
-        playbook: ReadablePlaybook,
+        playbook: BulletPlaybook,
         n_bullets: int,
         source: str | None,
         decision_ids: Sequence[str],
@@ -183,7 +183,7 @@ class HybridSelector:
         ]
 
     async def _embed(
-        self, texts: Sequence[str], pool: Pool, playbook: ReadablePlaybook, wait: Wait
+        self, texts: Sequence[str], pool: Pool, playbook: BulletPlaybook, wait: Wait
     ) -> tuple[Vector, Vector]:
         """The unit vectors of queries and bullets; one batch fetches what is not stored yet."""
         model, view = self.embedding, pool.view

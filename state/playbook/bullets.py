@@ -118,7 +118,7 @@ class Bullets(PlaybookCache):
             self._read_news()
             return [
                 b
-                for b in self._bullets.of_node(node).bullets
+                for b in self._bullets.of_node(node).rows
                 if b.status != "removed"
                 and (source is None or b.source == source)
                 and (status is None or b.status == status)
@@ -128,7 +128,7 @@ class Bullets(PlaybookCache):
         """A node's bullets as arrays, as they are now."""
         with self._lock:
             self._read_news()
-            return View.of(self._bullets.of_node(node), self._clock)
+            return self._bullets.of_node(node).at(self._clock)
 
     def matrix(self, view: View, model: str, wanted: Bools) -> VectorMatrix | None:
         """The unit vectors of a view; wanted ones that memory lacks are read from the database."""
@@ -138,8 +138,8 @@ class Bullets(PlaybookCache):
                 some = lacking[start : start + _VECTORS]
                 stored = self._vectors.read(model, [b.content for b in some])
                 vectors = ((b.number, stored[b.content]) for b in some if b.content in stored)
-                view.node_bullets.put_vectors(model, vectors)
-            return view.node_bullets.matrix(model)
+                view.put_vectors(model, vectors)
+            return view.matrix(model)
 
     @retried
     def update_stats(self, bullet_id: str, is_helpful: bool) -> None:
@@ -248,4 +248,4 @@ class Bullets(PlaybookCache):
     def tested_derived(self, node: str) -> frozenset[str]:
         """The derived fields that rules in memory test; nothing is read for the answer."""
         with self._lock:
-            return frozenset(self._bullets.of_node(node).rules.tested_derived)
+            return self._bullets.of_node(node).tested_derived

@@ -1,13 +1,13 @@
 """All bullets in memory, and per node the arrays that selection computes on.
 
-`NodeBullets` has one row for each bullet of a node, in the order of their numbers: counters,
-status, source, conditions and, per embedding model, the unit vectors. It is made at first use; then
-a changed bullet changes its row and a new bullet appends a row. It is made again only when a bullet
+A `View` has one row for each bullet of a node, in the order of their numbers: counters, status,
+source, conditions and, per embedding model, the unit vectors. It is made at first use; then a
+changed bullet changes its row and a new bullet appends a row. It is made again only when a bullet
 comes out of order, or with another text under a known number (a write that was undone).
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from copy import copy
 from typing import Final
 
 import numpy as np
@@ -24,91 +24,84 @@ from acegraph.state.values.verdict import APPROVE, DECLINE
 Bools = NDArray[np.bool_]
 Floats = NDArray[np.float64]
 Rows = NDArray[np.intp]
-_COLUMNS: Final = (
-    *("numbers", "helpful", "harmful", "rates", "is_active", "is_on_trial", "is_online"),
-    *("lengths", "leaning"),
+_LEANING: Final = {DECLINE: 1, APPROVE: -1, None: 0}
+"""A rule that declines, one that approves, and prose."""
+_STATE: Final = np.dtype(
+    [
+        ("number", np.int64),
+        ("helpful", np.float64),
+        ("harmful", np.float64),
+        ("rate", np.float64),
+        ("is_active", np.bool_),
+        ("is_on_trial", np.bool_),
+        ("is_online", np.bool_),
+        ("length", np.int32),
+        ("leaning", np.int8),
+    ]
 )
+"""What is computed on of a bullet: its success rate and the length of its text among others."""
 
 
-class NodeBullets:
-    """The bullets of one node as rows of arrays."""
+class View:
+    """The bullets of one node as rows of arrays, as they are now or were at one moment."""
 
     def __init__(self) -> None:
-        self.bullets: list[Bullet] = []
-        self.numbers = np.zeros(0, np.int64)
-        self.helpful: Floats = np.zeros(0)
-        self.harmful: Floats = np.zeros(0)
-        self.rates: Floats = np.zeros(0)
-        """Success rates."""
-        self.is_active: Bools = np.zeros(0, bool)
-        self.is_on_trial: Bools = np.zeros(0, bool)
-        self.is_online: Bools = np.zeros(0, bool)
-        self.lowered: list[str] = []
-        """The texts in lower case, for the search for duplicates."""
-        self.lengths = np.zeros(0, np.int32)
-        """The lengths of the texts in lower case."""
-        self.leaning = np.zeros(0, np.int8)
-        """1 for a rule that declines, -1 for one that approves, 0 for prose."""
-        self.rules = RuleTable()
-        self._copies: tuple[Floats, Floats, Floats, Bools, Bools] | None = None
+        self.rows: list[Bullet] = []
+        self.clock = Clock(0, 0)
+        """The moment."""
+        self._states = np.zeros(0, _STATE)
+        self._rules = RuleTable()
         self._matrices: dict[str, VectorMatrix] = {}
+        self._copies: tuple[list[Bullet], NDArray[np.void]] | None = None
+
+    def at(self, clock: Clock) -> "View":
+        """The bullets as they are now: later changes do not show.
+
+        They are copied once, until a row changes; conditions and vectors of a row never change.
+        """
+        if self._copies is None:
+            self._copies = self.rows.copy(), self._states[: self.size].copy()
+        view = copy(self)
+        (view.rows, view._states), view.clock = self._copies, clock
+        return view
 
     def put(self, bullet: Bullet) -> bool:
-        """Write the bullet's row; False if that would move or change what a `View` shows."""
-        size, number = len(self.bullets), bullet.number
-        row = int(np.searchsorted(self.numbers[:size], number))
-        if row < size:
-            before = self.bullets[row]
+        """Write the bullet's row; False if that would move or change what another view shows."""
+        row, number = self._row_of(bullet.number), bullet.number
+        if row < self.size:
+            before = self.rows[row]
             fixed = (before.number, before.content, before.condition, before.source)
             if fixed != (number, bullet.content, bullet.condition, bullet.source):
                 return False
-            self.bullets[row] = bullet
+            self.rows[row] = bullet
         else:
-            self._append(bullet)
-        self.helpful[row], self.harmful[row] = bullet.helpful_count, bullet.harmful_count
-        self.rates[row] = bullet.get_success_rate()
-        self.is_active[row] = bullet.status == "active"
-        self.is_on_trial[row] = bullet.is_on_trial
+            self._states = grown(self._states, row + 1)
+            self._rules.put(row, bullet.condition)
+            self.rows.append(bullet)
+        self._states[row] = (
+            number,
+            bullet.helpful_count,
+            bullet.harmful_count,
+            bullet.get_success_rate(),
+            bullet.status == "active",
+            bullet.is_on_trial,
+            bullet.source == "online",
+            len(bullet.content.lower()),
+            _LEANING[bullet.verdict],
+        )
         self._copies = None
         return True
 
-    def copies(self) -> tuple[Floats, Floats, Floats, Bools, Bools]:
-        """Counters, success rates and status as they are now; copied once, until a row changes."""
-        if self._copies is None:
-            size = len(self.bullets)
-            self._copies = (
-                self.helpful[:size].copy(),
-                self.harmful[:size].copy(),
-                self.rates[:size].copy(),
-                self.is_active[:size].copy(),
-                self.is_on_trial[:size].copy(),
-            )
-        return self._copies
-
-    def _append(self, bullet: Bullet) -> None:
-        row = len(self.bullets)
-        for name in _COLUMNS:
-            setattr(self, name, grown(getattr(self, name), row + 1))
-        self.numbers[row], self.is_online[row] = bullet.number, bullet.source == "online"
-        self.lowered.append(bullet.content.lower())
-        self.lengths[row] = len(self.lowered[row])
-        self.leaning[row] = {DECLINE: 1, APPROVE: -1, None: 0}[bullet.verdict]
-        self.rules.put(row, bullet.condition)
-        self.bullets.append(bullet)
+    def _row_of(self, number: int) -> int:
+        return int(np.searchsorted(self._states["number"][: self.size], number))
 
     def put_vectors(self, model: str, vectors: Iterable[tuple[int, Vector]]) -> None:
         """Write vectors by bullet number; numbers of bullets of other nodes are ignored."""
-        size = len(self.bullets)
         for number, vector in vectors:
-            row = int(np.searchsorted(self.numbers[:size], number))
-            if row < size and self.numbers[row] == number:
+            row = self._row_of(number)
+            if row < self.size and self.rows[row].number == number:
                 matrix = self._matrices.setdefault(model, VectorMatrix(len(vector)))
-                matrix.put(row, vector, size)
-
-    def has_vector(self, model: str) -> Bools:
-        """Which of the first rows have a vector of a model; nothing is written."""
-        matrix = self._matrices.get(model)
-        return matrix.is_known if matrix is not None else np.zeros(0, bool)
+                matrix.put(row, vector, self.size)
 
     def matrix(self, model: str) -> VectorMatrix | None:
         """The vectors of one model, with a row for every bullet; None if there are no vectors.
@@ -117,40 +110,32 @@ class NodeBullets:
         """
         matrix = self._matrices.get(model)
         if matrix is not None:
-            matrix.reserve(len(self.bullets))
+            matrix.reserve(self.size)
         return matrix
 
+    @property
+    def size(self) -> int:
+        """How many bullets there are, whatever their status."""
+        return len(self.rows)
 
-@dataclass(frozen=True)
-class View:
-    """A node's bullets as they were at one moment: later changes do not show."""
+    @property
+    def active(self) -> int:
+        """How many bullets are active."""
+        return int(np.count_nonzero(self._states["is_active"]))
 
-    clock: Clock
-    """The moment."""
-    node_bullets: NodeBullets
-    size: int
-    helpful: Floats
-    harmful: Floats
-    rates: Floats
-    is_active: Bools
-    is_on_trial: Bools
-    is_online: Bools
-
-    @classmethod
-    def of(cls, node_bullets: NodeBullets, clock: Clock) -> "View":
-        """The bullets as they are now; numbers, conditions and vectors of a row never change."""
-        size = len(node_bullets.bullets)
-        is_online = node_bullets.is_online[:size]
-        return cls(clock, node_bullets, size, *node_bullets.copies(), is_online)
+    @property
+    def tested_derived(self) -> frozenset[str]:
+        """The fields derived from earlier payments that conditions test."""
+        return frozenset(self._rules.tested_derived)
 
     def in_context(self, source: str | None) -> Bools:
         """Which bullets are active or rules on trial; only the offline or online ones if `source`
         is set.
         """
-        may_be_shown = self.is_active | self.is_on_trial
-        if source is None:
-            return may_be_shown
-        return may_be_shown & (self.is_online if source == "online" else ~self.is_online)
+        may_be_shown = self._states["is_active"] | self._states["is_on_trial"]
+        if source is not None:
+            may_be_shown &= self._states["is_online"] == (source == "online")
+        return np.asarray(may_be_shown)
 
     def records(self, odds: float) -> tuple[Floats, Floats, Floats]:
         """Helpful and harmful outcomes and success rates, as they would be at even odds of fraud.
@@ -159,12 +144,12 @@ class View:
         count less: a rule that is right 20 times as often as chance is good at any rate of fraud.
         With as many frauds as honest payments nothing changes.
         """
+        helpful, harmful = self._states["helpful"], self._states["harmful"]
         if odds == 1:
-            return self.helpful, self.harmful, self.rates
-        fraud, honest = min(1.0, 1 / odds), min(1.0, odds)
-        leaning = self.node_bullets.leaning[: self.size]
-        helpful = self.helpful * np.select([leaning > 0, leaning < 0], [fraud, honest], 1.0)
-        harmful = self.harmful * np.select([leaning > 0, leaning < 0], [honest, fraud], 1.0)
+            return helpful, harmful, self._states["rate"]
+        fraud, honest, leaning = min(1.0, 1 / odds), min(1.0, odds), self._states["leaning"]
+        helpful = helpful * np.select([leaning > 0, leaning < 0], [fraud, honest], 1.0)
+        harmful = harmful * np.select([leaning > 0, leaning < 0], [honest, fraud], 1.0)
         judged = helpful + harmful
         rates = np.divide(helpful, judged, out=np.full(self.size, 0.5), where=judged > 0)
         return helpful, harmful, rates
@@ -172,67 +157,69 @@ class View:
     @property
     def has_rules(self) -> bool:
         """Whether any bullet carries a condition."""
-        return self.node_bullets.rules.has_any
+        return self._rules.has_any
 
     @property
     def is_rule(self) -> Bools:
         """Which bullets carry a condition."""
-        return self.node_bullets.rules.is_rule[: self.size]
+        return self._rules.is_rule[: self.size]
 
     def holds(self, fields: Mapping[str, Scalar]) -> Answers:
         """What each condition says of the fields of a transaction."""
-        return self.node_bullets.rules.holds(fields, self.size)
+        return self._rules.holds(fields, self.size)
 
     def of_length(self, low: float, high: float) -> Rows:
         """The rows whose texts, in lower case, have from `low` to `high` characters."""
-        lengths = self.node_bullets.lengths[: self.size]
+        lengths = self._states["length"]
         return np.flatnonzero((lengths >= low) & (lengths <= high))
 
     def same_tests(self, condition: Condition) -> Rows:
         """The rows whose conditions test the same; their verdicts may differ."""
-        return self.node_bullets.rules.same_tests(condition, self.size)
+        return self._rules.same_tests(condition, self.size)
 
     def lacking(self, model: str, wanted: Bools) -> Rows:
         """Those of the wanted rows that have no vector of a model in memory."""
-        lacking = wanted.copy()
-        has_vector = self.node_bullets.has_vector(model)[: self.size]
-        lacking[: len(has_vector)] &= ~has_vector
+        lacking, matrix = wanted.copy(), self._matrices.get(model)
+        if matrix is not None:
+            has_vector = matrix.is_known[: self.size]
+            lacking[: len(has_vector)] &= ~has_vector
         return np.flatnonzero(lacking)
 
     def bullets(self, rows: Rows) -> tuple[Bullet, ...]:
         """The bullets of some rows."""
-        return tuple(self.node_bullets.bullets[row] for row in rows.tolist())
+        return tuple(self.rows[row] for row in rows.tolist())
 
 
 class BulletIndex(dict[int, Bullet]):
     """All bullets by number, and by node for the nodes that were asked for."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._nodes: dict[str, NodeBullets] = {}
+    def __init__(self, bullets: Mapping[int, Bullet] | None = None) -> None:
+        super().__init__(bullets or {})
+        self._nodes: dict[str, View] = {}
 
     def __setitem__(self, number: int, bullet: Bullet) -> None:
         before = self.get(number)
         if before is not None and before.node != bullet.node:  # undone; the number is used again
             self._nodes.pop(before.node, None)
         super().__setitem__(number, bullet)
-        node_bullets = self._nodes.get(bullet.node)
-        if node_bullets is not None and not node_bullets.put(bullet):
+        of_node = self._nodes.get(bullet.node)
+        if of_node is not None and not of_node.put(bullet):
             del self._nodes[bullet.node]
 
-    def __delitem__(self, number: int) -> None:
-        self._nodes.pop(self[number].node, None)
-        super().__delitem__(number)
-
-    def of_node(self, node: str) -> NodeBullets:
+    def of_node(self, node: str) -> View:
         """The bullets of one node."""
         if node not in self._nodes:
-            node_bullets = NodeBullets()
+            self._nodes[node] = View()
             for _, bullet in sorted(self.items()):
                 if bullet.node == node:
-                    node_bullets.put(bullet)
-            self._nodes[node] = node_bullets
+                    self._nodes[node].put(bullet)
         return self._nodes[node]
+
+    def at(self, clock: Clock, node: str) -> "BulletIndex":
+        """All bullets, and those of one node as a view, as they are now."""
+        index = BulletIndex(self)
+        index._nodes[node] = self.of_node(node).at(clock)
+        return index
 
     def forget_vectors(self) -> None:
         """Forget all vectors; they are read again when they are needed."""
@@ -240,5 +227,5 @@ class BulletIndex(dict[int, Bullet]):
 
     def put_vectors(self, model: str, vectors: Mapping[int, Vector]) -> None:
         """Write vectors, by bullet number, for the nodes that were asked for."""
-        for node_bullets in self._nodes.values():
-            node_bullets.put_vectors(model, vectors.items())
+        for of_node in self._nodes.values():
+            of_node.put_vectors(model, vectors.items())

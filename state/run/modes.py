@@ -10,7 +10,7 @@ from acegraph.state.task.policy import USUAL, Policy
 from acegraph.state.values.bullet import Source
 
 if TYPE_CHECKING:  # it stands above this folder, and loads the database library
-    from acegraph.state.playbook.frozen_view import ReadablePlaybook
+    from acegraph.state.playbook.playbook import BulletPlaybook
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def settle_settings(
     return cast(RunSettings, settings)
 
 
-def settle(playbook: "ReadablePlaybook", context: AceContext | None = None) -> RunSettings:
+def settle(playbook: "BulletPlaybook", context: AceContext | None = None) -> RunSettings:
     """All settings of a run on a playbook, by its policy and its task."""
     context = context or AceContext()
     node = context.node

@@ -258,6 +258,6 @@ def test_looking_for_missing_vectors_makes_no_room_for_them() -> None:
     model = HybridSelector().embedding.name
     playbook.add_bullet("New devices deserve a look", NODE)
     view = playbook.view(NODE)
-    before = view.node_bullets.has_vector(model)
-    assert view.lacking(model, view.is_active).tolist() == [1]
-    assert view.node_bullets.has_vector(model) is before
+    before = view._matrices[model].is_known
+    assert view.lacking(model, view.in_context(None)).tolist() == [1]
+    assert view._matrices[model].is_known is before

@@ -13,7 +13,7 @@ from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import StageSettings, decision_rng
 from acegraph.nodes.selector.stages import Pool, Query, choose
 from acegraph.state import Bullet, BulletPlaybook, Condition
-from acegraph.state.playbook.index import NodeBullets, View
+from acegraph.state.playbook.index import View
 from acegraph.state.playbook.vector_matrix import unit
 from acegraph.state.values.decision import Clock
 
@@ -124,14 +124,12 @@ class _Any(Fixed):
         return list(map(float, self.vectors.get(text, self.query)))
 
 
-def crowd(
-    seed: int, size: int, dimensions: int
-) -> tuple[NodeBullets, dict[str, np.ndarray], np.ndarray]:
+def crowd(seed: int, size: int, dimensions: int) -> tuple[View, dict[str, np.ndarray], np.ndarray]:
     """Bullets around a query, some of them equal, some without a vector to speak of."""
     rng = np.random.default_rng(seed)
     query = rng.standard_normal(dimensions).astype(np.float32)
     spread = rng.choice([0.3, 1.0, 3.0])
-    vectors, node_bullets = {}, NodeBullets()
+    vectors, view = {}, View()
     records = rng.integers(0, rng.choice([1, 3, 40]), (size, 2), endpoint=True)
     for number in range(1, size + 1):
         vector = query / np.linalg.norm(query) + spread * rng.standard_normal(dimensions) / np.sqrt(
@@ -144,7 +142,7 @@ def crowd(
             vector = vectors[f"b{rng.integers(1, number)}"]
         vectors[f"b{number}"] = vector.astype(np.float32)
         helpful, harmful = records[number - 1].tolist()
-        node_bullets.put(
+        view.put(
             Bullet(
                 f"b{number}",
                 "text",
@@ -156,8 +154,8 @@ def crowd(
                 condition=rule(rng.integers(1, len(CONDITIONS))) if rng.random() < 0.2 else None,
             )
         )
-    node_bullets.put_vectors("m", [(int(i[1:]), v) for i, v in vectors.items()])
-    return node_bullets, vectors, query
+    view.put_vectors("m", [(int(i[1:]), v) for i, v in vectors.items()])
+    return view, vectors, query
 
 
 @settings(max_examples=25, deadline=None)
@@ -171,17 +169,17 @@ def crowd(
 def test_a_crowd_is_chosen_from_as_by_the_plain_loop(
     seed: int, size: int, dimensions: int, thompson: float, weight: float
 ) -> None:
-    node_bullets, vectors, query = crowd(seed, size, dimensions)
+    view, vectors, query = crowd(seed, size, dimensions)
     weights = {"quality": 0.3, "semantic": 0.4, "thompson": thompson}
     selector = HybridSelector(semantic_threshold=0.2, diversity_weight=weight, weights=weights)
-    pool = Pool.of(View.of(node_bullets, Clock(0, 0)), None, selector.quality_threshold, 5)
+    pool = Pool.of(view.at(Clock(0, 0)), None, selector.quality_threshold, 5)
     asked = [Query.of(pool, FIELDS, "d")]
-    matrix = node_bullets.matrix("m")
+    matrix = view.matrix("m")
     assert matrix is not None
     chosen = StageSettings(5, 0.2, weights, weight, seed)
     (found,) = choose(asked, unit(query[None]), matrix.rows[:size], chosen)
     wanted = plain_selection(
-        [b for b in node_bullets.bullets if b.status == "active"],
+        [b for b in view.rows if b.status == "active"],
         vectors,
         query,
         FIELDS,

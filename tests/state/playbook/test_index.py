@@ -9,7 +9,7 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes import HybridSelector
 from acegraph.nodes.selector.scoring import Candidates, cosines, pass_semantic, pick_diverse
 from acegraph.state import Bullet, BulletPlaybook, Condition, InvalidSettings
-from acegraph.state.playbook.index import NodeBullets
+from acegraph.state.playbook.index import View
 from acegraph.state.playbook.rule_table import CANNOT_SAY, FAILS, HOLDS, RuleTable
 from acegraph.state.playbook.vector_matrix import VectorMatrix, unit
 from acegraph.state.values.condition import Comparison
@@ -64,8 +64,10 @@ def arrays_say_what_the_bullets_say(playbook: BulletPlaybook) -> None:
     view = playbook.view(NODE)
     bullets = playbook.get_bullets_for_node(NODE, status=None)
     assert list(view.bullets(np.arange(view.size))) == bullets
-    assert view.helpful.tolist() == [b.helpful_count for b in bullets]
-    assert view.harmful.tolist() == [b.harmful_count for b in bullets]
+    helpful, harmful, rates = view.records(1)
+    assert helpful.tolist() == [b.helpful_count for b in bullets]
+    assert harmful.tolist() == [b.harmful_count for b in bullets]
+    assert rates.tolist() == [b.get_success_rate() for b in bullets]
     assert view.in_context(None).tolist() == [b.status == "active" for b in bullets]
     assert view.in_context("online").tolist() == [
         b.status == "active" and b.source == "online" for b in bullets
@@ -106,7 +108,8 @@ def test_a_view_does_not_change_under_its_reader() -> None:
     playbook.set_status("b1", "retired", "tried")
     for i in range(50):
         playbook.add_bullet(f"more {i}", NODE)
-    assert (view.size, view.helpful.tolist(), view.in_context(None).tolist()) == (1, [0.0], [True])
+    assert view.size == 1
+    assert (view.records(1)[0].tolist(), view.in_context(None).tolist()) == ([0.0], [True])
 
 
 def test_a_matrix_grows_without_copying_each_time() -> None:
@@ -121,10 +124,10 @@ def test_a_matrix_grows_without_copying_each_time() -> None:
 
 
 def test_a_bullet_out_of_order_is_not_taken_in_place() -> None:
-    node_bullets = NodeBullets()
-    assert node_bullets.put(Bullet("b2", "two", NODE))
-    assert not node_bullets.put(Bullet("b1", "one", NODE))
-    assert not node_bullets.put(Bullet("b2", "another text", NODE))
+    view = View()
+    assert view.put(Bullet("b2", "two", NODE))
+    assert not view.put(Bullet("b1", "one", NODE))
+    assert not view.put(Bullet("b2", "another text", NODE))
 
 
 def test_what_rounding_leaves_open_is_settled_in_double_precision() -> None:
