@@ -22,7 +22,8 @@ from langgraph.types import Checkpointer
 from pydantic import Field as Described
 from typing_extensions import TypedDict, Unpack
 
-from acegraph.nodes.agent.custom import Agent, AgentLike, as_agent
+from acegraph.nodes.agent.custom import AgentLike, as_agent
+from acegraph.nodes.agent.decision import Agent
 from acegraph.nodes.agent.node import AgentNode
 from acegraph.nodes.judge.custom import JudgeLike, as_judge
 from acegraph.nodes.judge.judge import SimpleJudge

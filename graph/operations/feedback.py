@@ -18,10 +18,14 @@ from acegraph.nodes.reflector.custom import (
     induces_rules,
 )
 from acegraph.nodes.reflector.node import reflect_on
+from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
-from acegraph.state import BulletPlaybook, Label, Transaction
+from acegraph.nodes.selector.node import understand
+from acegraph.state import AceContext, BulletPlaybook, Label, Transaction
 from acegraph.state.errors import InvalidDataset, InvalidInput, quoted
 from acegraph.state.run.lesson import Lesson
+from acegraph.state.run.modes import settle
+from acegraph.state.run.schema import RunSettings
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
 from acegraph.state.values.times import as_past
@@ -29,6 +33,7 @@ from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import (
     ANALYST,
     JUDGE,
+    UNDECIDED,
     Verdict,
     folded_source,
     is_absence,
@@ -238,20 +243,31 @@ def check_names(
         raise InvalidInput(f"{', '.join(missing)} is wanted")
 
 
+def _leaves_open(playbook: BulletPlaybook, settings: RunSettings, transaction: Transaction) -> bool:
+    """Whether prior and rules cannot decide a case."""
+    understood = understand(transaction, playbook, settings, "")
+    doubts = {doubt.field: doubt.why for doubt in understood.doubts}
+    return bool(Ruleset.of(playbook, settings).decide(understood.fields, doubts).undecided)
+
+
 def _learn(
     playbook: BulletPlaybook, decision_id: str, reflector: Reflecting, curator: Curator
 ) -> Curation | None:
     """What is learned from a decision now; None if it was queued with its label."""
     stored = playbook.decision(decision_id)
-    if stored["settings"].get("learn_later"):
+    settings = stored["settings"] or settle(playbook, AceContext(node=stored["node"]))
+    transaction = Transaction(stored["text"], stored["fields"])
+    if settings.get("learn_later"):
         return None
+    if stored["decision"] is None and not _leaves_open(playbook, settings, transaction):
+        return Curation("refused", "what is known decides it: the agent failed, or it was learned")
     lesson = Lesson(
         decision_id=decision_id,
-        transaction=Transaction(stored["text"], stored["fields"]),
-        decision=stored["decision"],
+        transaction=transaction,
+        decision=stored["decision"] or UNDECIDED,
         correct=stored["label"],
-        reasons=stored["reasons"],
-        settings=stored["settings"],
+        reasons=stored["reasons"] or [],
+        settings=settings,
         label_source=stored["label_source"],
     )
     reflection = finish(reflect_on(lesson, reflector, playbook, BLOCKING))

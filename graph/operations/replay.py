@@ -13,10 +13,12 @@ from typing import TYPE_CHECKING, Any
 from langchain_core.embeddings import Embeddings
 
 from acegraph.nodes.agent.custom import AgentLike, as_agent
+from acegraph.nodes.agent.decision import Question
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.selector.factory import Selectors
 from acegraph.nodes.selector.stages import Selection
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import BulletPlaybook, Transaction, as_of
 from acegraph.state.errors import ModelError, PlaybookError
 from acegraph.state.values.texts import is_named
@@ -133,10 +135,8 @@ def _decide(
     agent: AgentLike,
 ) -> str:
     model, ruleset = settings["agent_model"], Ruleset.of(playbook, settings)
-    deciding = as_agent(agent).decide_with(
-        transaction, selection.bullets, BLOCKING, model, ruleset=ruleset
-    )
+    asked = Question(transaction, fields_to_test(transaction), selection.bullets, ruleset)
     try:
-        return finish(deciding).decision
+        return finish(as_agent(agent).decide_on(asked, BLOCKING, model)).decision
     except ModelError as error:
         return f"{UNDECIDED}: {error}"

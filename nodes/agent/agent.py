@@ -7,14 +7,13 @@ The agent sees the transaction and the bullets passed to it, never the playbook 
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
-from acegraph.nodes.agent.fail_closed import Decision
+from acegraph.nodes.agent.decision import Decision, Question, what_hides
 from acegraph.nodes.models.named import AnyModel, resolve_model
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
 from acegraph.nodes.text.reader import fields_to_test
 from acegraph.nodes.text.understand import understand_alone
-from acegraph.state import Bullet, Transaction, parse_condition
-from acegraph.state.values.transaction import Fields
+from acegraph.state import APPROVE, Bullet, parse_condition
 from acegraph.state.values.verdict import Verdict, parse_verdict
 
 if TYPE_CHECKING:
@@ -60,41 +59,37 @@ class SimpleFraudAgent:
 
     def decide(self, transaction: str | Mapping[str, object]) -> Decision:
         """The verdict with its risk score, its reasons and the bullets that had a part in it."""
-        understood = understand_alone(transaction, self.bullets)
-        return finish(self.decide_with(understood, self.bullets, BLOCKING))
+        return finish(self.decide_on(self._question(transaction), BLOCKING))
 
     async def adecide(self, transaction: str | Mapping[str, object]) -> Decision:
         """`decide` without blocking the event loop."""
-        understood = understand_alone(transaction, self.bullets)
-        return await self.decide_with(understood, self.bullets, AWAITING)
+        return await self.decide_on(self._question(transaction), AWAITING)
 
-    async def decide_with(
-        self,
-        transaction: Transaction,
-        bullets: Iterable[Bullet],
-        wait: Wait,
-        name: str | None = None,
-        decision_id: str = "",
-        ruleset: Ruleset | None = None,
-    ) -> Decision:
-        """Decide with these bullets; `name` is a model other than the default one.
-
-        The embedded analyst decides by the ruleset, else by these bullets; a model is told what it
-        would decide.
-        """
-        shown, model = tuple(bullets), self.language_model(name)
-        ruleset = ruleset or Ruleset(tuple(b for b in shown if b.condition))
+    async def decide_on(self, asked: Question, wait: Wait, name: str | None = None) -> Decision:
+        """Decide on a case; a model is told what the embedded analyst would decide."""
+        model = self.language_model(name)
         if model is None:
-            return _embedded(ruleset, fields_to_test(transaction), shown)
-        from acegraph.nodes.agent.reading import Case, decide_by_reading
+            return _embedded(asked)
+        from acegraph.nodes.agent.reading import decide_by_reading
 
-        case = Case(transaction, shown, decision_id, ruleset)
-        return await decide_by_reading(model, case, wait, self._prompt)
+        return await decide_by_reading(model, asked, wait, self._prompt)
+
+    def _question(self, given: str | Mapping[str, object]) -> Question:
+        transaction = understand_alone(given, self.bullets)
+        rules = Ruleset(tuple(bullet for bullet in self.bullets if bullet.condition))
+        return Question(transaction, fields_to_test(transaction), self.bullets, rules)
 
 
-def _embedded(ruleset: Ruleset, fields: Fields, shown: tuple[Bullet, ...]) -> Decision:
+def _embedded(asked: Question) -> Decision:
     """What the embedded analyst decides, with its reasons."""
-    ruling = ruleset.weigh(fields)
-    reasons = ruleset.explain(fields, ruling, sum(b.condition is None for b in shown))
-    used = tuple(b.id for b in ruling.fired)
-    return Decision(parse_verdict(ruling.decision), ruling.risk, tuple(reasons), used)
+    ruleset, fields = asked.ruleset, asked.fields
+    doubts = asked.doubts
+    ruling = ruleset.weigh(fields) if doubts is None else ruleset.decide(fields, doubts)
+    if undecided := ruling.undecided:
+        ruling = ruleset.weigh(fields)  # the reasons tell what the fields say as they stand
+    elif ruling.decision == APPROVE:
+        undecided = what_hides(asked)
+    reasons = ruleset.explain(fields, ruling, sum(b.condition is None for b in asked.shown))
+    used = tuple(bullet.id for bullet in ruling.fired)
+    verdict = parse_verdict(ruling.decision)
+    return Decision(verdict, ruling.risk, tuple(reasons), used, undecided=undecided)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, cast
 
-from acegraph.nodes.agent.fail_closed import by_field
+from acegraph.nodes.agent.decision import by_field
 from acegraph.nodes.evidence.backtest import can_prove
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.rules.weights import fitted_weights
@@ -38,8 +38,7 @@ class Challenger:
         if (version, node) not in self.versions:
             self.versions[version, node] = active_at(self.playbook, version, node)
         ruleset = Ruleset.of(self.playbook, settings, self.versions[version, node])
-        doubts = state["doubts"] if case["ground_truth"] is None else []
-        ruling = ruleset.decide(case["fields"], by_field(doubts))
+        ruling = ruleset.decide(case["fields"], by_field(state["doubts"]))
         found: ChallengerDecision = {
             "version": version,
             "decision": None if ruling.undecided else cast("Verdict", ruling.decision),

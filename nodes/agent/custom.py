@@ -1,38 +1,20 @@
 """A custom agent: a chat model, a runnable or a function, in the form that the node calls."""
 
 from collections.abc import Iterable, Mapping
-from typing import Protocol
 
 from langchain_core.messages import BaseMessage
 
 from acegraph.nodes.agent.agent import SimpleFraudAgent
-from acegraph.nodes.agent.fail_closed import Decision
+from acegraph.nodes.agent.decision import Agent, Decision, Question, unless_untested
 from acegraph.nodes.models.custom_calls import Custom, CustomCall, as_share
 from acegraph.nodes.models.named import AnyModel, is_model
-from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.state import Bullet, InvalidSettings, Transaction
+from acegraph.state import InvalidSettings
 from acegraph.state.errors import InvalidInput, ModelAnswerInvalid, quoted
-from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.values.transaction import clean_text
 from acegraph.state.values.verdict import Verdict, parse_decision
 
 AgentLike = SimpleFraudAgent | AnyModel | Custom
-
-
-class Agent(Protocol):
-    """What the agent node calls."""
-
-    async def decide_with(
-        self,
-        transaction: Transaction,
-        bullets: Iterable[Bullet],
-        wait: Wait,
-        name: str | None = None,
-        decision_id: str = "",
-        ruleset: Ruleset | None = None,
-    ) -> Decision:
-        """Decide on a transaction with these bullets."""
 
 
 def as_agent(agent: AgentLike, prompt: str | None = None) -> Agent:
@@ -50,33 +32,26 @@ class _CustomAgent:
     def __init__(self, call: CustomCall) -> None:
         self._call = call
 
-    async def decide_with(
-        self,
-        transaction: Transaction,
-        bullets: Iterable[Bullet],
-        wait: Wait,
-        name: str | None = None,
-        decision_id: str = "",
-        ruleset: Ruleset | None = None,
-    ) -> Decision:
-        task = ruleset.task if ruleset else CARD_PAYMENTS
+    async def decide_on(self, asked: Question, wait: Wait, name: str | None = None) -> Decision:
+        task, transaction = asked.ruleset.task, asked.transaction
         answer = await self._call(
             {
                 "transaction": transaction.text,
                 "fields": dict(transaction.fields),
-                "bullets": [{"id": b.id, "content": b.content} for b in bullets],
+                "bullets": [{"id": b.id, "content": b.content} for b in asked.shown],
             },
             wait,
         )
         if not isinstance(answer, Mapping):
             answer = {"decision": answer.text if isinstance(answer, BaseMessage) else answer}
         risk, used = answer.get("risk_score"), answer.get("bullets_used")
-        return Decision(
+        decided = Decision(
             decision=_verdict(task.stored(answer.get("decision"))),
             risk_score=None if risk is None else as_share(risk, "risk_score"),
             reasons=_texts(answer.get("reasons") or ()),
             bullets_used=None if used is None else _texts(used),
         )
+        return unless_untested(decided, asked)
 
 
 def _texts(given: object) -> tuple[str, ...]:

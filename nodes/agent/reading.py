@@ -3,18 +3,16 @@
 Imported only where a model is named.
 """
 
-from dataclasses import dataclass
 from functools import partial
 from typing import Final
 
-from acegraph.nodes.agent.fail_closed import Decision
+from acegraph.nodes.agent.decision import Decision, Question, unless_untested
 from acegraph.nodes.agent.prompt import AGENT, Known, Opinion, agent_messages, prompt_version
 from acegraph.nodes.models.answers import in_answers
 from acegraph.nodes.models.language_model import LanguageModel
 from acegraph.nodes.rules.ruleset import Ruleset, Ruling
 from acegraph.nodes.runtime.sync_async import Wait
-from acegraph.nodes.text.reader import fields_to_test
-from acegraph.state import DECLINE, Bullet, Transaction
+from acegraph.state import DECLINE
 from acegraph.state.run.model_forms import DecisionForm
 from acegraph.state.task.task import Task
 from acegraph.state.values.transaction import Fields, clean_text
@@ -24,43 +22,36 @@ _LIKELY: Final = 0.5
 """Above this risk a payment is rather fraud than not."""
 
 
-@dataclass(frozen=True)
-class Case:
-    """A transaction with what is shown beside it."""
-
-    transaction: Transaction
-    shown: tuple[Bullet, ...]
-    decision_id: str
-    ruleset: Ruleset
-
-
 def reader_of(model: LanguageModel, prompt: str | None) -> str:
     """Who reads bullets in prose: the model and the version of its prompt."""
     return f"{model.name} {prompt_version(prompt or AGENT)}"
 
 
 async def decide_by_reading(
-    model: LanguageModel, case: Case, wait: Wait, prompt: str | None
+    model: LanguageModel, asked: Question, wait: Wait, prompt: str | None
 ) -> Decision:
     """The decision of a model; `prompt` are its instructions, if not the usual ones."""
-    instructions, transaction, ruleset = prompt or AGENT, case.transaction, case.ruleset
-    fields = fields_to_test(transaction)
+    instructions, transaction, ruleset = prompt or AGENT, asked.transaction, asked.ruleset
+    fields = asked.fields
     ruling = ruleset.weigh(fields)
     opinion = _opinion(ruleset, ruling, fields)
-    has_rules = ruleset.rules or any(b.condition for b in case.shown)
-    unshown = [bullet for bullet in ruling.fired if bullet not in case.shown]
+    has_rules = ruleset.rules or any(b.condition for b in asked.shown)
+    unshown = [bullet for bullet in ruling.fired if bullet not in asked.shown]
     known = Known(fields, opinion if has_rules else None, unshown)
-    fence = model.fence("agent", case.decision_id or transaction.digest())
+    fence = model.fence("agent", asked.decision_id or transaction.digest())
     task = ruleset.task
-    messages = agent_messages(transaction.text, case.shown, fence, known, instructions, task)
+    messages = agent_messages(transaction.text, asked.shown, fence, known, instructions, task)
     contradiction = partial(_contradiction, opinion.limit, task)
     form = await model.fill(in_answers(DecisionForm, task.answers), messages, wait, contradiction)
-    ids = {b.id for b in case.shown}
+    ids = {b.id for b in asked.shown}
     used = tuple(dict.fromkeys(i for i in form.bullets_used if i in ids))
     reasons = tuple(map(clean_text, form.reasons))
     version = prompt_version(instructions)
     departure = opinion.departure(form.decision, form.risk_score)
-    return Decision(form.decision, form.risk_score, reasons, used, model.name, version, departure)
+    decided = Decision(
+        form.decision, form.risk_score, reasons, used, model.name, version, departure
+    )
+    return unless_untested(decided, asked)
 
 
 def _contradiction(limit: float, task: Task, form: DecisionForm) -> str:

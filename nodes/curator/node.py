@@ -11,7 +11,7 @@ from acegraph.nodes.curator.refinement.refine import Refinement, refine_if_due
 from acegraph.nodes.models.embedding_models import EmbeddingModel
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import AceState, Condition, ModelError
-from acegraph.state.run.lesson import Lesson
+from acegraph.state.run.lesson import Lesson, has_failed
 from acegraph.state.run.schema import Reflection, RunSettings, Update
 
 if TYPE_CHECKING:
@@ -36,8 +36,8 @@ class CuratorNode:
     async def __call__(self, state: AceState, wait: Wait) -> Update:
         """Let the heuristic into the playbook or refuse it, and tend the bullets there."""
         decision_id = state["case"]["id"]
-        if state["undecided"]:  # the reflector failed: nothing is noted, a later run may try again
-            failed = Curation("refused", state["undecided"])
+        if has_failed(state, "reflector"):  # nothing is noted: a later run may try again
+            failed = Curation("refused", state["undecided"] or "")
             return {"decision_id": decision_id, "curation": failed.to_json()}
         curation = await wait.work(
             curate_lesson,

@@ -20,6 +20,7 @@ from acegraph.nodes.runtime.ask import held_for_review
 from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import APPROVE, AceState, Label, ModelError, UnknownDecision
 from acegraph.state.errors import DecisionConflict, PlaybookError, PrunedDecision
+from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.schema import CaseData, Update
 from acegraph.state.task.card_payments import CARD_PAYMENTS
 from acegraph.state.task.task import Task
@@ -70,20 +71,18 @@ class JudgeNode:
         recorded = await wait.work(self._record, judged) if judged else []
         pairs = iter(zip(judged, recorded, strict=True))
         return [
-            await (self._concluded(*next(pairs), wait) if decided else self._failed(state, wait))
+            await (self._concluded(*next(pairs), wait) if decided else self._left_open(state, wait))
             for state, decided in zip(states, is_decided, strict=True)
         ]
 
-    async def _failed(self, state: AceState, wait: Wait) -> Update | PlaybookError:
-        """What the node writes for a state on which the agent failed: its earlier decision under
-        this id stands.
+    async def _left_open(self, state: AceState, wait: Wait) -> Update | PlaybookError:
+        """What the node writes where the agent gave no decision: an earlier one under this id
+        stands.
         """
-        case_id = state["case"]["id"]
-        earlier = await wait.work(self._earlier_decision, case_id)
+        earlier = await wait.work(self._earlier_decision, state["case"]["id"])
         try:
             if earlier is None:
-                await wait.work(self._keep_undecided, state)
-                return {"decision_id": case_id, "verdict": "undecided"}
+                return await wait.work(self._keep_undecided, state)
             return await self({**state, **earlier[0]}, wait)
         except REFUSED as error:
             return error
@@ -93,15 +92,26 @@ class JudgeNode:
         state, judgement = await wait.work(self._weighed, state, judgement)
         return _Judged(state, judgement, undecided)
 
-    def _keep_undecided(self, state: AceState) -> None:
-        """Keep a payment on which the agent failed: a label may come later, a person can answer,
-        and later payments look back on it. Whoever knows the label already sends it again, unless
-        somebody else waits for it.
+    def _keep_undecided(self, state: AceState) -> Update:
+        """Keep a case without a decision: a label may come later, a person can answer, and later
+        cases look back on it. With its label it is learned from, unless the agent failed: whoever
+        knows the label sends it again.
         """
-        case = state["case"]
-        is_awaited = state["settings"].get("review") or self._is_stored(case["id"])
-        if case["ground_truth"] is None or sighting_in(case) or is_awaited:
-            keep_undecided(self.playbook, state)
+        case, settings = state["case"], state["settings"]
+        failed = has_failed(state, "agent")
+        update: Update = {"decision_id": case["id"], "verdict": "undecided"}
+        is_awaited = settings.get("review") or self._is_stored(case["id"])
+        teaches = settings["learn"] and not failed
+        if case["ground_truth"] and not (teaches or sighting_in(case) or is_awaited):
+            return update
+        with self.playbook.writing():
+            recorded = keep_undecided(self.playbook, state)
+            if failed or recorded is None or recorded.label is None:
+                return update
+            learning = learns_now(self.playbook, case["id"], recorded, settings)
+        label = recorded.label
+        update |= {"correct_answer": label.value, "label_source": label.source}
+        return {**update, "confidence": 1.0, "learning": learning}
 
     def _record(self, judged: Sequence[_Judged]) -> list[Recorded | PlaybookError]:
         """Record decisions and labels; what is learned later is queued in the same write."""

@@ -31,7 +31,7 @@ async def is_worth_learning(
     playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings, wait: Wait
 ) -> bool:
     """Whether this run goes on to learn from its decision."""
-    if not settings["learn"] or recorded.is_correct is None:
+    if not settings["learn"] or recorded.label is None:
         return False
     return await wait.work(learns_now, playbook, case_id, recorded, settings)
 
@@ -39,14 +39,15 @@ async def is_worth_learning(
 def learns_now(
     playbook: BulletPlaybook, case_id: str, recorded: Recorded, settings: RunSettings
 ) -> bool:
-    """After a mistake, and after every k-th right decision when asked; once per decision.
+    """After a mistake, where a case was left open, and after every k-th right decision when asked;
+    once per case.
 
     With `learn_later` the decision is queued instead.
     """
     is_correct, number = recorded.is_correct, None
     if is_correct and settings["learn"] and settings["learn_every"]:  # numbered, learned or not
         number = playbook.right_decision_number(case_id, settings["node"])
-    if not settings["learn"] or is_correct is None or recorded.lesson is not None:
+    if not settings["learn"] or recorded.label is None or recorded.lesson is not None:
         return False
     is_lesson = not is_correct or bool(number and number % settings["learn_every"] == 0)
     if is_lesson and settings.get("learn_later"):
@@ -65,9 +66,9 @@ def sighting_in(case: CaseData) -> Sighting | None:
     return sighting_of(case["fields"], columns)
 
 
-def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
+def keep_undecided(playbook: BulletPlaybook, state: AceState) -> Recorded | None:
     """Keep a transaction without a decision, so that a person or a label can answer it later; and
-    the right answer, if it came with the transaction.
+    the right answer, if it came with the transaction: then it gives what is recorded.
     """
     from acegraph.state.maintenance.people.review_queue import (
         open_case,  # loads the database library
@@ -81,5 +82,6 @@ def keep_undecided(playbook: BulletPlaybook, state: AceState) -> None:
         kept = HiddenFields.of(kept.fields, settings["redact"], kept.came).content(kept)
     with playbook.writing():
         open_case(playbook, kept, settings["node"], evidence=settings["learn"])
-        if truth := case["ground_truth"]:
-            playbook.label_many({case["id"]: Label(truth, GIVEN_LABEL)})
+        if not (truth := case["ground_truth"]):
+            return None
+        return playbook.label_many({case["id"]: Label(truth, GIVEN_LABEL)})[case["id"]]

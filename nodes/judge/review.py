@@ -18,6 +18,7 @@ from acegraph.nodes.runtime.sync_async import Wait
 from acegraph.state import DECLINE, AceState, BulletPlaybook
 from acegraph.state.maintenance.people import review_queue
 from acegraph.state.maintenance.people.review_queue import HumanVerdict
+from acegraph.state.run.lesson import has_failed
 from acegraph.state.run.review_answers import VerdictAnswer, check_subject
 from acegraph.state.run.schema import Update
 from acegraph.state.values.verdict import ANALYST, UNDECIDED, parse_verdict
@@ -63,7 +64,9 @@ class ReviewNode:
         # Where the agent has decided, the person replaces a judge that failed.
         undecided = state["undecided"] if decision is None else None
         settings = state["settings"]
-        learning = await is_worth_learning(self.playbook, decision_id, recorded, settings, wait)
+        learning = not has_failed(state, "agent") and await is_worth_learning(
+            self.playbook, decision_id, recorded, settings, wait
+        )
         who = human.by.removeprefix(ANALYST)
         return {
             "decision_id": decision_id,

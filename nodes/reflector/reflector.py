@@ -59,7 +59,7 @@ class Judged:
     """One judged decision with the evidence for learning from it."""
 
     transaction: Transaction
-    predicted: Verdict
+    predicted: str
     correct: Verdict
     reasoning: str = ""
     table: CaseTable = field(default_factory=CaseTable)

@@ -14,6 +14,7 @@ import math
 from collections.abc import Container, Iterable, Iterator, Mapping, Set
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from operator import attrgetter
 from typing import TYPE_CHECKING, Final, Literal
 
 from acegraph.nodes.rules.points import (
@@ -191,7 +192,7 @@ class Ruleset:
     @cached_property
     def tested(self) -> frozenset[str]:
         """The fields by which something is known of a payment."""
-        return frozenset[str]().union(*(one.fields for one in self.scored))
+        return frozenset[str]().union(*map(attrgetter("fields"), self.scored))
 
     @cached_property
     def that_matter(self) -> frozenset[str]:
@@ -240,8 +241,9 @@ class Ruleset:
         """Why nothing is known for certain of a payment; empty if something is."""
         if WHOLE in doubts:
             return not_understood(doubts)
-        if any(fields.get(name) is not None and name not in doubts for name in self.tested):
-            return ""
+        for name in fields.keys() & self.tested:
+            if fields[name] is not None and name not in doubts:
+                return ""
         certain = {name: value for name, value in fields.items() if name not in doubts}
         if self.scale.amount(certain) is not None:
             return ""

@@ -10,11 +10,14 @@ from functools import cache
 
 from langchain_core.runnables import Runnable, RunnableConfig
 from langchain_core.runnables.config import merge_configs, var_child_runnable_config
-from langgraph.errors import GraphInterrupt
 
-from acegraph.nodes.runtime.events import events_of, tell, trace_metadata, waiting_event
 from acegraph.nodes.runtime.sync_async import AWAITING, BLOCKING, Wait, finish
-from acegraph.nodes.runtime.telemetry import describe, node_span, note_decision
+from acegraph.nodes.runtime.telemetry import (
+    attributes_of,
+    node_span,
+    note_decision,
+    trace_metadata,
+)
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceState
 from acegraph.state.run.schema import Update
@@ -68,16 +71,12 @@ class Step(Runnable[AceState, Update]):
 
     async def _run(self, state: AceState, wait: Wait) -> Update:
         with node_span(self.step) as span:
-            try:
-                update = await self.run_alone(state, wait)
-            except GraphInterrupt:
-                tell(waiting_event(state, self.step))
-                raise
+            update = await self.run_alone(state, wait)
             after: AceState = {**state, **update}
-            describe(span, after)
+            if span is not None:
+                span.set_attributes(attributes_of(after))
             if self.step == "judge":
                 note_decision(after)
-        tell(events_of(state, update))
         return update
 
     async def run_alone(self, state: AceState, wait: Wait) -> Update:

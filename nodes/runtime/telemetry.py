@@ -11,7 +11,6 @@ from functools import cache
 from types import ModuleType
 from typing import Any, Final
 
-from acegraph.nodes.runtime.events import trace_metadata
 from acegraph.state import AceState
 
 _NAME: Final = "ace"
@@ -46,16 +45,13 @@ def node_span(step: str) -> Iterator[Any]:
             raise
 
 
-def describe(span: Any, state: AceState) -> None:
-    """Say in a span which decision it belongs to."""
-    if span is not None:
-        span.set_attributes(_attributes(state))
-
-
 def note_decision(state: AceState, began: int | None = None) -> None:
     """Count a decision; with a beginning, in nanoseconds, it gets a span of its own."""
-    trace, metrics = (sys.modules.get(f"opentelemetry.{name}") for name in ("trace", "metrics"))
-    said = _attributes(state)
+    trace = sys.modules.get("opentelemetry.trace")
+    metrics = sys.modules.get("opentelemetry.metrics")
+    if trace is None and metrics is None:
+        return
+    said = attributes_of(state)
     if trace is not None and began is not None:
         _tracer(trace).start_span(f"{_NAME}.decision", attributes=said, start_time=began).end()
     if metrics is not None:
@@ -63,6 +59,18 @@ def note_decision(state: AceState, began: int | None = None) -> None:
         _counter(metrics).add(1, {name: said[name] for name in names})
 
 
-def _attributes(state: AceState) -> dict[str, Any]:
+def trace_metadata(state: AceState) -> dict[str, object]:
+    """What traces of the models that are asked say of a run; the model names itself there."""
+    settings = state["settings"]
+    return {
+        "decision_id": state["case"]["id"],
+        "ace_mode": settings["mode"],
+        "ace_node": settings["node"],
+        "playbook_version": state["playbook_version"],
+    }
+
+
+def attributes_of(state: AceState) -> dict[str, Any]:
+    """What a span says of a run: which decision it belongs to."""
     decision = state.get("decision")
     return trace_metadata(state) | ({"decision": decision} if decision else {})

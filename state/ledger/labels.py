@@ -129,6 +129,8 @@ class CaseState:
     lesson: Mapping[str, object] | None
     decided_by: str | None
     """The node that decided the case; another node may have stored it before."""
+    is_open: bool = False
+    """Whether it is evidence that nobody has decided or labelled."""
 
 
 def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
@@ -142,6 +144,7 @@ def case_states(writer: LedgerWriter, ids: list[str]) -> dict[str, CaseState]:
             row.revision or 0,
             json.loads(row.lesson) if row.lesson is not None else None,
             row.decided_by,
+            bool(row.evidence) and row.decided_by is None and not row.revision,
         )
         for row in writer.connection.execute(sql.CASE_STATES, {"ids": ids})
     }
@@ -243,6 +246,7 @@ def apply_labels(
             label_changed=i in changed,
             lesson=state.lesson,
             deltas=add_deltas(taken_off, credit(argued_for, label)),
+            was_open=state.is_open and i in changed,
         )
     return results
 

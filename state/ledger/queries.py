@@ -48,6 +48,7 @@ CASE_STATES = (
     sa.select(
         cases.c.id,
         cases.c.node,
+        cases.c.evidence,
         decisions.c.decision,
         decisions.c.node.label("decided_by"),
         decisions.c.counted,

@@ -32,7 +32,7 @@ def queue_mistakes(writer: LedgerWriter, recorded: Mapping[str, Recorded]) -> No
     mistakes = [case_id for case_id, one in recorded.items() if one.is_lesson]
     for ids in chunks(mistakes):
         for row in writer.connection.execute(sql.AGED, {"ids": ids}).all():
-            if json.loads(row.settings).get("learn_later"):
+            if row.settings and json.loads(row.settings).get("learn_later"):
                 queue_lesson(writer, row.id)
 
 

@@ -5,7 +5,13 @@ from dataclasses import dataclass
 
 from acegraph.state.run.schema import AceState, RunSettings
 from acegraph.state.values.transaction import Fields, Transaction
-from acegraph.state.values.verdict import GIVEN_LABEL, Verdict, other, parse_verdict
+from acegraph.state.values.verdict import (
+    GIVEN_LABEL,
+    UNDECIDED,
+    Verdict,
+    other,
+    parse_verdict,
+)
 
 
 @dataclass(frozen=True)
@@ -14,7 +20,8 @@ class Lesson:
 
     decision_id: str
     transaction: Transaction
-    decision: Verdict
+    decision: str
+    """UNDECIDED where what is known left the case open."""
     correct: Verdict
     reasons: Sequence[str]
     settings: RunSettings
@@ -32,10 +39,21 @@ class Lesson:
             decision_id=state["case"]["id"],
             transaction=Transaction(state["case"]["text"], state["case"]["given_fields"]),
             # The decision of the agent: the run's answer may be that of a person.
-            decision=correct if state["is_correct"] else other(correct),
+            decision=_decided(state["is_correct"], correct),
             correct=correct,
             reasons=state["reasons"],
             settings=state["settings"],
             label_source=state["label_source"] or GIVEN_LABEL,
             came=state["case"].get("came", ""),
         )
+
+
+def has_failed(state: AceState, step: str) -> bool:
+    """Whether the model of a step failed in this run; that teaches nothing."""
+    return (state["undecided"] or "").startswith(f"{step}: ")
+
+
+def _decided(is_correct: bool | None, correct: Verdict) -> str:
+    if is_correct is None:
+        return UNDECIDED
+    return correct if is_correct else other(correct)

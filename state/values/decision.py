@@ -151,6 +151,8 @@ class Recorded:
     """Whether the label was ignored: no chargeback came, but the payment was never approved."""
     too_young: bool = False
     """Whether the label was ignored: its source calls so young a payment honest too early."""
+    was_open: bool = False
+    """Whether this is the first label of a case of evidence that nobody had decided."""
 
     @property
     def is_correct(self) -> bool | None:
@@ -161,8 +163,9 @@ class Recorded:
 
     @property
     def is_lesson(self) -> bool:
-        """Whether the decision was a mistake that counts and was not learned from yet."""
-        return self.is_correct is False and self.counted and self.lesson is None
+        """Whether it counts, was not learned from yet, and was a mistake or left open."""
+        is_mistake = self.is_correct is False and self.counted
+        return (is_mistake or self.was_open) and self.lesson is None
 
 
 def add_deltas(left: CounterDeltas, right: CounterDeltas) -> dict[int, tuple[int, int, int]]:

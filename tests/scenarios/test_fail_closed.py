@@ -6,9 +6,10 @@ import pyarrow as pa
 import pytest
 from rewordings import decisions, reworded_decisions, trained_playbook
 
-from acegraph.graph import create_ace_graph, feedback, generate_transactions
+from acegraph.graph import create_ace_graph, feedback, generate_transactions, learn_waiting
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.graph.tables.score import score
+from acegraph.nodes.curator.node import FIRST_RULE
 from acegraph.state import (
     AceContext,
     BulletPlaybook,
@@ -17,6 +18,7 @@ from acegraph.state import (
     InvalidTransaction,
     Transaction,
 )
+from acegraph.state.maintenance.verify import verify
 from acegraph.state.values.verdict import parse_verdict
 
 FROZEN = AceContext(learn=False)
@@ -92,9 +94,86 @@ def test_an_undecided_payment_is_kept_and_its_label_is_evidence() -> None:
         assert [case.id for case in playbook.cases("fraud_detection")] == ["d1"]
 
 
-def test_with_a_known_answer_unknown_fields_are_decided_and_learned_from() -> None:
-    given = {"transaction": {"v1": 0.5}, "ground_truth": "DECLINE"}
-    assert create_ace_graph().compile().invoke(given)["verdict"] == "wrong"
+def unknown(number: int, answer: str = "DECLINE") -> dict[str, object]:
+    """A labelled case of which no rule and no prior tests a field."""
+    case = {"v1": 0.5 + number, "v2": -3.0}
+    return {"transaction": case, "ground_truth": answer, "decision_id": f"u{number}"}
+
+
+def test_what_is_left_open_stays_so_with_a_label_and_is_learned_from() -> None:
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        results = [graph.invoke(unknown(n)) for n in range(2)]
+        assert {r["decision"] for r in results} == {"UNDECIDED"}
+        assert {(r["verdict"], r["is_correct"]) for r in results} == {("undecided", None)}
+        assert [case.id for case in playbook.cases("fraud_detection")] == ["u0", "u1"]
+        assert (playbook.lesson("u0") or {})["action"] == "refused"  # two cases prove nothing
+        assert graph.invoke(unknown(0))["decision"] == "UNDECIDED"  # once, however often sent
+        assert verify(playbook) == []
+
+
+def test_a_stream_of_unknown_fields_finds_its_first_rule() -> None:
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        for n in range(FIRST_RULE):
+            result = graph.invoke(unknown(100 * (n % 2) + n, "DECLINE" if n % 2 else "APPROVE"))
+            if bullet_id := result["new_bullet"]:
+                bullet = playbook.get_bullet(bullet_id)
+                break
+        assert (bullet.helpful_count, bullet.harmful_count) == (0, 0)
+        assert graph.invoke({"transaction": {"v1": 150.0, "v2": -3.0}})["decision"] == "DECLINE"
+
+
+def test_a_late_label_on_what_was_left_open_is_a_lesson() -> None:
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook).compile()
+        for n in range(FIRST_RULE):
+            given = unknown(100 * (n % 2) + n)
+            graph.invoke({**given, "ground_truth": None})
+            told = feedback(playbook, str(given["decision_id"]), "DECLINE" if n % 2 else "APPROVE")
+            if told.curation and told.curation.action == "added":
+                break
+        assert (told.decision, told.is_correct) == (None, None)
+        assert len(playbook) == 1
+
+
+def test_a_lesson_on_what_was_left_open_may_wait() -> None:
+    later = AceContext(learn_later=True)
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook, context=later).compile()
+        for n in range(FIRST_RULE):
+            given = unknown(100 * (n % 2) + n, "DECLINE" if n % 2 else "APPROVE")
+            assert graph.invoke(given)["new_bullet"] is None
+        learned = learn_waiting(playbook)
+        assert (learned.lessons, learned.failed, learned.dropped) == (FIRST_RULE, 0, 0)
+        assert learned.bullets_added
+
+
+def test_an_agent_that_failed_teaches_nothing() -> None:
+    def away(_: object) -> str:
+        raise ConnectionError("the line is dead")
+
+    with BulletPlaybook() as playbook:
+        graph = create_ace_graph(playbook=playbook, agent=away).compile()
+        known = {"amount": 20.0, "hour": 14}
+        for number, truth in enumerate(["DECLINE", None]):
+            given = {"transaction": known, "ground_truth": truth, "decision_id": f"d{number}"}
+            assert graph.invoke(given)["undecided"] == "agent: away: the line is dead"
+        told = feedback(playbook, "d1", "DECLINE")
+        assert told.curation is not None
+        assert "the agent failed" in told.curation.reason
+        assert (len(playbook), playbook.lesson("d1")) == (0, None)
+
+
+def test_a_doubt_that_matters_leaves_a_labelled_case_open_too() -> None:
+    playbook = BulletPlaybook()
+    playbook.add_bullet("DECLINE when amount >= 900", "fraud_detection")
+    graph = create_ace_graph(playbook=playbook).compile()
+    given = {"transaction": {"amount": "many", "hour": 12}, "ground_truth": "DECLINE"}
+    result = graph.invoke(given)
+    assert (result["decision"], result["verdict"]) == ("UNDECIDED", "undecided")
+    (bullet,) = playbook
+    assert (bullet.helpful_count, bullet.harmful_count) == (0, 0)
 
 
 @pytest.mark.parametrize(

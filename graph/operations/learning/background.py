@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Unpack, cast
 
 from acegraph.graph.build import Collaborators, build_learning_graph, gather_parts
 from acegraph.state import AceContext, AceState, UnknownDecision
+from acegraph.state.run.modes import settle
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
@@ -72,8 +73,9 @@ def _state_after_judge(playbook: BulletPlaybook, decision_id: str) -> AceState |
         stored = playbook.decision(decision_id)
     except UnknownDecision:  # a pruned one is
         return None
-    settings, label = stored["settings"], stored["label"]
-    is_correct = stored["decision"] == label
+    label, is_decided = stored["label"], stored["decision"] is not None
+    settings = stored["settings"] or settle(playbook, AceContext(node=stored["node"]))
+    is_correct = stored["decision"] == label if is_decided else None
     if label is None or not stored["text"] or stored["lesson"] is not None:
         return None
     if is_correct and not settings["learn_every"]:
@@ -88,8 +90,8 @@ def _state_after_judge(playbook: BulletPlaybook, decision_id: str) -> AceState |
             "ground_truth": label,
         },
         "settings": settings,
-        "reasons": stored["reasons"],
-        "playbook_version": stored["playbook_version"],
+        "reasons": stored["reasons"] or [],
+        "playbook_version": stored["playbook_version"] or 0,
         "is_correct": is_correct,
         "correct_answer": label,
         "label_source": stored["label_source"],

@@ -15,12 +15,14 @@ import numpy as np
 
 from acegraph.graph.build import Collaborators, gather_parts
 from acegraph.nodes.agent.agent import SimpleFraudAgent
+from acegraph.nodes.agent.decision import Question
 from acegraph.nodes.curator.screening import proposal_of
 from acegraph.nodes.evidence.paired_bets import multiplied
 from acegraph.nodes.models.embedding_models import EMBEDDED
 from acegraph.nodes.rules.ruleset import Ruleset
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Budget, metered
+from acegraph.nodes.text.reader import fields_to_test
 from acegraph.state import (
     DECLINE,
     AceContext,
@@ -252,9 +254,9 @@ class _RunningTrial:
             raise BudgetSpent(f"the budget of {self.max_calls} calls is spent")
         self.asked += 1
         name = self.settings["agent_model"]
-        return finish(
-            self.parts.agent.decide_with(transaction, shown, BLOCKING, name, ruleset=self.ruleset)
-        ).decision
+        fields = fields_to_test(transaction)
+        asked = Question(transaction, fields, tuple(shown), self.ruleset)
+        return finish(self.parts.agent.decide_on(asked, BLOCKING, name)).decision
 
 
 def _transaction(case: Case) -> Transaction:

@@ -88,7 +88,7 @@ def test_what_is_learned_from_goes_through_the_graph() -> None:
     given: Any = [{"transaction": {"amount": 5.0}, "decision_id": "x", "ground_truth": "DECLINE"}]
     (answer,) = decide_many(book, given)
     assert isinstance(answer, dict)
-    assert answer["verdict"] == "wrong"
+    assert answer["verdict"] == "undecided"  # what it lacks could change the decision
     assert book.lesson("x") is not None
 
 
