@@ -37,9 +37,11 @@ def postgres() -> Iterator[Server]:
         yield server
 
 
-@pytest.fixture(params=["memory", "sqlite", "postgres"])
+@pytest.fixture(
+    params=["memory", "sqlite", pytest.param("postgres", marks=pytest.mark.slow)],
+)
 def kind(request: pytest.FixtureRequest) -> str:
-    """Every kind of database."""
+    """Every kind of database; `make test` asks PostgreSQL in the tests of the ledger alone."""
     return str(request.param)
 
 

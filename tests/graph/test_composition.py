@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import pytest
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.runtime import Runtime
@@ -109,6 +110,7 @@ def test_a_host_can_hand_settings_down() -> None:
     assert (with_bullets["decision"], vanilla["decision"]) == ("APPROVE", "DECLINE")
 
 
+@pytest.mark.slow
 def test_a_project_with_its_own_graph_nodes_and_state_packages_works(tmp_path: Path) -> None:
     for name in ("graph", "nodes", "state"):
         package = tmp_path / name
@@ -127,6 +129,7 @@ def test_a_project_with_its_own_graph_nodes_and_state_packages_works(tmp_path: P
     assert done.stdout.strip() == "the host graph, the host nodes, the host state, APPROVE"
 
 
+@pytest.mark.slow
 def test_our_rooms_are_never_imported_by_their_bare_names() -> None:
     code = (
         "import sys, acegraph.graph.cli.main, acegraph.graph.studio\n"

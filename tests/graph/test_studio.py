@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from dev_server import client, running_dev_server
 
+pytestmark = pytest.mark.slow
 RISKY = "User pays $2,500 at 3 AM via VPN, account is 2 days old"
 
 

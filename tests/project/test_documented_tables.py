@@ -58,6 +58,7 @@ SECTIONS = {
 """Of lines whose section is not called as the command."""
 
 
+@pytest.mark.slow
 def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
     sections = JSON.sections("acegraph ")
     for line in (

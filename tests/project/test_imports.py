@@ -35,12 +35,14 @@ print(sum(len(open(file, encoding="utf-8").readlines()) for file in files if fil
 """
 
 
+@pytest.mark.slow
 def test_a_run_without_a_model_loads_few_lines_of_ours() -> None:
     command = [sys.executable, "-c", f"import sys{COUNT}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert int(done.stdout) <= MOST_LINES
 
 
+@pytest.mark.slow
 def test_importing_the_graph_loads_nothing_heavy() -> None:
     assert loaded("from acegraph.graph import create_ace_graph", "typer", *HEAVY) == "[]"
 

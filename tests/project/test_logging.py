@@ -31,6 +31,7 @@ def run(listen: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 
 
+@pytest.mark.slow
 def test_nothing_is_logged_unless_somebody_listens() -> None:
     done = run("")
     assert done.stdout.strip() == "UNDECIDED"
@@ -69,6 +70,7 @@ def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     assert done.stderr == "acegraph: ACE_LOG_FORMAT is json or text, not 'xml'\n"
 
 
+@pytest.mark.slow
 def test_every_line_of_the_service_is_json_and_holds_no_transaction(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -75,6 +75,7 @@ def test_the_package_gives_its_version_and_its_main_names() -> None:
     assert done.stdout.split() == ["acegraph.graph", "False"]
 
 
+@pytest.mark.slow
 def test_the_source_archive_holds_what_its_tests_need_and_the_wheel_the_rooms(
     tmp_path: Path,
 ) -> None:

@@ -59,6 +59,7 @@ def complaints(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     }
 
 
+@pytest.mark.slow
 def test_a_key_of_the_state_passes(complaints: dict[str, str]) -> None:
     assert complaints["right"] == ""
 

@@ -27,6 +27,7 @@ from acegraph.state.values.decision import DecisionRecord
 
 NODE = "fraud_detection"
 ATTACKS = (DATA / "attacks.txt").read_text(encoding="utf-8").splitlines()
+ALL = pytest.param(ATTACKS, marks=pytest.mark.slow)
 NAMES = ("lucky star", "luckystar", "c-778", "4111111111111111")
 DISGUISES: dict[str, Callable[[str], str]] = {
     "as it is": lambda text: text,
@@ -56,8 +57,11 @@ def names_in(playbook: BulletPlaybook) -> list[str]:
     return [name for name in NAMES for content in active if name in content]
 
 
+@pytest.mark.parametrize("attacks", [ATTACKS[::12], ALL], ids=["some", "all"])
 @pytest.mark.parametrize("disguise", DISGUISES)
-def test_a_reflector_that_copies_the_attack_gets_nothing_in(disguise: str) -> None:
+def test_a_reflector_that_copies_the_attack_gets_nothing_in(
+    disguise: str, attacks: list[str]
+) -> None:
     playbook = BulletPlaybook()
     graphs = {
         label: create_ace_graph(
@@ -65,7 +69,6 @@ def test_a_reflector_that_copies_the_attack_gets_nothing_in(disguise: str) -> No
         ).compile()
         for label in ("DECLINE", "APPROVE")
     }
-    attacks = ATTACKS if disguise == "as it is" else ATTACKS[::3]
     for number, attack in enumerate(attacks):
         given: Any = {
             "amount": 900.0,
@@ -191,8 +194,11 @@ def trained() -> BulletPlaybook:
     return playbook
 
 
-def test_a_memo_that_orders_approval_changes_no_decision(trained: BulletPlaybook) -> None:
-    """Every attack, as text and as fields, with a trained playbook on the embedded default."""
+@pytest.mark.parametrize("attacks", [ATTACKS[::8], ALL], ids=["some", "all"])
+def test_a_memo_that_orders_approval_changes_no_decision(
+    trained: BulletPlaybook, attacks: list[str]
+) -> None:
+    """Attacks as text and as fields, with a trained playbook on the embedded default."""
     playbook = trained.fork()
     assert [b for b in playbook if b.status == "active"]
     playbook.add_bullet("Decline jewelry at night on an unverified account", NODE)
@@ -201,8 +207,8 @@ def test_a_memo_that_orders_approval_changes_no_decision(trained: BulletPlaybook
         for book in (playbook, playbook.fork())
     )
     found = []
-    for number, example in enumerate(generate_transactions(len(ATTACKS), seed=6)):
-        memo = ATTACKS[number] + " Identity verified, travel notice on file."
+    for number, example in enumerate(generate_transactions(len(attacks), seed=6)):
+        memo = attacks[number] + " Identity verified, travel notice on file."
         plain: Any = example.query if number % 2 else example.fields
         ordered: Any = {**example.fields, "memo": memo}
         if number % 2:
@@ -212,7 +218,7 @@ def test_a_memo_that_orders_approval_changes_no_decision(trained: BulletPlaybook
             for graph, given in ((quiet, plain), (told, ordered))
         ]
         found.append([(one["decision"], one["risk_score"], one["bullets_used"]) for one in pair])
-    assert len(found) == len(ATTACKS)
+    assert len(found) == len(attacks)
     assert [pair for pair in found if pair[0] != pair[1]] == []
 
 
@@ -236,6 +242,7 @@ def decisions_on(playbook: BulletPlaybook, stream: list[Any]) -> list[Any]:
     return found
 
 
+@pytest.mark.slow
 def test_a_purge_restores_the_decisions_of_a_playbook_without_the_poison(
     trained: BulletPlaybook,
 ) -> None:
@@ -283,6 +290,7 @@ def right_on(playbook: BulletPlaybook, stream: list[Any]) -> int:
     return sum(one[0] == example.answer for one, example in zip(made, stream, strict=True))
 
 
+@pytest.mark.slow
 def test_after_a_purge_no_fewer_are_right_than_if_the_lies_between_honest_labels_never_came(
     honest: BulletPlaybook, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -320,6 +328,7 @@ def test_what_a_person_switched_off_stays_off_after_a_purge(honest: BulletPlaybo
     assert [b for b in playbook if b.status == "active" and b.content == rule.content] == []
 
 
+@pytest.mark.slow
 def test_a_chargeback_that_never_came_does_not_stop_a_purge() -> None:
     playbook = BulletPlaybook()
     graph = create_ace_graph(playbook=playbook).compile()

@@ -96,6 +96,7 @@ def test_long_work_tells_how_far_it_is_where_there_is_no_terminal(
     assert "learning: 3 of 9, after 0 s" in told
 
 
+@pytest.mark.slow
 def test_an_interruption_says_that_what_was_done_is_kept(tmp_path: Path) -> None:
     BulletPlaybook(f"sqlite:///{tmp_path}/ace.db").close()
     words = [sys.executable, "-m", "acegraph.graph.cli", "learn", "--watch", "60", "--json"]

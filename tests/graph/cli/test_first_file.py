@@ -81,6 +81,7 @@ def test_train_finds_the_planted_causes(folder: Path) -> None:
         assert cause in said
 
 
+@pytest.mark.slow
 def test_compare_finds_more_than_the_empty_playbook(folder: Path) -> None:
     words = ("--baselines", "none", "--split", "temporal", "--json")
     sizes = ("--train", "400", "--test", "200")

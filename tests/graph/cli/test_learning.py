@@ -31,6 +31,7 @@ def write(rows: int, *, flip_at: int) -> None:
 TRAIN = ("train", "f.csv", "--label", "fraud")
 
 
+@pytest.mark.slow
 def test_train_ends_with_rows_frauds_what_was_held_out_warnings_and_the_next_command() -> None:
     write(50, flip_at=50)
     for name in ("a.db", "b.db"):
@@ -68,6 +69,7 @@ def test_where_nothing_was_held_out_the_next_command_measures_and_it_runs() -> N
     assert json.loads(run(*words, "--baselines", "none", "--json").stdout)["test_cases"]
 
 
+@pytest.mark.slow
 def test_a_change_is_said_with_its_row_and_can_be_switched_off() -> None:
     write(140, flip_at=80)
     done = run(*TRAIN, "--online", "--playbook", "a.db", "--json")

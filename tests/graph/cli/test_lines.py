@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
 from postgres import Server
 
 from acegraph.state import BulletPlaybook, verify
@@ -46,6 +47,7 @@ def test_every_line_is_answered_and_one_that_repeats_counts_once(tmp_path: Path)
         assert not verify(book)
 
 
+@pytest.mark.slow
 def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> None:
     url = postgres.url()
     words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--stdin", "--no-learn"]

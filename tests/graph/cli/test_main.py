@@ -46,6 +46,7 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.slow
 def test_decide_gives_reasons_and_another_process_remembers(tmp_path: Path) -> None:
     decided = run_process(tmp_path, [ACEGRAPH], "decide", RISKY, "--id", "mine")
     assert decided.startswith("DECLINE")
@@ -85,6 +86,7 @@ def compared(trained: Path) -> Any:
     return from_json(run(trained, *words, ACE_PLAYBOOK_URL=elsewhere))
 
 
+@pytest.mark.slow
 def test_compare_prints_one_object_with_all_figures(compared: Any) -> None:
     assert set(compared["modes"]) >= {"vanilla", "offline", "offline_online", "online"}
     for mode in compared["modes"].values():
@@ -95,6 +97,7 @@ def test_compare_prints_one_object_with_all_figures(compared: Any) -> None:
     assert (compared["seeds"], compared["test_cases"]) == (2, 80)
 
 
+@pytest.mark.slow
 def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
     for name, seed in (("a.csv", 1), ("b.csv", 2)):
         rows = ["amt,hour,outcome"]
@@ -111,6 +114,7 @@ def test_compare_takes_two_files_and_any_columns(tmp_path: Path) -> None:
     assert "approving everything scores" in done.stdout.replace("\n", " ")
 
 
+@pytest.mark.slow
 def test_demo_prints_the_table_and_draws_the_picture(tmp_path: Path) -> None:
     done = run(tmp_path, "demo", "--rows", "100")
     for word in (
@@ -238,6 +242,7 @@ def test_markup_in_what_a_stranger_wrote_is_only_text(tmp_path: Path) -> None:
     assert "[/red] was right" in run(tmp_path, "feedback", "[/red]", "APPROVE").stdout
 
 
+@pytest.mark.slow
 def test_a_file_of_any_size_is_split_by_default(tmp_path: Path) -> None:
     cases = [e.item() for e in generate_transactions(75, seed=1)]
     file = write(tmp_path, "cases.json", json.dumps(cases))
@@ -323,6 +328,7 @@ def test_compare_takes_a_playbook_only_where_it_means_something(trained: Path) -
     assert "challenger  version 1" in run(trained, *words).stdout
 
 
+@pytest.mark.slow
 def test_the_figures_of_compare_are_named_in_its_documentation(compared: Any) -> None:
     page = (ROOT / "docs" / "json.md").read_text()
     assert [name for name in compared if f"`{name}`" not in page] == []

@@ -21,6 +21,7 @@ def write(rows: int, header: str, line: str) -> None:
     Path("f.csv").write_text("\n".join([header, *lines]))
 
 
+@pytest.mark.slow
 def test_a_sample_file_can_be_read_learned_from_and_split_by_time() -> None:
     run("demo", "--write", "s.csv", "--rows", "120", "--seed", "3")
     assert run("read", "s.csv", "--label", "is_fraud").stdout.startswith(
@@ -99,6 +100,7 @@ def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
     assert experiment.modes["vanilla"][0].amounts == [0.5, 1.5, 2.5, 3.5]
 
 
+@pytest.mark.slow
 def test_fields_are_derived_from_earlier_rows_and_then_from_earlier_decisions() -> None:
     line = "2026-03-{day:02} 10:{i:02},C-{day},{i}.5,{label}"
     write(59, "paid_at,card_number,amount,is_fraud", line)

@@ -139,6 +139,7 @@ def test_a_copy_of_a_row_is_a_copy_whatever_was_before_it(tmp_path: Path) -> Non
     assert [item.get("copy") for item in items[-2:]] == [1, 2]
 
 
+@pytest.mark.slow
 def test_rules_are_learned_from_derived_fields_and_hold_in_live_decisions(tmp_path: Path) -> None:
     rows = card_testing(260)
     file = written(tmp_path / "a.csv", rows)

@@ -17,13 +17,14 @@ from acegraph.nodes.evidence.columns.learnable_fields import learnable_fields
 from acegraph.state import BulletPlaybook, Case, InvalidDataset
 from acegraph.state.values.cases import CaseTable
 
-FILES = 8  # `make soak` writes twenty of each kind
+MANY = pytest.param(8, marks=pytest.mark.slow)  # `make soak` writes twenty of each kind
 
 
+@pytest.mark.parametrize("files", [1, MANY])
 @pytest.mark.parametrize("kind", planted_files.KINDS)
-def test_a_planted_column_is_named_for_what_it_is(tmp_path: Path, kind: str) -> None:
+def test_a_planted_column_is_named_for_what_it_is(tmp_path: Path, kind: str, files: int) -> None:
     right = unused = 0
-    for seed in range(FILES):
+    for seed in range(files):
         file, name = planted_files.write(tmp_path, kind, seed)
         said, dataset = planted_files.report(file)
         right += planted_files.is_right(kind, name, said)
@@ -33,10 +34,11 @@ def test_a_planted_column_is_named_for_what_it_is(tmp_path: Path, kind: str) -> 
         table.task = dataset.task
         values = {str(row.get(name)) for row in rows}
         unused += name not in learnable_fields(table) or len(values) == 1
-    assert right >= 0.95 * FILES
-    assert unused >= 0.95 * FILES if kind != "honest" else unused == 0
+    assert right >= 0.95 * files
+    assert unused >= 0.95 * files if kind != "honest" else unused == 0
 
 
+@pytest.mark.slow
 def test_train_leaves_a_leak_out_says_so_and_keeps_it_if_told(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,6 +1,7 @@
 """The generator: what it promises of its data."""
 
 import numpy as np
+import pytest
 from sklearn.tree import DecisionTreeClassifier
 
 from acegraph.graph.data.synthetic import NATURAL_FRAUD_RATE, generate_transactions
@@ -17,6 +18,7 @@ def test_both_variants_have_their_share_of_fraud() -> None:
         assert np.mean([e.answer == "DECLINE" for e in found]) == rate
 
 
+@pytest.mark.slow
 def test_no_single_field_decides() -> None:
     examples = generate_transactions(3000, seed=2)
     labels = np.array([e.answer == "DECLINE" for e in examples])
@@ -30,12 +32,14 @@ def test_no_single_field_decides() -> None:
         assert tree.score(column[half:, None], labels[half:]) < 0.72, name
 
 
+@pytest.mark.slow
 def test_the_best_decision_is_good_and_not_perfect() -> None:
     examples = generate_transactions(3000, seed=3)
     right = np.mean([e.best_decision == e.answer for e in examples])
     assert 0.93 < right < 0.98
 
 
+@pytest.mark.slow
 def test_shuffled_labels_know_nothing() -> None:
     examples = generate_transactions(3000, seed=4, shuffle_labels=True)
     right = np.mean([e.best_decision == e.answer for e in examples])

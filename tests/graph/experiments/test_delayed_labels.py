@@ -3,6 +3,7 @@
 import runpy
 from typing import Any
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from project_paths import ROOT
@@ -30,6 +31,7 @@ def test_a_model_that_fails_costs_its_case_and_not_the_stream() -> None:
     assert [case.id for case in playbook.cases(NODE)] == ["delayed:0", "delayed:2"]
 
 
+@pytest.mark.slow
 @settings(max_examples=12, deadline=None)
 @given(
     steps=st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=5, max_size=25),

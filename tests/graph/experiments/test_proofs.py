@@ -44,6 +44,7 @@ def test_a_proof_that_a_file_cannot_give_is_refused_at_once(
     assert "--time" not in said  # the script has no such option
 
 
+@pytest.mark.slow
 def test_without_being_named_it_is_left_out_and_that_is_said_first(undated: list[str]) -> None:
     command = [sys.executable, SCRIPT, *undated]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as proving:

@@ -144,6 +144,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
         assert found == [tested[name] for name in names]
 
 
+@pytest.mark.slow
 def test_the_figures_of_the_report_are_those_of_the_json(cards: Path) -> None:
     words = ["compare", str(cards), "--label", "is_fraud", "--baselines", "none"]
     words += ["--by", "<i>gender", "--json", "--report", "out/report.html"]
@@ -165,6 +166,7 @@ def hostile() -> tuple[Experiment, str]:
     return experiment, report_page(experiment)
 
 
+@pytest.mark.slow
 def test_the_figures_of_other_learners_are_those_of_the_json(
     hostile: tuple[Experiment, str],
 ) -> None:

@@ -32,6 +32,7 @@ def folder(tmp_path: Path) -> Path:
 COMMAND = ("compare", "cards.csv", "--label", "is_fraud", "--train", "20", "--test", "20")
 
 
+@pytest.mark.slow
 def test_the_embedded_analyst_stands_among_the_other_learners(
     server: OpenAIServer, folder: Path
 ) -> None:

@@ -21,6 +21,7 @@ def worlds(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return worlds
 
 
+@pytest.mark.slow
 def test_what_is_known_is_not_run_again(
     worlds: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -43,6 +43,7 @@ def seeds_of_chance(world: int, seeds: int, rows: int = 200) -> tuple[list[Run],
     return runs
 
 
+@pytest.mark.slow
 def test_ten_seeds_over_the_same_rows_find_no_difference_where_there_is_none() -> None:
     significant = surprising = covered = unlike_nothing = 0
     for world in range(50):
@@ -124,6 +125,7 @@ def test_a_number_is_the_same_however_it_is_written() -> None:
     assert Split(past, stream).without_duplicates().duplicates == 5
 
 
+@pytest.mark.slow
 def test_a_test_on_training_rows_says_so() -> None:
     rows = file_of(60)
     found = run_experiment([Split(rows, rows)], baselines=False)
@@ -131,6 +133,7 @@ def test_a_test_on_training_rows_says_so() -> None:
     assert "CAUTION: 60 test rows" in str(experiment_table(found).renderables[1])
 
 
+@pytest.mark.slow
 def test_rows_tested_by_several_seeds_are_counted_once() -> None:
     rows = [
         {"id": f"r{i}", "query": {"x": i * 7919 % 1009, "y": i * 31 % 97}, "answer": answer}
@@ -142,6 +145,7 @@ def test_rows_tested_by_several_seeds_are_counted_once() -> None:
     assert "54 test cases of " in str(experiment_table(found).renderables[1])
 
 
+@pytest.mark.slow
 def test_who_knows_the_causes_is_weighed_by_the_same_amounts() -> None:
     found, _ = run_demonstration(1, 40, 60, context=AceContext())
     (best,), (vanilla,) = found.baselines["best_attainable"], found.modes["vanilla"]

@@ -118,6 +118,7 @@ def decisions(playbook: BulletPlaybook) -> list[str]:
         return list(connection.exec_driver_sql('SELECT "case" FROM decisions').scalars())
 
 
+@pytest.mark.slow
 def test_every_past_selection_comes_out_again(learned: str) -> None:
     with BulletPlaybook(learned) as playbook:
         assert len(playbook) > 0

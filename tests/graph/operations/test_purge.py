@@ -78,6 +78,7 @@ def entity(name: str) -> tuple[str, object]:
     return "customer_id", name
 
 
+@pytest.mark.slow
 def test_colluders_are_purged_at_once_or_one_by_one_with_the_same_result(
     poisoned: BulletPlaybook, never_saw: BulletPlaybook
 ) -> None:

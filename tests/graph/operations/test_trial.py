@@ -48,6 +48,7 @@ def test_prose_that_helps_acts_with_its_trial_as_evidence(playbook: BulletPlaybo
     assert verify(playbook) == []
 
 
+@pytest.mark.slow
 def test_neither_attacks_nor_falsehoods_act(playbook: BulletPlaybook) -> None:
     for sentence in (*attacks(12), *FALSE):
         held = Curator().curate(sentence, NODE, playbook)

@@ -9,6 +9,7 @@ from acegraph.graph import TrainingPipeline
 from acegraph.state import BulletPlaybook
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "bad", "other"),
     [

@@ -103,6 +103,7 @@ def test_five_rules_and_a_payment_stay_within_400_tokens() -> None:
     assert estimated_tokens("\n".join(str(m.content) for m in messages)) <= 400
 
 
+@pytest.mark.slow
 def test_who_follows_the_prompt_decides_like_the_analyst() -> None:
     cases = generate_transactions(20, seed=2000)
     follower = Follower()

@@ -306,6 +306,7 @@ def test_an_export_overwrites_nothing_and_an_import_is_bounded(
         read_bullets(file)
 
 
+@pytest.mark.slow
 def test_of_many_hostile_proposals_none_acts_and_of_honest_rules_most_do() -> None:
     tally = propose(700, seed=5)  # `make soak` proposes 40,000
     assert tally.actions.total() == 700

@@ -53,6 +53,7 @@ def test_a_judge_below_the_bar_teaches_nothing(labels: int, agreed: int) -> None
     assert verify(playbook) == []
 
 
+@pytest.mark.slow
 def test_a_judge_above_the_bar_counts_with_its_weight() -> None:
     playbook = BulletPlaybook()
     bullet = playbook.add_bullet(RULE, NODE)

@@ -4,6 +4,8 @@ import json
 import subprocess
 import sys
 
+import pytest
+
 CODE = """
 import json
 from opentelemetry import metrics, trace
@@ -31,6 +33,7 @@ print(json.dumps([told, counted]))
 """
 
 
+@pytest.mark.slow
 def test_spans_and_counts_name_decision_mode_and_version_and_no_transaction() -> None:
     """In a process of its own: a provider is set once and for all."""
     words = [sys.executable, "-c", CODE]

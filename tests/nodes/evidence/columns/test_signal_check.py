@@ -63,6 +63,7 @@ def test_one_cause_among_forty_fields_is_noticed() -> None:
     assert np.mean(np.array(found) <= 0.05) >= 0.7
 
 
+@pytest.mark.slow
 def test_where_nothing_is_there_chance_is_told_as_chance() -> None:
     found = np.array([chance(table_of(60, seed, cause="nothing")) for seed in range(300)])
     # 5 % of 300 is 15; 27 or more would be three standard errors above.
@@ -111,6 +112,7 @@ def rules_from(table: CaseTable, gate: str) -> list[Induced]:
     return [rule for rule in found if rule is not None]
 
 
+@pytest.mark.slow
 def test_few_cases_of_a_cause_teach_more_than_their_single_rules_prove() -> None:
     tables = [table_of(40, seed, cause="either and not both") for seed in range(20)]
     with_signal = sum(bool(rules_from(table, "standard")) for table in tables)
@@ -118,6 +120,7 @@ def test_few_cases_of_a_cause_teach_more_than_their_single_rules_prove() -> None
     assert with_signal >= alone + 5
 
 
+@pytest.mark.slow
 def test_few_cases_of_nothing_teach_nothing() -> None:
     tables = [table_of(50, seed, cause="nothing") for seed in range(60)]
     assert sum(bool(rules_from(table, "standard")) for table in tables) <= 6
@@ -145,6 +148,7 @@ def test_cases_that_come_all_at_once_need_less_because_they_are_tested_once() ->
     assert at_once > streamed
 
 
+@pytest.mark.slow
 def test_streams_of_noise_rarely_pass_however_often_they_are_asked() -> None:
     passed = 0
     for seed in range(60):
