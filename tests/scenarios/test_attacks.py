@@ -9,6 +9,7 @@ import pytest
 from hidden import hiding
 from openai_server import OpenAIServer
 from project_paths import DATA
+from rewordings import trained_playbook
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, feedback, generate_transactions
 from acegraph.graph.operations.learning.purge import purge
@@ -188,10 +189,8 @@ def test_one_customer_teaches_nobody_anything(
 
 @pytest.fixture(scope="module")
 def trained() -> BulletPlaybook:
-    """A playbook that was trained on generated payments."""
-    playbook = BulletPlaybook()
-    TrainingPipeline(playbook).train_offline(generate_transactions(150, seed=11))
-    return playbook
+    """A playbook that was trained on generated payments; tests fork it."""
+    return trained_playbook()
 
 
 @pytest.mark.parametrize("attacks", [ATTACKS[::8], ALL], ids=["some", "all"])

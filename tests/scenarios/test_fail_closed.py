@@ -27,15 +27,16 @@ RISKY = {"amount": 9000.0, "hour": 3, "account_age_days": 2, "vpn": True, "new_d
 
 @pytest.fixture(scope="module")
 def trained() -> BulletPlaybook:
-    return trained_playbook(400)
+    return trained_playbook()
 
 
-def test_no_rewording_turns_a_decline_into_an_approval(trained: BulletPlaybook) -> None:
-    found = reworded_decisions(trained, generate_transactions(60, seed=99), most=5)
+@pytest.mark.parametrize("most", [1, pytest.param(5, marks=pytest.mark.slow)])
+def test_no_rewording_turns_a_decline_into_an_approval(trained: BulletPlaybook, most: int) -> None:
+    found = reworded_decisions(trained, generate_transactions(60, seed=99), most)
     assert len(found) > 80
     approved = {name: dict(counts) for name, counts in found.items() if counts["APPROVE"]}
     assert approved == {}
-    understood = [name for name, counts in found.items() if counts["DECLINE"] == 5]
+    understood = [name for name, counts in found.items() if counts["DECLINE"] == most]
     assert {"names: upper", "names: camel"} <= set(understood)
 
 
@@ -44,10 +45,9 @@ def test_honest_payments_in_their_usual_form_are_all_decided(trained: BulletPlay
     assert set(decisions(trained, honest)) == {"APPROVE", "DECLINE"}
 
 
-def test_an_unread_amount_is_approved_only_where_no_amount_declines(
-    trained: BulletPlaybook,
-) -> None:
-    amounts = (0.01, 5.0, 20.0, 50.0, 100.0, 1_000.0, 1e6)
+@pytest.mark.slow
+def test_an_unread_amount_is_approved_only_where_no_amount_declines() -> None:
+    trained, amounts = trained_playbook(400), (0.01, 5.0, 20.0, 50.0, 100.0, 1_000.0, 1e6)
     seen = set()
     for payment in (dict(e.fields) for e in generate_transactions(30, seed=3)):
         (unread,) = decisions(trained, [{**payment, "amount": "canary-4711"}])

@@ -6,6 +6,7 @@ writes it in each way, and prints how many declines became approvals (none may).
 
 from collections import Counter
 from collections.abc import Callable, Iterator
+from functools import cache
 
 from acegraph.graph import TrainingPipeline, create_ace_graph, generate_transactions
 from acegraph.graph.data.synthetic import Example
@@ -79,8 +80,11 @@ def rewordings(fields: list[str]) -> Iterator[tuple[str, Rewording]]:
     yield "nothing known", lambda p: {"foo": 12.5}
 
 
-def trained_playbook(cases: int = 600) -> BulletPlaybook:
-    """A playbook that learned from generated payments with their fields."""
+@cache
+def trained_playbook(cases: int = 150) -> BulletPlaybook:
+    """A playbook that learned from generated payments with their fields, once for all tests of a
+    process: `fork` it to change it.
+    """
     playbook = BulletPlaybook()
     rows = [
         {"id": e.id, "query": dict(e.fields), "answer": e.answer}
@@ -116,7 +120,7 @@ def reworded_decisions(
 
 
 if __name__ == "__main__":
-    found = reworded_decisions(trained_playbook(), generate_transactions(300, seed=99), 300)
+    found = reworded_decisions(trained_playbook(600), generate_transactions(300, seed=99), 300)
     total: Counter[str] = sum(found.values(), Counter())
     for name, counts in found.items():
         if counts["APPROVE"]:

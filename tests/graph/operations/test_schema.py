@@ -20,7 +20,7 @@ NODE = "fraud_detection"
 
 @pytest.fixture(scope="module")
 def trained() -> BulletPlaybook:
-    return trained_playbook(120)
+    return trained_playbook()
 
 
 def test_every_field_has_its_kind_its_values_and_its_rules(trained: BulletPlaybook) -> None:
