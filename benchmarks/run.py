@@ -28,6 +28,7 @@ PARTS = {
     "ledger": ledger.main,
     "service": service.main,
     "tables": tables.main,
+    "large": tables.large,
 }
 
 

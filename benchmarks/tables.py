@@ -2,7 +2,8 @@
 
 `python benchmarks/tables.py` takes a million rows; with `soak` ten million and, for the backtest,
 a file of ten million read ten times, and with `graph` 26,800 rows of four data sets against the
-graph. With `learn` a million rows are learned from, with `learn soak` ten million.
+graph. With `learn` a million rows are learned from, with `learn soak` ten million. With `large` the
+commands read, train on and score one file of five million rows.
 """
 
 import json
@@ -261,14 +262,27 @@ table = LabelledTable.open(Path({file!r}), FileLayout(None, "is_fraud"))
 report = TrainingPipeline(BulletPlaybook({book!r})).train_table(table, table.draw())
 print(json.dumps([time.process_time(), peak_mb(), report.bullets_active]))
 """
+COMMAND = """
+import sys, time
+from process_memory import peak_mb
+from acegraph.graph.cli.main import main
+sys.argv = ["acegraph", *{words!r}]
+try:
+    main()
+except SystemExit as ended:
+    assert not ended.code, ended.code
+print(time.process_time(), peak_mb())
+"""
 READ = "import sys, time, polars; polars.read_csv(sys.argv[1]); print(time.process_time())"
 
 
-def write_labelled(file: Path, rows: int, *, seed: int = 7, shuffle: bool = False) -> None:
-    """A CSV of 20 columns: generated payments, drawn of a million, and two columns of noise."""
+def write_labelled(
+    file: Path, rows: int, *, seed: int = 7, shuffle: bool = False, of: int = 1_000_000
+) -> None:
+    """A CSV of 20 columns: generated payments, drawn of so many, and two columns of noise."""
     rng, sample = np.random.default_rng(seed), file.with_suffix(".sample")
     if not sample.exists():
-        write_sample(sample, min(rows, 1_000_000), seed=seed, fraud_rate=NATURAL)
+        write_sample(sample, min(rows, of), seed=seed, fraud_rate=NATURAL)
     payments = pyarrow.csv.read_csv(sample)
     with pa.OSFile(str(file), "wb") as sink:
         writer = None
@@ -296,6 +310,24 @@ def learned(folder: Path, rows: int, *, shuffle: bool = False) -> tuple[float, i
     write_labelled(file, rows, shuffle=shuffle)
     cpu, peak, bullets = json.loads(_alone(LEARN.format(file=str(file), book=book)))
     return cpu, peak, bullets, book
+
+
+def large(rows: int = 5_000_000) -> dict[str, dict[str, float]]:
+    """The CPU and the peak memory of the commands that read, learn and score a file."""
+    figures = {}
+    with tempfile.TemporaryDirectory() as folder:
+        file, book = f"{folder}/large.csv", f"sqlite:///{folder}/ace.db"
+        write_labelled(Path(file), rows, of=200_000)
+        for words in (
+            ["read", file, "--label", "is_fraud", "--json"],
+            ["train", file, "--label", "is_fraud", "--playbook", book, "--json"],
+            ["score", file, "--playbook", book, "--out", f"{folder}/scored.parquet", "--json"],
+        ):
+            last = _alone(COMMAND.format(words=words)).splitlines()[-1]
+            cpu, peak = map(float, last.split())
+            print(f"{words[0]}: {rows:,} rows in {cpu:.1f} s of CPU, peak memory {peak:.0f} MB")
+            figures[words[0]] = {"cpu_seconds": cpu, "peak_mb": peak}
+    return figures
 
 
 def balanced_accuracy(book: BulletPlaybook, fresh: Path, costs: dict[str, float] | None) -> float:
@@ -352,6 +384,8 @@ def soak() -> None:
 if __name__ == "__main__":
     if "graph" in sys.argv:
         against_the_graph(6_700)
+    elif "large" in sys.argv:
+        large()
     elif "learn" in sys.argv:
         learning(10_000_000 if "soak" in sys.argv else 1_000_000)
     else:
