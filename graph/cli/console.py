@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.printing import one_line, warn
+from acegraph.graph.cli.printing import visible, warn
 from acegraph.state import InvalidInput, InvalidSettings
 from acegraph.state.database.encoding import file_of
 from acegraph.state.database.places import shown_url
@@ -29,6 +29,8 @@ playbook_url: ContextVar[str] = ContextVar("playbook_url", default=DEFAULT_URL)
 """Where the playbook of this command is (--playbook)."""
 who: ContextVar[str] = ContextVar("who", default="")
 """Whose command this is (--who)."""
+alone: ContextVar[bool] = ContextVar("alone", default=False)
+"""Whether there is no second person (--alone)."""
 
 
 def url_of(place: str) -> str:
@@ -46,22 +48,21 @@ def signed() -> str:
     return signature(who.get())
 
 
-MODEL_HELP: Final = "The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst."
 DryRun = Annotated[
     bool, typer.Option("--dry-run", help="Say what it would do, on a copy; change nothing.")
 ]
-Learn = Annotated[
-    bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
+Model = Annotated[
+    str | None,
+    typer.Option(
+        "--model",
+        help="The chat model that decides; else ACE_AGENT_MODEL, else the embedded analyst.",
+    ),
 ]
-Concurrency = Annotated[
-    int,
-    typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
-]
-Model = Annotated[str | None, typer.Option("--model", help=MODEL_HELP)]
 ReportFile = Annotated[
     Path | None,
     typer.Option(help="Write a report here: one HTML file with all tables and pictures."),
 ]
+Why = Annotated[str, typer.Option("--why", help="The reason; it is kept.")]
 
 
 def takes_groups(command: Callable[..., None]) -> Callable[..., None]:
@@ -104,7 +105,7 @@ def announce_models(agent: str | None = None) -> None:
     decides = "" if names["agent"] else "the embedded analyst decides; "
     if servers and servers[0].can_be_asked:
         asked = f"asked at {servers[0].address}: {named}; transactions are sent there"
-        typer.echo(one_line(f"{decides}{asked}"), err=True)
+        typer.echo(visible(f"{decides}{asked}"), err=True)
     elif not servers and os.environ.get("OPENAI_API_KEY"):
         how = "a key is set, but no model is named (--model, ACE_AGENT_MODEL)"
         typer.echo(f"{decides}{how}", err=True)

@@ -1,7 +1,7 @@
 """Options of several commands: which columns of a labelled file hold what; the rows that it has."""
 
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final
@@ -40,16 +40,15 @@ class Columns:
     positive: Annotated[
         str | None, typer.Option(help="The label that means fraud, unless it is a usual word or 1.")
     ] = None
-    id: Annotated[str | None, typer.Option(help="Column of the row's id (else: id).")] = None
     declared: Annotated[
         list[str] | None,
         typer.Option(
             "--as",
             metavar="NAME=WHAT",
             help="What a column is, where the guess is wrong: a kind (number, flag, category, "
-            "time, text), a role (id, amount, protected, ignored, ...), hidden (not stored) or "
-            "whom it names (customer, card, device, merchant: their earlier rows are counted). "
-            "Again for each column.",
+            "time, text), a role (id of the row, amount, protected, ignored, ...), hidden (not "
+            "stored) or whom it names (customer, card, device, merchant: their earlier rows are "
+            "counted). Again for each column.",
         ),
     ] = None
     task: Annotated[
@@ -63,12 +62,14 @@ class Columns:
         from acegraph.graph.data.files import FileLayout
 
         task = _task_in(self.task) if self.task else None
+        declared = dict(map(_declaration, self.declared or ()))
+        ids = next((name for name, what in declared.items() if what == "id"), "id")
         return FileLayout(
             query=self.text or (None if self.label else "query"),
             answer=self.label or "answer",
             positive=self.positive,
-            ids=self.id or "id",
-            declared=dict(map(_declaration, self.declared or ())),
+            ids=ids,
+            declared={n: what for n, what in declared.items() if (n, what) != (ids, "id")},
             task=task,
             forms=Forms(task.forms) if task else None,
         )
@@ -83,12 +84,11 @@ class Columns:
             words += [word for one in values for word in (option, str(one))]
         return words
 
-    def read(self, file: Path) -> "Dataset":
-        """The labelled rows of a file, with how they were read; shows its progress."""
-        return self._read_all([file])[0]
+    def read(self, *files: Path) -> "list[Dataset]":
+        """The labelled rows of files, with how they were read; shows the progress.
 
-    def _read_all(self, files: Sequence[Path]) -> "list[Dataset]":
-        """Several files; derived fields of a file also come from the files before it."""
+        Derived fields of a file also come from the files before it.
+        """
         from acegraph.graph.data.earlier_rows import EarlierRows
         from acegraph.graph.data.files import read_dataset
 
@@ -98,14 +98,13 @@ class Columns:
 
     def load(self, file: Path) -> "list[Item]":
         """The labelled rows of a file as it is; what a person should know is reported."""
-        return self._reported(file, self.read(file)).items
+        return _reported(file, *self.read(file)).items
 
-    def load_to_learn(self, file: Path, *others: Path) -> "list[Dataset]":
+    def load_to_learn(self, *files: Path) -> "list[Dataset]":
         """The rows of files to learn from or test on, all without what looks like a leak in the
         first.
         """
-        files = [file, *others]
-        return self.without_leaks(list(map(self._reported, files, self._read_all(files))))
+        return _without_leaks(list(map(_reported, files, self.read(*files))))
 
     def draw_to_learn(
         self, file: Path, table: "LabelledTable", known: "Mapping[int, Verdict]"
@@ -116,29 +115,31 @@ class Columns:
         with progress_bar() as progress:
             drawn = table.draw(progress(None), known)
         dataset = replace(drawn.dataset, unlabelled=drawn.unlabelled)
-        (dataset,) = self.without_leaks([self._reported(file, dataset)])
+        (dataset,) = _without_leaks([_reported(file, dataset)])
         return replace(drawn, dataset=dataset)
 
-    def without_leaks(self, datasets: "list[Dataset]") -> "list[Dataset]":
-        """Data sets without the fields that look like a leak in the first."""
-        from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
 
-        leaks = find_leaks(datasets[0])
-        if not has_enough(datasets[0]):
-            warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
-        for name, why in leaks.items():
-            warn(f"{name} left out: {why}; --as {shlex.quote(name)}=KIND uses it")
-        return [dataset.without(leaks.keys()) for dataset in datasets]
+def _without_leaks(datasets: "list[Dataset]") -> "list[Dataset]":
+    """Data sets without the fields that look like a leak in the first."""
+    from acegraph.graph.data.leakage import ENOUGH, find_leaks, has_enough
 
-    def _reported(self, file: Path, dataset: "Dataset") -> "Dataset":
-        for note in dataset.notes:
-            warn(note)
-        if dataset.unlabelled:
-            warn(f"{file}: {dataset.unlabelled} rows have no label: left out")
-        first = [Transaction.of(item["query"]) for item in dataset.items[:_ROWS_TRIED]]
-        if not any(map(read_fields, first)):
-            warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
-        return dataset
+    leaks = find_leaks(datasets[0])
+    if not has_enough(datasets[0]):
+        warn(f"fewer than {ENOUGH} rows of a label: no column was checked for leaks")
+    for name, why in leaks.items():
+        warn(f"{name} left out: {why}; --as {shlex.quote(name)}=KIND uses it")
+    return [dataset.without(leaks.keys()) for dataset in datasets]
+
+
+def _reported(file: Path, dataset: "Dataset") -> "Dataset":
+    for note in dataset.notes:
+        warn(note)
+    if dataset.unlabelled:
+        warn(f"{file}: {dataset.unlabelled} rows have no label: left out")
+    first = [Transaction.of(item["query"]) for item in dataset.items[:_ROWS_TRIED]]
+    if not any(map(read_fields, first)):
+        warn(f"{file}: nothing could be read from its texts (see 'acegraph read {file}')")
+    return dataset
 
 
 def _task_in(file: Path) -> "Task":

@@ -1,7 +1,7 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
 import shlex
-from collections.abc import Sequence
+from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -11,7 +11,6 @@ import typer
 
 from acegraph.graph.cli.console import (
     DEFAULT_URL,
-    Concurrency,
     Model,
     ReportFile,
     announce_models,
@@ -25,106 +24,36 @@ from acegraph.graph.cli.files import Columns
 from acegraph.graph.cli.printing import (
     gathered_warnings,
     print_experiment,
-    print_json,
     print_table,
     print_usage,
     progress_bar,
     say,
     told_as_json,
-    wants_json,
     warn,
 )
 from acegraph.graph.cli.scoring import need_tables
-from acegraph.state import InvalidSettings
+from acegraph.state import AceContext, InvalidDataset, InvalidSettings
+from acegraph.state.task.policy import USUAL, Policy
 
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
-    from acegraph.graph.tables.labelled import LabelledTable
-    from acegraph.graph.training.pipeline import TrainingReport
-    from acegraph.state import AceContext, Bullet, BulletPlaybook
-    from acegraph.state.task.policy import Policy
+    from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
+    from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
+    from acegraph.state import BulletPlaybook
     from acegraph.state.values.verdict import Verdict
 
-
+_FEWEST: Final = 50
+"""Fewer payments than this teach nothing."""
 _NO_AMOUNT: Final = (
     "no column is known as the amount, so costs count every row as 1 (--as NAME=amount)"
 )
-_PICTURE: Final = Path("out/learning_curves.png")
-"""Where `demo` draws the learning curves."""
-_FEWEST: Final = 50
-"""Fewer payments than this teach nothing."""
-_SHOWN: Final = 10
-"""So many of the bullets that refinement changed are printed."""
-
-
-@dataclass(frozen=True)
-class CallOptions:
-    """Options of `train`: how much language models are asked."""
-
-    concurrency: Concurrency = 1
-    max_calls: Annotated[
-        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
-    ] = None
-
-
-@dataclass(frozen=True)
-class LearningOptions:
-    """Options of `train`: what of the file is learned from, and how."""
-
-    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False
-
-    def large_table(
-        self, file: Path, columns: Columns, context: "AceContext"
-    ) -> "LabelledTable | None":
-        """The table to draw rows from; None where all rows of a file are taken in."""
-        from acegraph.graph.training.pipeline import TrainingPipeline
-        from acegraph.state import InvalidDataset, InvalidSettings
-
-        is_parquet = file.suffix.lower() in (".parquet", ".pq")
-        why = TrainingPipeline(context=context).why_row_by_row(context)
-        if self.online or columns.layout.query is not None:
-            why = "--online and texts want it"
-        try:
-            need_tables()
-            from acegraph.graph.tables.labelled import LARGE, LabelledTable
-
-            table = LabelledTable.open(file, columns.layout)
-        except (InvalidDataset, InvalidSettings):
-            if is_parquet:
-                raise
-            return None
-        rows = table.files.about_rows
-        is_parquet = table.files.form == "parquet"
-        if rows < LARGE and not is_parquet:
-            return None
-        if why and is_parquet:
-            raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
-        if why:
-            typer.echo(f"about {rows:,} rows are all taken in, slowly: {why}", err=True)
-            return None
-        typer.echo(f"about {rows:,} rows: rules are sought on some, and proved on all", err=True)
-        return table
-
-
-def _old_enough(items: "list[Item]", days: float) -> "list[Item]":
-    """The rows without the honest ones that are too young."""
-    from acegraph.graph.data.splits import mature_rows
-
-    if not days:
-        return items
-    mature = mature_rows(items, days, None)
-    warn(f"{len(items) - len(mature)} honest rows of the last {days:g} days left out")
-    return mature
-
-
-def _known(node: str) -> "tuple[dict[int, Verdict], Policy]":
-    """The labels of rows of whole tables that a playbook has, and its policy, if there is one."""
-    from acegraph.state.task.policy import Policy
-
-    if not may_exist(playbook_url.get()):
-        return {}, Policy()
-    with lasting() as book:
-        return book.labels_of_tables(node), book.policy(node)
+_ONE_LABEL: Final = (
+    "Nothing was learned: all cases have the same label. The scorecard decides alone: it was not "
+    "made for this file."
+)
+_EMPTY_IS_NO_LABEL: Final = (
+    " If rows without a label are honest payments, write that into them: an empty cell is no label."
+)
 
 
 @takes_groups
@@ -133,8 +62,14 @@ def train(
         Path, typer.Argument(help="Labelled cases: JSON list, JSON lines, CSV, Parquet.")
     ],
     columns: Columns,
-    calls: CallOptions,
-    learning: LearningOptions,
+    concurrency: Annotated[
+        int,
+        typer.Option(min=1, help="Cases under way at once; worth it where language models answer."),
+    ] = 1,
+    max_calls: Annotated[
+        int | None, typer.Option(min=1, help="Stop before more calls to language models.")
+    ] = None,
+    online: Annotated[bool, typer.Option(help="Learn as a stream instead of as history.")] = False,
     model: Model = None,
 ) -> None:
     """Learn bullets from a labelled file into a playbook.
@@ -142,67 +77,128 @@ def train(
     Ctrl-C ends it; what was learned until then is kept. Example: acegraph train cards.csv --label
     is_fraud
     """
+    from acegraph.graph.cli.tables import bullet_table
     from acegraph.graph.training.pipeline import TrainingPipeline
-    from acegraph.state import AceContext
-    from acegraph.state.run.modes import settle
 
     announce_models(model)
     context = AceContext(agent_model=model)
-    known, policy = _known(context.node)
-    mature_days = policy.mature_days.get("history", 0.0)
     with gathered_warnings() as warnings:
-        table = learning.large_table(file, columns, context)
-        drawn = table and columns.draw_to_learn(file, table, known)
-        dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
-        if policy.costs and not dataset.has_amounts:
-            warn(f"{file}: {_NO_AMOUNT}")
-        items = dataset.items if drawn else _old_enough(dataset.items, mature_days)
+        taken = _taken_in(file, columns, context, online=online)
         with lasting() as book, progress_bar() as progress:
-            if settle(book, context).get("costs") and not dataset.has_amounts:
-                warn(f"{file}: {_NO_AMOUNT}")
             pipeline = TrainingPipeline(
-                book, context=context, progress=progress(None), **vars(calls)
+                book,
+                context=context,
+                progress=progress(None),
+                concurrency=concurrency,
+                max_calls=max_calls,
             )
-            derives = bool(dataset.task and dataset.task.derived)
-            had_sightings = derives and bool(book.sighting_columns(context.node))
-            if table and drawn:
-                report = pipeline.train_table(table, drawn, mature_days)
-            elif learning.online:
-                report = pipeline.train_online(items, dataset.task)
-            else:
-                report = pipeline.train_offline(items, dataset.task)
+            had_sightings = bool(book.sighting_columns(context.node))
+            report = taken.learned_by(pipeline, online=online)
             bullets = book.get_bullets_for_node(context.node)
-            why_not = _why_none_is_declined(book, context)
-        _warn_of(file, report, had_sightings=had_sightings, why_none_is_declined=why_not)
-    labelled = sum(drawn.counts.values()) if drawn else len(dataset.items)
+            if had_sightings and taken.derives and report.repeated < report.cases:
+                warn(
+                    f"{file}: its derived fields do not see the files that were learned from before"
+                )
+            for why in (report.columns, report.change, _why_none_is_declined(book, context)):
+                if why:
+                    warn(why)
     ending = Ending(
-        rows=labelled + dataset.unlabelled,
-        unlabelled=dataset.unlabelled,
-        too_young=labelled - (report.cases if drawn else len(items)),
+        rows=taken.labelled + taken.dataset.unlabelled,
+        unlabelled=taken.dataset.unlabelled,
+        too_young=taken.labelled - (report.cases if taken.drawn else len(taken.items)),
         warnings=warnings,
-        next=_next_commands(file, columns, dataset, has_held_out=bool(report.held_out)),
+        next=_next_commands(file, columns, taken.dataset, has_held_out=bool(report.held_out)),
     )
     if not told_as_json({**report.to_json(), **vars(ending)}):
-        _say_training(report, bullets, ending, is_stream=learning.online)
+        if bullets:
+            print_table(bullet_table(bullets, "Active bullets"))
+        _say_training(report, ending, is_stream=online)
     if report.failed:
         raise typer.Exit(1)
 
 
-def _warn_of(
-    file: Path, report: "TrainingReport", *, had_sightings: bool, why_none_is_declined: str
-) -> None:
-    """Warn of what a person should know of what was learned, and of what it was learned from."""
-    if report.columns:
-        warn(f"{file}: {report.columns}")
-    if had_sightings and report.repeated < report.cases:
-        warn(f"{file}: its derived fields do not see the files that were learned from before")
-    if report.change:
-        warn(report.change)
-    if why_none_is_declined:
-        warn(why_none_is_declined)
+@dataclass(frozen=True)
+class _Taken:
+    """What of a file is learned from."""
+
+    dataset: "Dataset"
+    items: "list[Item]"
+    """Its rows that count, all or some that were drawn."""
+    mature_days: float
+    table: "LabelledTable | None" = None
+    drawn: "DrawnRows | None" = None
+    """What was drawn of a large table."""
+
+    @property
+    def labelled(self) -> int:
+        return sum(self.drawn.counts.values()) if self.drawn else len(self.dataset.items)
+
+    @property
+    def derives(self) -> bool:
+        return bool(self.dataset.task and self.dataset.task.derived)
+
+    def learned_by(self, pipeline: "TrainingPipeline", *, online: bool) -> "TrainingReport":
+        if self.table and self.drawn:
+            return pipeline.train_table(self.table, self.drawn, self.mature_days)
+        train = pipeline.train_online if online else pipeline.train_offline
+        return train(self.items, self.dataset.task)
 
 
-def _why_none_is_declined(playbook: "BulletPlaybook", context: "AceContext") -> str:
+def _taken_in(file: Path, columns: Columns, context: AceContext, *, online: bool) -> _Taken:
+    """The rows of a file, or some that are drawn from a large table."""
+    from acegraph.graph.data.splits import mature_rows
+
+    known, policy = _known(context.node)
+    days = policy.mature_days.get("history", 0.0)
+    table = _large_table(file, columns, context, online=online)
+    drawn = columns.draw_to_learn(file, table, known) if table else None
+    dataset = drawn.dataset if drawn else columns.load_to_learn(file)[0]
+    if policy.costs and not dataset.has_amounts:
+        warn(f"{file}: {_NO_AMOUNT}")
+    items = dataset.items
+    if days and not drawn:
+        items = mature_rows(items, days, None)
+        warn(f"{len(dataset.items) - len(items)} honest rows of the last {days:g} days left out")
+    return _Taken(dataset, items, days, table, drawn)
+
+
+def _known(node: str) -> "tuple[dict[int, Verdict], Policy]":
+    """The labels of rows of whole tables that a playbook has, and its policy, if there is one."""
+    if not may_exist(playbook_url.get()):
+        return {}, USUAL
+    with lasting() as book:
+        return book.labels_of_tables(node), book.policy(node)
+
+
+def _large_table(
+    file: Path, columns: Columns, context: AceContext, *, online: bool
+) -> "LabelledTable | None":
+    """The table to draw rows from; None where all rows of a file are taken in."""
+    from acegraph.graph.training.pipeline import TrainingPipeline
+
+    why = TrainingPipeline(context=context).why_row_by_row(context)
+    if online or columns.layout.query is not None:
+        why = "--online and texts want it"
+    try:
+        need_tables()
+        from acegraph.graph.tables.labelled import LARGE, LabelledTable
+
+        table = LabelledTable.open(file, columns.layout)
+    except (InvalidDataset, InvalidSettings):
+        if file.suffix.lower() in (".parquet", ".pq"):
+            raise
+        return None
+    rows, is_parquet = table.files.about_rows, table.files.form == "parquet"
+    if why and is_parquet:
+        raise InvalidSettings(f"of Parquet only some rows are taken in, and {why}")
+    if rows < LARGE and not is_parquet:
+        return None
+    how = f"all taken in, slowly: {why}" if why else "drawn from to seek rules, proved on all"
+    typer.echo(f"about {rows:,} rows are {how}", err=True)
+    return None if why else table
+
+
+def _why_none_is_declined(playbook: "BulletPlaybook", context: AceContext) -> str:
     """Why the playbook would decline none of its labelled cases; empty if it would."""
     from acegraph.nodes.rules.scale import scale_of
     from acegraph.state.run.modes import settle
@@ -237,23 +233,12 @@ def _next_commands(
     """Measure on rows that are held out, if none were; then decide."""
     place = [] if playbook_url.get() == DEFAULT_URL else ["--playbook", shown()]
     in_time = ["--split", "temporal"] if dataset.time else []
-    words = columns.words
-    compare = ["acegraph", "compare", str(file), *words, *in_time]
+    compare = ["acegraph", "compare", str(file), *columns.words, *in_time]
     commands = [["acegraph", "read", *place], ["acegraph", "decide", "-", *place]]
     return [shlex.join(c) for c in ([] if has_held_out else [compare]) + commands]
 
 
-def _say_training(
-    report: "TrainingReport",
-    bullets: "Sequence[Bullet]",
-    ending: Ending,
-    *,
-    is_stream: bool,
-) -> None:
-    from acegraph.graph.cli.tables import bullet_table
-
-    if bullets:
-        print_table(bullet_table(bullets, "Active bullets"))
+def _say_training(report: "TrainingReport", ending: Ending, *, is_stream: bool) -> None:
     left_out = {"without a label": ending.unlabelled, "too young": ending.too_young}
     said = [f"{n} {why}" for why, n in left_out.items() if n]
     share = f" ({report.frauds / report.cases:.1%})" if report.cases else ""
@@ -264,7 +249,10 @@ def _say_training(
         f"{report.bullets_active} active in {shown()}"
     )
     say(_measured(report, is_stream=is_stream))
-    _say_refinement(report)
+    if report.refinement:
+        changed = Counter(bullet.change for bullet in report.refinement)
+        became = ", ".join(f"{count} {change}" for change, count in changed.items())
+        say(f"refined as a whole: {became} (--json has each)")
     if report.failure:
         say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:
@@ -272,30 +260,12 @@ def _say_training(
     print_usage()
     if report.corrected:
         say(f"{report.corrected} of the rows were known with another label; this one counts now")
-    if bullets and report.repeated:
-        say(f"{report.repeated} of the cases were known: this playbook learned from them before")
-    elif not bullets:
+    if not report.bullets_active:
         say(_why_nothing(report, ending.unlabelled))
-    for warning in ending.warnings:
-        say(f"warning: {warning}")
-    for command in ending.next:
-        say(f"next: {command}")
-
-
-def _say_refinement(report: "TrainingReport") -> None:
-    """What a look at the playbook as a whole changed; not which bullets it only weighed anew."""
-    if not report.refinement:
-        return
-    stood = sum(bullet.weight_before is not None for bullet in report.refinement)
-    act = sum(bullet.weight_after is not None for bullet in report.refinement)
-    changed = [b for b in report.refinement if b.change not in ("kept", "reweighed")]
-    why = next((b.why.rpartition("refined: ")[2] for b in changed if b.why), "")
-    became = f"{stood} bullet(s) became {act}" if stood else f"{act} bullet(s) were found"
-    say(f"refined as a whole, {became}" + (f" ({why})" if why else ""))
-    for bullet in changed[:_SHOWN]:
-        say(f"  {bullet}")
-    if len(changed) > _SHOWN:
-        say(f"  and {len(changed) - _SHOWN} more: --json has them")
+    elif report.repeated:
+        say(f"{report.repeated} of the cases were known: this playbook learned from them before")
+    for line in [f"warning: {w}" for w in ending.warnings] + [f"next: {c}" for c in ending.next]:
+        say(line)
 
 
 def _measured(report: "TrainingReport", *, is_stream: bool) -> str:
@@ -325,16 +295,6 @@ def _why_nothing(report: "TrainingReport", unlabelled: int) -> str:
     return "Nothing was learned: no rule did better than chance explains."
 
 
-_ONE_LABEL: Final = (
-    "Nothing was learned: all cases have the same label. The scorecard decides alone: it was not "
-    "made for this file."
-)
-_EMPTY_IS_NO_LABEL: Final = (
-    " If rows without a label are honest payments, write that into them: an empty cell is no label."
-)
-
-
-@takes_groups
 def demo(
     write: Annotated[
         Path | None,
@@ -356,8 +316,8 @@ def demo(
     """Learn on generated transactions, then decide a held-out stream in every mode.
 
     Prints all modes beside plain learners on the same rows and the best attainable, ranking and
-    money, and the bullets that were learned; writes a picture. Needs no key and no network.
-    Example: acegraph demo --write payments.csv
+    money, and the bullets that were learned. Needs no key and no network. Example: acegraph demo
+    --write payments.csv
     """
     if write is not None:
         from acegraph.graph.data.synthetic import write_sample
@@ -372,43 +332,28 @@ def demo(
 
 def _demonstrate(rows: int, seeds: int, report: Path | None) -> None:
     from acegraph.graph.experiments.experiment import run_demonstration
-    from acegraph.graph.experiments.pictures import (
-        check_picture,
-        draw_learning_curves,
-        save_picture,
-    )
     from acegraph.graph.experiments.report.page import check_report, write_report
     from acegraph.nodes.models.named import EMBEDDED_NAME
-    from acegraph.state import AceContext
 
     # Whatever the environment names: a demonstration costs nothing.
-    embedded = dict.fromkeys(("agent_model", "judge_model", "reflector_model"), EMBEDDED_NAME)
-    context = AceContext(**embedded, embedding_model=EMBEDDED_NAME)
-    has_extra = all(map(find_spec, ("sklearn", "matplotlib")))
-    if has_extra:
-        check_picture(_PICTURE)
-    else:
-        warn("plain learners and the picture are left out: pip install 'acegraph[report]' has them")
+    models = dict.fromkeys(("agent", "judge", "reflector", "embedding"), EMBEDDED_NAME)
+    context = AceContext(**{f"{role}_model": name for role, name in models.items()})
     if report:
         check_report(report)
+    if not (has_learners := find_spec("sklearn") is not None):
+        warn("plain learners are left out: pip install 'acegraph[report]' has them")
     learned = rows * 2 // 5
     with progress_bar() as progress:
-        experiment, attainable = run_demonstration(
+        experiment, _ = run_demonstration(
             seeds=seeds,
             train=learned,
             test=rows - learned,
             context=context,
             progress=progress,
-            baselines=has_extra,
+            baselines=has_learners,
         )
-    if wants_json.get():
-        print_json(experiment.to_json())
-    else:
+    if not told_as_json(experiment.to_json()):
         print_experiment(experiment, expected=True)
-    if has_extra:
-        figure = draw_learning_curves(experiment.modes, best=attainable)
-        save_picture(figure, _PICTURE, experiment)
-        warn(f"Learning curves: {_PICTURE}")
     if report:
         write_report(experiment, report)
         warn(f"Report: {report}")

@@ -64,7 +64,7 @@ class Acegraph(Group):
             elif word in ("--playbook", "--who"):
                 ours += [word, *(value for value in [next(words, None)] if value is not None)]
             else:
-                is_ours = word == "--json" or word.startswith(("--playbook=", "--who="))
+                is_ours = word.partition("=")[0] in ("--json", "--alone", "--playbook", "--who")
                 (ours if is_ours else others).append(word)
         return super().parse_args(ctx, ours + others)
 
@@ -118,6 +118,10 @@ def acegraph(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON for machines.")] = False,
     who: Annotated[str, typer.Option(help="Who you are: what you change is signed with it.")] = "",
+    alone: Annotated[
+        bool,
+        typer.Option("--alone", help="There is no second person, and no user; it is recorded."),
+    ] = False,
     version: Annotated[
         bool, typer.Option("--version", help="Print the version and exit.", is_eager=True)
     ] = False,
@@ -138,6 +142,7 @@ def acegraph(
     console.playbook_url.set(console.url_of(playbook))
     signature(who)  # refuses what is no name
     console.who.set(who)
+    console.alone.set(alone)
     printing.wants_json.set(as_json)
     start_logging()
 

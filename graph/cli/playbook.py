@@ -9,20 +9,18 @@ import typer
 
 from acegraph.graph.cli.console import (
     DryRun,
+    Why,
     field_and_value,
     lasting,
     shown,
     signed,
-    takes_groups,
 )
 from acegraph.graph.cli.printing import print_table, say, told_as_json
-from acegraph.state import AceContext, InvalidSettings
+from acegraph.state import InvalidSettings
 
 if TYPE_CHECKING:
     from acegraph.state import BulletPlaybook
     from acegraph.state.maintenance.versions import Difference
-
-Why = Annotated[str, typer.Option("--why", help="The reason; it is kept in the history.")]
 
 
 def list_bullets(
@@ -156,16 +154,15 @@ def show_history(
 def roll_back(
     version: Annotated[int, typer.Argument(help="The version to go back to (see history).")],
     why: Why = "",
-    dry_run: DryRun = False,
 ) -> None:
     """Make the bullets those of an earlier version; counters stay. Can be rolled back itself.
 
-    Example: acegraph playbook rollback 3 --dry-run
+    Example: acegraph playbook rollback 3 --why "the rules of Friday decline too much"
     """
     from acegraph.graph.cli.tables import difference_table
     from acegraph.state import rollback
 
-    with lasting(must_exist=True, dry_run=dry_run) as book:
+    with lasting(must_exist=True) as book:
         changes = rollback(book, version, why, signed())
         now = book.version
     if told_as_json({"version": now, "changes": list(map(_difference_json, changes))}):
@@ -232,7 +229,6 @@ def purge_suspect(
         say(f"'acegraph playbook rollback {before}' brings the bullets back")
 
 
-@takes_groups
 def export(
     file: Annotated[
         Path | None, typer.Argument(help="The file to write; SQL may also be printed.")
@@ -242,7 +238,6 @@ def export(
     dialect: Annotated[
         str, typer.Option(help="Whose SQL: duckdb, postgres, snowflake, bigquery, and others.")
     ] = "duckdb",
-    table: Annotated[str, typer.Option(help="The table that the query reads.")] = "payments",
     ids: Annotated[
         str | None, typer.Option("--id", help="The column of row ids, which the query keeps.")
     ] = None,
@@ -262,7 +257,7 @@ def export(
                 if not told_as_json({"bullets": count}):
                     say(f"{count} bullet(s) written to {file}")
             case "sql":
-                sql = _sql(book, AceContext(), dialect, table, ids)
+                sql = _sql(book, dialect, ids)
                 if file is None:
                     typer.echo(sql)
                 else:
@@ -272,15 +267,13 @@ def export(
                 raise InvalidSettings("export wants FILE, or --to sql")
 
 
-def _sql(
-    book: "BulletPlaybook", context: AceContext, dialect: str, table: str, ids: str | None
-) -> str:
+def _sql(book: "BulletPlaybook", dialect: str, ids: str | None) -> str:
     from acegraph.graph.cli.scoring import need_tables
 
     need_tables()
     from acegraph.graph.tables.ruleset import TableRules
 
-    return TableRules.of(book, context).to_sql(dialect, table=table, ids=ids)
+    return TableRules.of(book).to_sql(dialect, ids=ids)
 
 
 COMMANDS: Final[dict[str, Callable[..., None]]] = {

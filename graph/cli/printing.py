@@ -1,10 +1,10 @@
 """What the commands print: lines and tables for people, JSON for machines, progress, warnings."""
 
 import json
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
-from threading import Event, Thread
+from functools import partial
 from time import monotonic
 from typing import TYPE_CHECKING, Final
 from unicodedata import category
@@ -12,7 +12,6 @@ from unicodedata import category
 import typer
 from rich import progress
 from rich.console import Console, RenderableType
-from rich.text import Text
 
 if TYPE_CHECKING:
     from acegraph.graph.data.rows import Progress
@@ -28,32 +27,27 @@ out = Console()
 err = Console(stderr=True)
 
 
-def visible(text: str, keep: str = "\n\t") -> str:
-    """A text that cannot steer a terminal: invisible characters are written out, as in JSON."""
+def visible(text: str, keep: str = "\t") -> str:
+    """A text on one line that cannot steer a terminal: what is invisible is written as in JSON."""
     if text.isprintable():
         return text
     is_seen = {c: c.isprintable() or c in keep or category(c) == "Zs" for c in set(text)}
     return "".join(c if is_seen[c] else json.dumps(c)[1:-1] for c in text)
 
 
-def one_line(text: str) -> str:
-    """A visible text on one line: a value with a line break cannot pass for a line of ours."""
-    return visible(text, keep="\t")
-
-
 def say(text: str) -> None:
     """Print one line for people, without any markup: transactions may hold brackets."""
-    typer.echo(one_line(text))
+    typer.echo(visible(text))
 
 
 def say_error(text: str) -> None:
     """Print why the command ends, on one line of standard error."""
-    err.print(one_line(f"acegraph: {text}"), markup=False, highlight=False, soft_wrap=True)
+    err.print(visible(f"acegraph: {text}"), markup=False, highlight=False, soft_wrap=True)
 
 
 def warn(text: str) -> None:
     """Print one line on standard error; whoever gathers warnings gets it too."""
-    typer.echo(one_line(text), err=True)
+    typer.echo(visible(text), err=True)
     if (gathered := _gathered.get()) is not None:
         gathered.append(text)
 
@@ -93,7 +87,6 @@ def print_experiment(experiment: "Experiment", *, expected: bool = False) -> Non
     print_table(tables.group_tables(experiment))
     if experiment.bullets:
         print_table(tables.bullet_table(experiment.bullets, "Bullets learned offline (last seed)"))
-        print_table(tables.record_table(experiment.records))
     for seed, report in enumerate(experiment.training, start=1):
         if report.change:
             say(f"Seed {seed}, training: {report.change}.")
@@ -120,19 +113,7 @@ def told_as_json(data: object) -> bool:
 
 def print_json(data: object) -> None:
     """Print one object for machines."""
-    typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str)))
-
-
-class _Rate(progress.ProgressColumn):
-    """Cases per second, and the tokens that this process has spent."""
-
-    def render(self, task: progress.Task) -> Text:
-        """The text beside the bar."""
-        from acegraph.nodes.runtime.usage import PROCESS
-
-        speed = f"{task.speed:.1f}/s" if task.speed else ""
-        tokens = PROCESS.total.tokens
-        return Text(f"{speed} {tokens:,} tokens" if tokens else speed)
+    typer.echo(visible(json.dumps(data, indent=2, ensure_ascii=False, default=str), keep="\n\t"))
 
 
 @contextmanager
@@ -147,41 +128,21 @@ def progress_bar(silent: float = 30.0) -> "Iterator[Callable[[int | None], Progr
         progress.MofNCompleteColumn(),
         progress.TimeElapsedColumn(),
         progress.TimeRemainingColumn(),
-        _Rate(),
     )
-    quiet = not err.is_terminal
-    with progress.Progress(*columns, console=err, transient=True, disable=quiet) as bar:
+    began = said = monotonic()
+    with progress.Progress(
+        *columns, console=err, transient=True, disable=not err.is_terminal
+    ) as bar:
         tasks: dict[str, progress.TaskID] = {}
-        under_way: list[str] = []
 
-        def of_seed(seed: int | None) -> "Progress":
-            def report(what: str, done: int, total: int) -> None:
-                name = what if seed is None else f"seed {seed + 1}: {what}"
-                if name not in tasks:
-                    tasks[name] = bar.add_task(name, total=total)
-                bar.update(tasks[name], completed=done)
-                under_way[:] = [name if total <= 1 else f"{name}: {done:,} of {total:,}"]
+        def report(seed: int | None, what: str, done: int, total: int) -> None:
+            nonlocal said
+            name = what if seed is None else f"seed {seed + 1}: {what}"
+            if name not in tasks:
+                tasks[name] = bar.add_task(name, total=total)
+            bar.update(tasks[name], completed=done)
+            if bar.disable and monotonic() - said >= silent:
+                said = monotonic()
+                typer.echo(f"{name}: {done:,} of {total:,}, after {said - began:.0f} s", err=True)
 
-            return report
-
-        with _told_every(silent, under_way) if quiet else nullcontext():
-            yield of_seed
-
-
-@contextmanager
-def _told_every(seconds: float, under_way: Sequence[str]) -> "Iterator[None]":
-    """Say on standard error what is under way, after so many seconds and again."""
-    began, is_done = monotonic(), Event()
-
-    def tell() -> None:
-        while not is_done.wait(seconds):
-            for what in under_way:
-                typer.echo(f"{what}, after {monotonic() - began:.0f} s", err=True)
-
-    teller = Thread(target=tell, daemon=True)
-    teller.start()
-    try:
-        yield
-    finally:
-        is_done.set()
-        teller.join()
+        yield lambda seed: partial(report, seed)

@@ -6,11 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acegraph.graph.cli.console import (
-    MODEL_HELP,
-    announce_models,
-    lasting,
-)
+from acegraph.graph.cli.console import Model, announce_models, lasting
 from acegraph.graph.cli.printing import (
     print_table,
     print_usage,
@@ -25,20 +21,6 @@ if TYPE_CHECKING:
     from acegraph.graph.tables.backtest import BacktestReport
     from acegraph.graph.tables.score import ScoreReport
 
-TableName = Annotated[
-    str,
-    typer.Argument(
-        help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
-        "quotes, as 'days/*.parquet'."
-    ),
-]
-AllowMissing = Annotated[
-    bool,
-    typer.Option(
-        help="Decide without columns that bullets test; rows that depend on them stay undecided."
-    ),
-]
-
 
 def need_tables() -> None:
     """Refuse a command whose packages are not installed."""
@@ -51,7 +33,13 @@ def need_tables() -> None:
 
 
 def score(
-    table: TableName,
+    table: Annotated[
+        str,
+        typer.Argument(
+            help="A table: .csv, .tsv, .jsonl or .parquet, also .gz, or a pattern of such files in "
+            "quotes, as 'days/*.parquet'; or a table on an engine, as duckdb://p.duckdb#payments."
+        ),
+    ],
     out: Annotated[
         str | None,
         typer.Option(help="Where to write the decisions: .parquet, .csv or .jsonl, also .gz."),
@@ -63,7 +51,13 @@ def score(
     record: Annotated[
         bool, typer.Option(help="Keep the decisions in the ledger, once per id; wants --id.")
     ] = False,
-    allow_missing: AllowMissing = False,
+    allow_missing: Annotated[
+        bool,
+        typer.Option(
+            help="Decide without columns that bullets test; rows that depend on them stay "
+            "undecided."
+        ),
+    ] = False,
 ) -> None:
     """Decide every row of a table, with all bullets that hold.
 
@@ -116,16 +110,13 @@ def backtest(
     positive: Annotated[
         str | None, typer.Option(help="The label that means fraud, if it is no usual word.")
     ] = None,
-    amount: Annotated[
-        str | None, typer.Option(help="The column of the amount; else a usual name is found.")
-    ] = None,
     rows: Annotated[
         Path | None, typer.Option(help="A file for the rows on which it fires: .parquet, .csv ...")
     ] = None,
     max_calls: Annotated[
         int, typer.Option(min=1, help="For prose: stop before more calls to language models.")
     ] = 200,
-    model: Annotated[str | None, typer.Option(help=MODEL_HELP)] = None,
+    model: Model = None,
 ) -> None:
     """Try a rule, a bullet, or a version of the playbook on past payments.
 
@@ -141,13 +132,12 @@ def backtest(
 
     with lasting(must_exist=True) as book, progress_bar() as progress:
         subjects = subjects_of(book, what)
-        labels = Labels(label, positive, amount)
+        labels = Labels(label, positive)
         report = backtest_files(subjects, table, labels, rows=rows, progress=progress(None))
-    if told_as_json(report.to_json()):
-        return
-    _say_backtest(report)
-    if rows is not None:
-        say(f"the rows are in {rows}")
+    if not told_as_json(report.to_json()):
+        _say_backtest(report)
+        if rows is not None:
+            say(f"the rows are in {rows}")
 
 
 def _try_prose(bullet_id: str, max_calls: int, model: str | None) -> None:

@@ -1,22 +1,20 @@
 """Tables for people: experiments, bullets, readings, history, differences.
 
-They take figures from elsewhere and print nothing themselves. Text of transactions and bullets is
-escaped, so that brackets in it are not taken for markup.
+They take figures from elsewhere and print nothing themselves. No cell is read as markup: the text
+of transactions and bullets may hold brackets.
 """
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Final
 
 import numpy as np
 from rich import box
 from rich.console import Group
-from rich.markup import escape
 from rich.table import Table
 from rich.text import Text
 
 from acegraph.graph.data.explain import Readings
-from acegraph.graph.experiments.bullet_report import BulletRecord
 from acegraph.graph.experiments.words import (
     BASELINE_NAMES,
     MODE_NAMES,
@@ -40,60 +38,68 @@ from acegraph.state.values.transaction import clean_text
 
 if TYPE_CHECKING:
     from acegraph.graph.experiments.experiment import Experiment
+    from acegraph.graph.metrics.groups import GroupRates
     from acegraph.graph.operations.schema import ExpectedField
     from acegraph.graph.tables.backtest import BacktestReport
 
+_LEAST_TEXT: Final = 20
+"""So wide is a column of texts at least."""
 _EXPECTED: Final = {"vanilla": "65-70", "offline_online": "75-80", "online": "70-75"}
 """The accuracy that the first description of ACE expected of a mode, in percent."""
 
 
-def _cell(text: str) -> str:
-    """A text that is neither markup nor more than one line, and cannot steer a terminal."""
-    return escape(" ".join(clean_text(text).split()))
+def _grid(
+    title: str, columns: Sequence[str], rows: Iterable[Sequence[object]], caption: str = ""
+) -> Table:
+    """A table without lines between columns, so that it fits a terminal.
 
-
-def _table(title: str, caption: str = "") -> Table:
-    """An empty table without lines between columns, so that it fits a terminal."""
-    return Table(
+    The heading of a text begins with `=`, that of a figure with `>`; figures and names stay on one
+    line.
+    """
+    table = Table(
         title=_cell(title),
         title_justify="left",
-        caption=caption or None,
+        caption=Text(caption) if caption else None,
         caption_justify="left",
         box=box.SIMPLE_HEAD,
         padding=(0, 1, 0, 0),
     )
-
-
-def _add(table: Table, kind: str, *headings: str, min_width: int = 0, ratio: int = 0) -> None:
-    """Add columns of one kind: a name or a figure stays on one line, a text may take several."""
-    for heading in headings:
+    for column in columns:
+        is_text = column.startswith("=")
         table.add_column(
-            heading,
-            justify="right" if kind == "figure" else "left",
-            overflow="fold" if kind == "text" else "ellipsis",
-            no_wrap=kind != "text",
-            min_width=min_width or None,
-            ratio=ratio or None,
+            column.lstrip("=>"),
+            justify="right" if column.startswith(">") else "left",
+            overflow="fold" if is_text else "ellipsis",
+            no_wrap=not is_text,
+            min_width=_LEAST_TEXT if is_text else None,
         )
+    for row in rows:
+        table.add_row(*(one if isinstance(one, Text) else _cell(one) for one in row))
+    return table
+
+
+def _cell(value: object) -> Text:
+    """A value on one line, which cannot steer a terminal."""
+    return Text(" ".join(clean_text(str(value)).split()))
 
 
 def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Group:
     """All modes and baselines with intervals, and the paired test of each against vanilla."""
-    table = _table("The same held-out stream, decided in every mode")
-    _add(table, "name", "mode")
-    _add(table, "figure", "acc.", "balanced, 95 %", "false\ndeclines", "missed\nfraud")
-    _add(table, "figure", "against vanilla", *(["exp. %"] if expected else []))
+    columns = ["mode", ">acc.", ">balanced, 95 %", ">false\ndeclines", ">missed\nfraud"]
+    rows = []
     for mode, label in MODE_NAMES.items():
         if runs := experiment.modes.get(mode):
             against = _against(runs, experiment.vanilla_beside(mode))
-            expectation = [_EXPECTED.get(mode, "")] if expected else []
-            table.add_row(label, *_rate_cells(runs), against, *expectation)
-    if experiment.baselines:
-        table.add_section()
+            rows.append([label, *_rate_cells(runs), against, _EXPECTED.get(mode, "")])
     for name, runs in experiment.baselines.items():
         against = _against(runs, experiment.modes["vanilla"])
-        label = BASELINE_NAMES.get(name, name)
-        table.add_row(label, *_rate_cells(runs), against, *([""] if expected else []))
+        rows.append([BASELINE_NAMES.get(name, name), *_rate_cells(runs), against, ""])
+    columns += [">against vanilla", *([">exp. %"] if expected else [])]
+    table = _grid(
+        "The same held-out stream, decided in every mode",
+        columns,
+        [row[: len(columns)] for row in rows],
+    )
     notes = list(footnotes(experiment))
     if expected:
         notes.append("exp. %: the accuracy that the first description of ACE expected of a mode.")
@@ -103,18 +109,15 @@ def experiment_table(experiment: "Experiment", *, expected: bool = False) -> Gro
 def _rate_cells(runs: Sequence[Run]) -> list[str]:
     figures = estimates(runs, ("balanced_accuracy", "false_decline_rate", "missed_fraud_rate"))
     balanced, *mistakes = figures.values()
-    return [
-        share(float(np.mean([accuracy(run) for run in runs]))),
-        _with_interval(balanced),
-        *(share(figure.mean) for figure in mistakes),
-    ]
+    right = share(float(np.mean([accuracy(run) for run in runs])))
+    return [right, _with_interval(balanced), *(share(figure.mean) for figure in mistakes)]
 
 
 def _with_interval(figure: Estimate, write: Callable[[float], str] = share) -> str:
     """A figure with its interval, or a stroke if there is no such figure."""
     if math.isnan(figure.mean):
         return "-"
-    return _cell(f"{write(figure.mean)} [{write(figure.low)}, {write(figure.high)}]")
+    return f"{write(figure.mean)} [{write(figure.low)}, {write(figure.high)}]"
 
 
 def _whole(x: float) -> str:
@@ -140,134 +143,94 @@ def money_tables(experiment: "Experiment") -> Group:
 
     Where fraud is rare they say most: plain accuracy is high for whoever approves everything.
     """
-    return Group(_ranking_table(experiment), _alert_table(experiment))
-
-
-def _ranking_table(experiment: "Experiment") -> Table:
-    caption = (
-        "Recall: the share of fraud caught where at most so many honest payments may be declined. "
-        f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}."
-    )
-    table = _table("How the risk ranks fraud, with 95 % intervals", caption)
-    _add(table, "name", "mode")
-    recalls = (f"recall at {share} % of\nfalse declines" for share in ("0.5", "1", "5"))
-    _add(table, "figure", "average\nprecision", *recalls)
     names = [name for name in RANKINGS if name.startswith(("average", "recall"))]
-    for label, runs in runs_by_name(experiment):
-        table.add_row(label, *map(_with_interval, estimates(runs, names).values()))
-    return table
+    recalls = (f">recall at {share} % of\nfalse declines" for share in ("0.5", "1", "5"))
+    ranking = _grid(
+        "How the risk ranks fraud, with 95 % intervals",
+        ["mode", ">average\nprecision", *recalls],
+        (
+            [label, *map(_with_interval, estimates(runs, names).values())]
+            for label, runs in runs_by_name(experiment)
+        ),
+        "Recall: the share of fraud caught where at most so many honest payments may be declined. "
+        f"A ranking by chance has an average precision of {experiment.fraud_rate:.3f}.",
+    )
+    return Group(ranking, _alert_table(experiment))
 
 
 def _alert_table(experiment: "Experiment") -> Table:
     costs, vanilla = experiment.plan.costs, experiment.modes["vanilla"]
     nothing, unit = 1000 * cost_if_all_approved(vanilla, costs), unit_of_cost(vanilla)
     has_amounts = any(amount is not None for run in vanilla for amount in run.amounts)
-    caption = (
-        f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
-        f"1,000 payments; {unit}: {costs.missed_fraud:g} for a missed fraud, "
-        f"{costs.false_decline:g} for a false decline. Against vanilla: cost per 1,000 payments, "
-        "permutation test on paired cases."
-    )
-    table = _table("Alerts and money, with 95 % intervals", caption)
-    _add(table, "name", "mode")
-    _add(table, "figure", "frauds per\n1,000 alerts", *(["value caught"] if has_amounts else []))
-    _add(table, "figure", "cost per\n1,000 payments", "against vanilla")
+    rows = []
     for label, runs in runs_by_name(experiment):
         alerts, value, cost = cost_estimates(runs, costs).values()
         gap = cost_difference(runs, vanilla, costs)
         is_other = runs is not vanilla and not math.isnan(gap.mean)
-        table.add_row(
-            label,
-            _with_interval(alerts, _whole),
-            *([_with_interval(value)] if has_amounts else []),
-            _with_interval(cost, _whole),
-            f"{'+' * (gap.mean >= 0)}{_whole(gap.mean)}, {p_words(gap.p_value)}"
-            if is_other
-            else "",
-        )
-    return table
+        against = f"{'+' * (gap.mean >= 0)}{_whole(gap.mean)}, {p_words(gap.p_value)}"
+        amounts = [_with_interval(value)] if has_amounts else []
+        money = (_with_interval(cost, _whole), against if is_other else "")
+        rows.append([label, _with_interval(alerts, _whole), *amounts, *money])
+    return _grid(
+        "Alerts and money, with 95 % intervals",
+        [
+            *("mode", ">frauds per\n1,000 alerts", *([">value caught"] if has_amounts else [])),
+            *(">cost per\n1,000 payments", ">against vanilla"),
+        ],
+        rows,
+        f"An alert is a decision to decline. Approving everything costs {_whole(nothing)} per "
+        f"1,000 payments; {unit}: {costs.missed_fraud:g} for a missed fraud, "
+        f"{costs.false_decline:g} for a false decline. Against vanilla: cost per 1,000 payments, "
+        "permutation test on paired cases.",
+    )
 
 
 def group_tables(experiment: "Experiment") -> Group:
     """How the groups of each field fared in the mode that learns from both."""
-    mode = "offline_online"
-    tables = []
-    for name, groups in experiment.groups(mode).items():
-        table = _table(
-            f"By {name}: {MODE_NAMES[mode]}",
-            "* differs from all other groups by more than chance explains (Fisher's exact test, "
-            "Holm's correction over all groups)",
-        )
-        _add(table, "name", "group")
-        _add(table, "figure", "honest\npayments", "false declines, 95 %")
-        _add(table, "name", "")
-        _add(table, "figure", "fraud", "missed fraud, 95 %")
-        for group in groups:
-            table.add_row(
-                _cell(group.group),
-                str(group.honest),
-                _with_interval(group.false_decline_rate),
-                f"* {p_words(group.p_value)}" if group.stands_out else "",
-                str(group.fraud),
-                _with_interval(group.missed_fraud_rate),
+    columns = ("group", ">honest\npayments", ">false declines, 95 %", "", ">fraud")
+    return Group(
+        *(
+            _grid(
+                f"By {name}: {MODE_NAMES['offline_online']}",
+                (*columns, ">missed fraud, 95 %"),
+                map(_group_cells, groups),
+                "* differs from all other groups by more than chance explains (Fisher's exact "
+                "test, Holm's correction over all groups)",
             )
-        tables.append(table)
-    return Group(*tables)
-
-
-def record_table(records: Sequence[BulletRecord]) -> Table:
-    """Bullets on the test cases: fires, precision with interval, what each alone gets right."""
-    table = _table(
-        "Bullets on the test cases (last seed)",
-        "right alone: cases that no other active bullet of its verdict fires on",
-    )
-    _add(table, "name", "id")
-    _add(table, "text", "heuristic", min_width=30)
-    _add(table, "figure", "status", "fires", "precision, 95 %", "right\nalone")
-    for record in records:
-        right = record.record.right
-        precision = of_share(right.part, right.whole)
-        table.add_row(
-            record.bullet.id,
-            _heuristic(record.bullet),
-            record.bullet.status,
-            str(right.whole),
-            _with_interval(precision),
-            str(record.marginal),
+            for name, groups in experiment.groups("offline_online").items()
         )
-    return table
+    )
+
+
+def _group_cells(group: "GroupRates") -> tuple[object, ...]:
+    mark = f"* {p_words(group.p_value)}" if group.stands_out else ""
+    missed = _with_interval(group.missed_fraud_rate)
+    declined = _with_interval(group.false_decline_rate)
+    return group.group, group.honest, declined, mark, group.fraud, missed
 
 
 def bullet_table(bullets: Sequence[Bullet], title: str) -> Table:
     """Bullets with their counters and their backtest."""
-    table = _table(
+    return _grid(
         title,
+        ["id", "=heuristic", "source", "status", ">helpful", ">harmful", ">shown", ">backtest"],
+        (
+            (
+                *(b.id, _heuristic(b), b.source, b.status),
+                *(b.helpful_count, b.harmful_count, b.times_selected, _backtest(b)),
+            )
+            for b in bullets
+        ),
         "helpful and harmful: outcomes where it fired, also while it was held back and not shown; "
         "backtest: right of fired, before it acted",
     )
-    _add(table, "name", "id")
-    _add(table, "text", "heuristic", min_width=30)
-    _add(table, "name", "source", "status")
-    _add(table, "figure", "helpful", "harmful", "shown", "backtest")
-    for bullet in bullets:
-        counters = (bullet.helpful_count, bullet.harmful_count, bullet.times_selected)
-        table.add_row(
-            bullet.id,
-            _heuristic(bullet),
-            bullet.source,
-            bullet.status,
-            *map(str, counters),
-            _cell(_backtest(bullet)),
-        )
-    return table
 
 
-def _heuristic(bullet: Bullet) -> str:
+def _heuristic(bullet: Bullet) -> Text:
     """The text of a bullet, and on a line of its own what it really tests, if that is not all."""
     rule = bullet.condition.render() if bullet.condition else ""
-    return _cell(bullet.content) + (
-        f"\n= {_cell(rule)}" if rule not in ("", bullet.content) else ""
-    )
+    text = _cell(bullet.content)
+    return text if rule in ("", bullet.content) else Text("\n= ").join((text, _cell(rule)))
 
 
 def _backtest(bullet: Bullet) -> str:
@@ -278,73 +241,58 @@ def _backtest(bullet: Bullet) -> str:
 
 def schema_table(fields: "Sequence[ExpectedField]") -> Table:
     """The fields that a playbook expects, as rows."""
-    table = _table("the fields that the playbook knows")
-    for column in ("field", "kind", "usual values", "", "used by"):
-        table.add_column(column)
-    for field in fields:
-        wanted = field.derived_from or ("usual" if field.is_required else "")
-        row = (field.name, field.kind, field.values, wanted, ", ".join(field.bullets))
-        table.add_row(*map(_cell, row))
-    return table
+    rows = []
+    for one in fields:
+        wanted = one.derived_from or ("usual" if one.is_required else "")
+        rows.append((one.name, one.kind, one.values, wanted, ", ".join(one.bullets)))
+    columns = ("=field", "kind", "=usual values", "", "=used by")
+    return _grid("the fields that the playbook knows", columns, rows)
 
 
 def reading_table(readings: Readings) -> Table:
     """The fields that the reader read, and where from."""
-    table = _table("What was read")
-    _add(table, "text", "field", "value", "read from")
-    for reading in readings.read:
-        table.add_row(_cell(reading.field), _cell(reading.what), _cell(reading.origin))
-    return table
+    rows = ((one.field, one.what, one.origin) for one in readings.read)
+    return _grid("What was read", ("=field", "=value", "=read from"), rows)
 
 
 def history_table(entries: Sequence[Mapping[str, object]], title: str) -> Table:
     """Every change of a playbook with its version, oldest first."""
-    table = _table(title)
-    _add(table, "name", "version", "when", "bullet", "change", "by")
-    _add(table, "text", "heuristic", "reason", ratio=1)
-    for entry in entries:
-        when = str(entry["at"])[:16].replace("T", " ")
-        facts = (entry["version"], when, entry["bullet"], entry["change"])
-        texts = (entry["source"], entry["content"], entry["reason"])
-        table.add_row(*map(str, facts), *(_cell(str(text)) for text in texts))
-    return table
+    names = ("version", "at", "bullet", "change", "source", "content", "reason")
+    rows = (
+        [str(e["at"])[:16].replace("T", " ") if n == "at" else e[n] for n in names] for e in entries
+    )
+    headings = ("version", "when", "bullet", "change", "by", "=heuristic", "=reason")
+    return _grid(title, headings, rows)
 
 
 def difference_table(differences: Sequence[Difference], title: str) -> Table:
     """The bullets that two versions do not have in common."""
-    table = _table(title)
-    _add(table, "name", "bullet", "change")
-    _add(table, "text", "heuristic")
-    for difference in differences:
-        bullet = difference.after or difference.before
-        content = _heuristic(bullet) if bullet else ""
-        table.add_row(difference.bullet_id, difference.change, content)
-    return table
+    rows = []
+    for one in differences:
+        bullet = one.after or one.before
+        rows.append((one.bullet_id, one.change, _heuristic(bullet) if bullet else ""))
+    return _grid(title, ("bullet", "change", "=heuristic"), rows)
 
 
 def backtest_table(report: "BacktestReport") -> Table:
     """What rules or playbooks do on a table of past payments."""
-    table = _table(
-        "Backtest",
-        "adds: frauds / good payments on which the playbook without the rule says something else",
-    )
-    _add(table, "text", "what", ratio=1)
-    _add(table, "figure", "fires", "frauds", "good", "precision, 95 %", "recall")
-    _add(table, "figure", "money of frauds", "of good", "adds")
+    rows = []
     for one in report.backtests:
         fired, added, right = one.fired, one.added, one.right
-        table.add_row(
-            _cell(one.name),
-            f"{fired.fires:,}",
-            f"{fired.frauds:,}",
-            f"{fired.honest:,}",
-            _with_interval(of_share(right.part, right.whole)),
-            share(one.recall),
-            _amount(fired.fraud_amount),
-            _amount(fired.honest_amount),
-            f"{added.frauds:,} / {added.honest:,}" if added else "-",
-        )
-    return table
+        precision = _with_interval(of_share(right.part, right.whole))
+        counts = (f"{n:,}" for n in (fired.fires, fired.frauds, fired.honest))
+        money = (_amount(fired.fraud_amount), _amount(fired.honest_amount))
+        adds = f"{added.frauds:,} / {added.honest:,}" if added else "-"
+        rows.append((one.name, *counts, precision, share(one.recall), *money, adds))
+    return _grid(
+        "Backtest",
+        [
+            *("=what", ">fires", ">frauds", ">good", ">precision, 95 %", ">recall"),
+            *(">money of frauds", ">of good", ">adds"),
+        ],
+        rows,
+        "adds: frauds / good payments on which the playbook without the rule says something else",
+    )
 
 
 def _amount(x: float) -> str:

@@ -27,7 +27,6 @@ from acegraph.graph.desk.pages import (
     versions,
 )
 from acegraph.graph.desk.visit import COOKIE, NOBODY, Visit
-from acegraph.graph.server import app
 from acegraph.graph.server.access import NotAllowed, check_role, user_of
 from acegraph.graph.server.endpoints import status_of
 from acegraph.graph.server.service import EVERYBODY, Service
@@ -69,11 +68,6 @@ def create_desk(desk: Desk) -> Starlette:
         return RedirectResponse("/desk/", 307)
 
     return Starlette(routes=[Route("/", home), *mounted(desk)])
-
-
-def from_environment() -> Starlette:
-    """The application of a worker of `acegraph serve`: the service, and the desk beside it."""
-    return app.from_environment(desk_routes)
 
 
 def _application(desk: Desk) -> Starlette:

@@ -33,7 +33,7 @@ from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.scale import limits_of
 from acegraph.nodes.runtime.usage import Meter, metered
-from acegraph.state import DECLINE, AceContext, Bullet, InvalidSettings
+from acegraph.state import DECLINE, AceContext, Bullet
 from acegraph.state.run.modes import settle
 from acegraph.state.values.costs import CostMatrix
 from acegraph.state.values.transaction import Scalar
@@ -72,8 +72,6 @@ class Experiment:
     """How training and test rows were told apart, in words, for reports."""
     model: str | None = None
     """The language model that decided; None is the embedded analyst."""
-    asked: dict[str, str] = field(default_factory=dict)
-    """The options that were given, for reports."""
     notes: list[str] = field(default_factory=list)
     """What was said while the data was read, for reports."""
     group_values: dict[str, list[list[Scalar | None]]] = field(default_factory=dict)
@@ -96,11 +94,7 @@ class Experiment:
         """Add the runs of one more seed, with the groups and the amounts of its test cases."""
         task = split.task or task_of(split.test)
         rows, amount = fields_of(split.test, task), task.of_role("amount")
-        names = dict.fromkeys(name for row in rows for name in row)
         for name in self.plan.by:
-            if name not in names:
-                known = ", ".join(sorted(names)) or "none"
-                raise InvalidSettings(f"no test row has a field {name!r}; the fields are: {known}")
             self.group_values.setdefault(name, []).append([row.get(name) for row in rows])
         amounts = [amount_of(row, amount.name) if amount else None for row in rows]
         for runs, gathered in ((modes, self.modes), (baselines, self.baselines)):

@@ -42,14 +42,6 @@ _WINDOW: Final = 100
 """Cases over which accuracy along the stream is averaged."""
 
 
-def check_picture(path: Path) -> None:
-    """Refuse, before any work is done, a picture that cannot be drawn or written."""
-    _blank((1, 1))
-    if path.suffix.lower() not in (".png", ".svg", ".pdf", ".jpg"):
-        raise InvalidSettings(f"a picture is .png, .svg, .pdf or .jpg, not {path.name!r}")
-    private_folder(path.parent)
-
-
 def save_picture(figure: "Figure", path: Path, experiment: Experiment) -> None:
     """Write a figure to a file; it then names the data, its rows and the day."""
     vanilla, training = experiment.modes["vanilla"], experiment.training

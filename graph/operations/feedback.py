@@ -1,9 +1,8 @@
 """Labels that come after the decision, one or a file of them; they count like ground truth."""
 
 import logging
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from datetime import date
 from itertools import islice
 from pathlib import Path
 from typing import Final
@@ -184,39 +183,20 @@ def read_labels(file: Path, source: str = "feedback", at: str = "") -> list[tupl
     names, lines = read_sheet(file, read_text(file))
     if not names:
         raise InvalidDataset(f"{file}: no rows")
-    check_label_columns(names, str(file))
-    rows = ((f"{file}: line {line}", row) for line, row in lines)
-    return list(labels_of(rows, source, at))
-
-
-def check_label_columns(names: Collection[str], file: str) -> None:
-    """Refuse a file of labels that lacks a column."""
     if missing := {"decision_id", "label"} - set(names):
         raise InvalidDataset(f"{file}: no column {' or '.join(sorted(missing))}")
-
-
-def labels_of(
-    rows: Iterable[tuple[str, Mapping[str, object]]], source: str = "feedback", at: str = ""
-) -> Iterator[tuple[str, Label]]:
-    """The labels of rows as `read_labels` reads them; each row comes with its place in words."""
-    default_known_at = as_past(at) if at else ""
-    for place, row in rows:
-        known_at, decision_id = _cell(row.get("at")), _cell(row["decision_id"])
+    at, labels = as_past(at) if at else "", []
+    for line, row in lines:
+        cells = {name: cell.strip() for name, cell in row.items()}
         try:
-            if not decision_id:
+            if not cells["decision_id"]:
                 raise InvalidInput("no decision_id")
-            answer = parse_verdict(row["label"])
-            known_at = as_past(known_at) if known_at else default_known_at
+            known_at = as_past(cells["at"]) if cells.get("at") else at
+            answer = Label(parse_verdict(row["label"]), cells.get("source") or source, known_at)
         except InvalidInput as error:
-            raise InvalidDataset(f"{place}: {error}") from None
-        yield decision_id, Label(answer, _cell(row.get("source")) or source, known_at)
-
-
-def _cell(value: object) -> str:
-    """A cell of any type as text; a missing one is empty."""
-    if value is None:
-        return ""
-    return value.isoformat() if isinstance(value, date) else str(value).strip()
+            raise InvalidDataset(f"{file}: line {line}: {error}") from None
+        labels.append((cells["decision_id"], answer))
+    return labels
 
 
 def read_label(item: Mapping[str, object], task: Task = CARD_PAYMENTS) -> tuple[str, Label]:

@@ -21,11 +21,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
 from acegraph.graph.operations.monitoring.logs import start_logging
-from acegraph.graph.operations.monitoring.telemetry import start_telemetry
 from acegraph.graph.server import health, routes
 from acegraph.graph.server.access import check_site
 from acegraph.graph.server.endpoints import Call, Endpoint, openapi, read_items, refusal
-from acegraph.graph.server.service import Service, ServiceSettings, settings_in_environment
+from acegraph.graph.server.service import Service, ServiceSettings
 from acegraph.state import BulletPlaybook
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import User
@@ -65,11 +64,10 @@ def create_service(
     )
 
 
-def from_environment(mounts: Mounts = lambda service: ()) -> Starlette:
-    """The application of a worker of `acegraph serve`, with its log and its telemetry."""
+def worker(settings: ServiceSettings, mounts: Mounts = lambda service: ()) -> Starlette:
+    """The application of a process of `acegraph serve`, with its log."""
     start_logging()
-    start_telemetry()
-    application = create_service(settings_in_environment(), mounts=mounts)
+    application = create_service(settings, mounts=mounts)
     # What is there now stays: the garbage collector need not look through it again and again.
     gc.collect()
     gc.freeze()

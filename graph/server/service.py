@@ -7,11 +7,9 @@ ready later.
 from __future__ import annotations
 
 import asyncio
-import json
-import os
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 from threading import Lock
 from typing import Final
 
@@ -24,8 +22,6 @@ from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User
 
-VARIABLE: Final = "ACE_SERVICE"
-"""The variable in which `acegraph serve` gives its settings to its workers, as JSON."""
 BUCKETS: Final = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 """The upper bounds of the histogram of latencies, in seconds."""
 EVERYBODY: Final = User("everyone", "administrator")
@@ -146,13 +142,3 @@ class Service:
             service.close()
         if self._playbook is not None and self.settings.url:
             self._playbook.close()
-
-
-def settings_in_environment() -> ServiceSettings:
-    """The settings that `acegraph serve` gave, or the defaults."""
-    return ServiceSettings(**json.loads(os.environ.get(VARIABLE) or "{}"))
-
-
-def to_environment(settings: ServiceSettings) -> None:
-    """Give settings to the processes that are started from now on."""
-    os.environ[VARIABLE] = json.dumps(asdict(settings))

@@ -108,8 +108,6 @@ class Labels:
 
     column: str | None = None
     positive: str | None = None
-    amount: str | None = None
-    """The column of the amount, where it has no usual name."""
 
     def read(self, batch: pa.RecordBatch, *, is_cells: bool) -> NDArray[np.int8]:
         """For each row whether it is fraud, honest, or without a label."""
@@ -145,10 +143,9 @@ def backtest_files(
     `rows` names a file for the rows on which any of them fires.
     """
     table = TableFiles.open(source)
-    for name in filter(None, (labels.column, labels.amount)):
-        if name not in table.flat_schema.names:
-            some = ", ".join(table.flat_schema.names[:12])
-            raise InvalidDataset(f"no column {name!r}; found {some}")
+    if labels.column not in (None, *table.flat_schema.names):
+        some = ", ".join(table.flat_schema.names[:12])
+        raise InvalidDataset(f"no column {labels.column!r}; found {some}")
     backtest = _Backtest(subjects, table, labels)
     if rows is None:
         return backtest.run(progress)
@@ -176,7 +173,7 @@ class _Backtest:
         rules, names = subjects.rules, table.flat_schema.names
         self._is_known = subjects.is_known(names)
         found = rules.task.of_role("amount")
-        self._amount = labels.amount or (found.name if found else "")
+        self._amount = found.name if found else ""
         conditions = list(subjects.conditions.values())
         if self._amount:  # so that it is read
             conditions.append(Condition((Comparison(self._amount, "is known"),), DECLINE))
@@ -189,7 +186,7 @@ class _Backtest:
     def run(self, progress: Progress | None, keep: Keep | None = None) -> BacktestReport:
         """Count all rows."""
         total, done = self._table.rows, 0
-        columns = {*self._reader.columns, self._labels.column, self._labels.amount}
+        columns = {*self._reader.columns, self._labels.column}
         wanted = [name for name in self._table.flat_schema.names if keep or name in columns]
         for batch in self._table.batches(wanted):
             fired = list(self._fired(batch))

@@ -7,7 +7,7 @@ import gzip
 import json
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property, partial
 from itertools import islice
 from pathlib import Path
@@ -29,8 +29,6 @@ from acegraph.graph.data.csv_files import (
 from acegraph.state import InvalidDataset, InvalidSettings
 
 BATCH: Final = 131_072
-_ROWS: Final = 8_192
-"""So many rows are Python objects at a time."""
 _PEEK: Final = 1 << 16
 _BLOCK: Final = 1 << 24
 _FORMATS: Final = {
@@ -108,16 +106,6 @@ class TableFiles:
             with _readable(file):
                 for batch in self._batches(file, columns):
                     yield from flat(pa.Table.from_batches([batch])).to_batches()
-
-    def rows_one_by_one(self, columns: Sequence[str]) -> Iterator[tuple[str, dict[str, object]]]:
-        """The rows with these columns, each with its place in words."""
-        for file in self.files:
-            number = 0
-            for batch in replace(self, files=(file,)).batches(columns):
-                for first in range(0, batch.num_rows, _ROWS):
-                    for row in batch.slice(first, _ROWS).to_pylist():
-                        number += 1
-                        yield f"{file}: row {number}", row
 
     def _batches(self, file: Path, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:
         if self.form == "parquet":

@@ -20,6 +20,7 @@ VARIABLES: Final[Mapping[str, str]] = {
     "ACE_RECORD": "ACE_RECORDING=FILE answers from the file, and adds what it does not hold",
     "ACE_REPLAY": "ACE_RECORDING=FILE answers from the file; without a key it asks nobody",
     "ACE_WEBHOOK": "acegraph monitor exits with 1 and prints JSON, which cron can send anywhere",
+    "ACE_SERVICE": "acegraph serve tells its processes what its options say",
     "ACE_USERS": "acegraph users NAME --role analyst: users are kept in the playbook",
 }
 """Variables of the environment."""
@@ -47,6 +48,7 @@ COMMANDS: Final[Mapping[str, str]] = {
 }
 """Commands, without `acegraph` before them."""
 _DRIFT: Final = "after a change of the fraud older cases always stop being evidence"
+_ROW_ID: Final = "--as NAME=id says which column is the id of a row"
 OPTIONS: Final[Mapping[str, str]] = {
     "--base-rate": "acegraph policy base_rate=SHARE keeps it",
     "--costs": VARIABLES["ACE_COSTS"],
@@ -60,10 +62,11 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--drop": "--as NAME=ignored",
     "--keep": "--as NAME=category, or another kind",
     "--month-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
-    "--rate": "a proxy before the service limits each user; --most-waiting limits all together",
+    "--rate": "a proxy before the service limits each user; 2,000 may wait in a process",
     "--rates": "convert amounts before they come: no currency is converted here",
     "--time": "--as NAME=time",
     "--also-embedded": "with --model the embedded analyst always stands among the other learners",
+    "--by": "--as NAME=protected: false declines are shown by the groups of protected fields",
     "--batch": "as many lines are written at once as have come",
     "--challenger": "acegraph compare FILE --against VERSION",
     "--credit": "AceContext(credit=...) in Python",
@@ -74,6 +77,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--json-schema": "acegraph read --to json-schema",
     "--label-noise": "Split.with_label_noise of acegraph.graph.data.splits, in Python",
     "--max-tokens": "--max-calls stops before more calls; a budget of tokens is set in Python",
+    "--most-waiting": "watch(most_waiting=...) and ServiceSettings(most_waiting=...) in Python",
     "--natural": "--fraud-rate 0.02 is the natural share",
     "--no-baselines": "--baselines none",
     "--older-than": "acegraph erase --before TIME",
@@ -84,15 +88,23 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--reason": "--why says it",
     "--row-by-row": "all labelled rows are learned from at once, whatever their number",
     "--shuffle-labels": "Split.with_shuffled_labels of acegraph.graph.data.splits, in Python",
+    "--table": "the query reads `payments`; TableRules.to_sql(table=...) in Python names another",
     "--test-file": "acegraph compare FILE TEST_FILE",
     "--train-file": "acegraph compare FILE TEST_FILE",
     "--wait": "lines are answered as they come",
+    "--watch": "acegraph learn ends when the queue is empty: cron starts it again",
     "--webhook": VARIABLES["ACE_WEBHOOK"],
     "--whole-table": "all labelled rows are learned from at once, whatever their number",
+    "compare --concurrency": "run_experiment(concurrency=...), in Python",
+    "compare --costs": "acegraph policy costs=...; compare --playbook PLACE goes by its policy",
+    "compare --id": _ROW_ID,
     "demo --concurrency": "the embedded analyst alone decides there: nothing has to wait",
     "demo --model": "acegraph demo --write FILE, then acegraph compare FILE --model NAME",
     "demo --test": "--rows counts all payments; 40 % of them are learned from",
     "demo --train": "--rows counts all payments; 40 % of them are learned from",
+    "playbook rollback --dry-run": "acegraph playbook history NOW VERSION shows what would change",
+    "read --id": _ROW_ID,
+    "train --id": _ROW_ID,
 }
 """Options of commands that remain; `COMMAND --OPTION` where another command still has the name."""
 SETTINGS: Final[Mapping[str, str]] = {
@@ -131,7 +143,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "acegraph.graph": "purge",
     },
     "nodes": {
-        "acegraph.nodes.agent.fail_closed": "Decision",
+        "acegraph.nodes.agent.decision": "Decision",
         "acegraph.nodes.curator.curator": "Curation",
         "acegraph.nodes.evidence.backtest": "Backtest backtest wilson_interval",
         "acegraph.nodes.judge.judge": "Judgement",

@@ -85,7 +85,9 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
         words = shlex.split(line)
         name = " ".join(words[:2]) if words[0] == "playbook" else words[0]
         assert keys_in(sections[SECTIONS.get(line, name)]) == set(printed_object(words)), line
-    words = shlex.split("compare cards.csv --label is_fraud --baselines none --by hour --json")
+    words = shlex.split(
+        "compare cards.csv --label is_fraud --baselines none --as hour=protected --json"
+    )
     compared = printed_object(words)
     assert keys_in(sections["compare"]) == set(compared)
     assert keys_in(sections["compare"], "figure") >= set(compared["modes"]["vanilla"])

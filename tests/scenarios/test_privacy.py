@@ -421,7 +421,7 @@ def test_every_command_that_stores_payments_can_redact(command: str, tmp_path: P
     words = {
         "serve": ["serve", "--stdin"],
         "score": ["score", "t.csv", "--id", "id", "--record"],
-        "train": ["train", "t.csv", "--id", "id", "--label", "fraud"],
+        "train": ["train", "t.csv", "--label", "fraud"],
     }[command]
     subprocess.run(
         [sys.executable, "-m", "acegraph.graph.cli", *words],

@@ -1,8 +1,6 @@
 """`acegraph decide` and `feedback`: decide a transaction, and give the right answer."""
 
 import sys
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Final, cast
 
@@ -18,21 +16,16 @@ from acegraph.graph.cli.console import (
     shown,
 )
 from acegraph.graph.cli.printing import progress_bar, say, say_curation, told_as_json, warn
-from acegraph.graph.cli.scoring import need_tables
-from acegraph.state import AceError, InvalidSettings, Transaction
+from acegraph.state import AceContext, AceError, AceInput, InvalidSettings, Transaction
 from acegraph.state.values.notation import written_risk
 from acegraph.state.values.verdict import UNDECIDED, parse_verdict
 
 if TYPE_CHECKING:
-    from acegraph.graph.tables.files import TableFiles
-    from acegraph.state import AceOutput, Label
+    from acegraph.state import AceOutput
     from acegraph.state.task.task import Task
 
 _UNDECIDED: Final = 3
 """The exit code of `decide` where there is no decision."""
-_TABLES: Final = (".parquet", ".pq", ".jsonl", ".ndjson", ".json")
-_READ_AT_ONCE: Final = 1 << 24
-"""A CSV up to this size is read as a whole, so that errors can name the line."""
 _REMARKS: Final = {
     "replaced": "decision(s) have two different labels here: the last one counts",
     "waiting": "lesson(s) wait for: acegraph learn",
@@ -65,7 +58,6 @@ def decide(
     Example: acegraph decide '{"amount": 40, "hour": 3}' --id order-1
     """
     from acegraph.graph.build import create_ace_graph
-    from acegraph.state import AceContext, AceInput
 
     announce_models(model)
     context = AceContext(agent_model=model).with_changes(mode=mode, learn=learn and None)
@@ -76,9 +68,9 @@ def decide(
     with lasting() as book:
         task = book.task(context.node)
         truth = None if truth is None else parse_verdict(task.stored(truth))
-        case: AceInput = {"transaction": parsed, "ground_truth": truth, "decision_id": decision_id}
         if not len(book) and not len(book.cases(context.node)):
             warn(f"no bullets and no labelled cases in {shown()}: only the scorecard decides")
+        case = AceInput(transaction=parsed, ground_truth=truth, decision_id=decision_id)
         result = create_ace_graph(playbook=book).compile().invoke(case, context=context)
     if not told_as_json(dict(result)):
         _say_decision(cast("AceOutput", result), task)
@@ -113,9 +105,8 @@ def feedback(
     file: Annotated[
         Path | None,
         typer.Option(
-            help="A table instead: decision_id, label and, if you like, source and at. A CSV, JSON "
-            "lines or Parquet, also .gz, a pattern of such files in quotes, or - for a CSV on "
-            "standard input."
+            help="A CSV instead, also .gz, or - for standard input: decision_id, label and, if you "
+            "like, source and at."
         ),
     ] = None,
     source: Annotated[str, typer.Option(help="Who says so.")] = "feedback",
@@ -130,17 +121,12 @@ def feedback(
         case str(), str(), None:
             _label_one(decision_id, label, source, at)
         case None, None, Path():
-            _label_file(file, source, at, learn=learn)
+            _label_file(Path("/dev/stdin") if str(file) == "-" else file, source, at, learn=learn)
         case _:
             raise InvalidSettings("feedback wants DECISION_ID and LABEL, or --file FILE")
 
 
-def _label_one(
-    decision_id: str,
-    label: str,
-    source: str,
-    at: str,
-) -> None:
+def _label_one(decision_id: str, label: str, source: str, at: str) -> None:
     from acegraph.graph.operations.feedback import feedback
 
     with lasting(must_exist=True) as book:
@@ -157,17 +143,10 @@ def _label_one(
         say("its lesson waits for: acegraph learn")
 
 
-def _label_file(
-    file: Path,
-    source: str,
-    at: str,
-    *,
-    learn: bool,
-) -> None:
-    from acegraph.graph.operations.feedback import feedback_many
+def _label_file(file: Path, source: str, at: str, *, learn: bool) -> None:
+    from acegraph.graph.operations.feedback import feedback_many, read_labels
 
-    labels = _labels_in(file, source, at)
-    total = sum(1 for _ in labels)  # all are read, and so checked, before one is written
+    labels = read_labels(file, source, at)
     taken = 0
     with lasting(must_exist=True) as book, progress_bar() as progress:
         bar = progress(None)
@@ -175,12 +154,12 @@ def _label_file(
         def note(done: int) -> None:
             nonlocal taken
             taken = done
-            bar("labels", done, total)
+            bar("labels", done, len(labels))
 
         try:
             report = feedback_many(book, labels, learn=learn, progress=note)
         except (AceError, OSError, KeyboardInterrupt):
-            warn(f"{taken:,} of {total:,} labels are recorded; run it again to go on")
+            warn(f"{taken:,} of {len(labels):,} labels are recorded; run it again to go on")
             raise
     if told_as_json(vars(report)):
         return
@@ -194,36 +173,3 @@ def _label_file(
     if report.unknown:
         some = ", ".join(report.unknown[:_FEW]) + (", ..." if len(report.unknown) > _FEW else "")
         say(f"{len(report.unknown)} unknown decision id(s), left out: {some}")
-
-
-def _labels_in(file: Path, source: str, at: str) -> "Iterable[tuple[str, Label]]":
-    """The labels of a file, or of the files of a pattern; many are read anew by each loop."""
-    from acegraph.graph.operations.feedback import check_label_columns, read_labels
-
-    is_pattern = not file.exists() and bool(set("*?[") & set(str(file)))
-    is_table = file.name.lower().removesuffix(".gz").endswith(_TABLES)
-    is_large = file.is_file() and (is_table or file.stat().st_size > _READ_AT_ONCE)
-    if not is_pattern and not is_large:
-        return read_labels(Path("/dev/stdin") if str(file) == "-" else file, source, at)
-    need_tables()
-    from acegraph.graph.tables.files import TableFiles
-
-    table = TableFiles.open(file)
-    check_label_columns(table.schema.names, str(file))
-    return _TableLabels(table, source, at)
-
-
-@dataclass(frozen=True)
-class _TableLabels:
-    """The labels of a table; each loop reads them anew, so that a million need no memory."""
-
-    table: "TableFiles"
-    source: str
-    at: str
-
-    def __iter__(self) -> "Iterator[tuple[str, Label]]":
-        from acegraph.graph.operations.feedback import labels_of
-
-        known = ("decision_id", "label", "source", "at")
-        columns = [name for name in known if name in self.table.schema.names]
-        return labels_of(self.table.rows_one_by_one(columns), self.source, self.at)

@@ -93,7 +93,7 @@ def _say_read(given: str, columns: Columns, out: Path | None) -> None:
     from acegraph.graph.data.leakage import find_leaks
 
     if _names_a_file(given):
-        dataset = columns.read(Path(given))
+        (dataset,) = columns.read(Path(given))
         readings: Readings = explain_dataset(dataset, find_leaks(dataset))
         if out is not None:
             _write_task(dataset, out)
@@ -169,9 +169,6 @@ def doctor(
 
 def monitor(
     days: Annotated[float, typer.Option(min=0.01, help="How many days to look back.")] = 7.0,
-    most_waiting: Annotated[
-        int, typer.Option(min=0, help="Alert when more than this wait for a person.")
-    ] = 100,
 ) -> None:
     """Say what changed in the last days: drift, bullets that turned bad, queues, labels.
 
@@ -182,7 +179,7 @@ def monitor(
     from acegraph.state.maintenance.label_coverage import label_coverage
 
     with lasting(must_exist=True) as book:
-        found = watch(book, days=days, most_waiting=most_waiting)
+        found = watch(book, days=days)
         coverage = label_coverage(book)
     if not told_as_json({**found.to_json(), "label_coverage": coverage.to_json()}):
         say(f"{found.decisions} decisions in {days:g} days, {found.labels} labels")

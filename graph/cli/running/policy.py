@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from acegraph.graph.cli.console import lasting, signed
+from acegraph.graph.cli.console import Why, alone, lasting, signed
 from acegraph.graph.cli.printing import say, told_as_json
 from acegraph.state import AceContext, InvalidSettings
 
@@ -25,10 +25,7 @@ def policy(
     approve: Annotated[
         bool, typer.Option("--approve", help="Approve the change that waits.")
     ] = False,
-    alone: Annotated[
-        bool, typer.Option("--alone", help="There is no second person; the history keeps that.")
-    ] = False,
-    why: Annotated[str, typer.Option(help="The reason; it is kept.")] = "",
+    why: Why = "",
 ) -> None:
     """Show what is wanted of decisions, propose a change of it, or approve one.
 
@@ -46,7 +43,7 @@ def policy(
         elif changes:
             if not why:
                 raise InvalidSettings("--why is wanted: the reason is kept")
-            propose(book, node, dict(map(_change, changes)), signed(), why, alone=alone)
+            propose(book, node, dict(map(_change, changes)), signed(), why, alone=alone.get())
         _show(book, node)
 
 

@@ -5,22 +5,17 @@ import re
 import socket
 import webbrowser
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from functools import partial
 from importlib.util import find_spec
 from typing import TYPE_CHECKING, Annotated, Final
 
 import typer
 
-from acegraph.graph.cli.console import (
-    Learn,
-    lasting,
-    place_of,
-    playbook_url,
-    takes_groups,
-    who,
-)
+from acegraph.graph.cli.console import lasting, place_of, playbook_url, who
 from acegraph.graph.cli.printing import say, told_as_json
 from acegraph.graph.cli.running.lines import answer_lines
+from acegraph.graph.operations.monitoring.logs import is_asked_for
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
 
@@ -31,27 +26,16 @@ _EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[s
 _DESK: Final = "acegraph desk needs some packages more: pip install 'acegraph[desk]'"
 
 
-@dataclass(frozen=True)
-class ServiceOptions:
-    """Options of `serve`: where it listens, and for whom."""
-
-    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1"
-    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000
+def serve(
+    host: Annotated[str, typer.Option(help="The address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port to listen on.")] = 8000,
     workers: Annotated[
         int, typer.Option(min=1, help="Processes; more than one needs PostgreSQL.")
-    ] = 1
-    most_waiting: Annotated[
-        int, typer.Option(min=1, help="Transactions that may wait at once in one process.")
-    ] = 2000
+    ] = 1,
     without_users: Annotated[
         bool,
         typer.Option("--without-users", help="Ask for no token; only for this machine's address."),
-    ] = False
-
-
-@takes_groups
-def serve(
-    options: ServiceOptions,
+    ] = False,
     stdin: Annotated[
         bool,
         typer.Option(
@@ -61,7 +45,9 @@ def serve(
         ),
     ] = False,
     *,
-    learn: Learn = True,
+    learn: Annotated[
+        bool, typer.Option(help="Count decisions, and learn from labels that prove one wrong.")
+    ] = True,
 ) -> None:
     """Serve decisions, labels, review and the playbook over HTTP; or answer lines.
 
@@ -71,35 +57,38 @@ def serve(
     if stdin:
         with lasting() as book:
             answer_lines(book, AceContext(learn=None if learn else False))
-    else:
-        _listen(options, learn)
-
-
-def _listen(options: ServiceOptions, learn: bool) -> None:
+        return
     try:
         import uvicorn
+        from uvicorn.supervisors import Multiprocess
 
-        from acegraph.graph.operations.monitoring.logs import is_asked_for
         from acegraph.graph.server.access import is_local
-        from acegraph.graph.server.service import ServiceSettings, to_environment
+        from acegraph.graph.server.app import worker
+        from acegraph.graph.server.service import ServiceSettings
     except ImportError:
         raise InvalidSettings(_EXTRA) from None
-    host, url = options.host, place_of(playbook_url.get())
-    if options.without_users and not is_local(host):
+    url, application = place_of(playbook_url.get()), worker
+    if without_users and not is_local(host):
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
-    if options.workers > 1 and file_of(url) is not None:
+    if workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
-    to_environment(ServiceSettings(url, learn, options.without_users, options.most_waiting))
-    uvicorn.run(
-        f"acegraph.graph.{'desk' if _has_desk() else 'server'}.app:from_environment",
+    if _has_desk():
+        from acegraph.graph.desk.app import desk_routes
+
+        application = partial(worker, mounts=desk_routes)
+    config = uvicorn.Config(
+        partial(application, ServiceSettings(url, learn, without_users)),
         factory=True,
         host=host,
-        port=options.port,
-        workers=options.workers,
-        log_level="info",
+        port=port,
+        workers=workers,
         log_config=None if is_asked_for() else uvicorn.config.LOGGING_CONFIG,
         access_log=False,  # paths hold the ids of decisions
     )
+    if workers > 1:
+        Multiprocess(config, sockets=[config.bind_socket()]).run()
+    else:
+        uvicorn.Server(config).run()
 
 
 def _has_desk() -> bool:

@@ -96,8 +96,8 @@ def test_compare_says_where_a_change_was_seen(capsys: pytest.CaptureFixture[str]
 def test_train_warns_that_a_playbook_approves_every_payment() -> None:
     lines = [f"r{i},{5 + i % 7},{int(i % 40 == 0)}" for i in range(800)]
     Path("rare.csv").write_text("\n".join(["ref,amount,fraud", *lines]))
-    train = ("train", "rare.csv", "--label", "fraud", "--id", "ref", "--playbook", "r.db", "--json")
-    (warning,) = json.loads(run(*train).stdout)["warnings"]
+    train = ("train", "rare.csv", "--label", "fraud", "--as", "ref=id", "--playbook", "r.db")
+    (warning,) = json.loads(run(*train, "--json").stdout)["warnings"]
     assert warning == (
         "this playbook approves every payment that it understands: it declines above a risk of "
         "0.091, and no labelled case has one above 0.025"

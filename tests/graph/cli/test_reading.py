@@ -93,7 +93,7 @@ def test_rows_without_a_label_are_left_out_of_training() -> None:
 
 def test_the_amount_that_was_named_is_what_a_mistake_costs() -> None:
     write(4, "Betrag,y", "{i}.5,{label}")
-    dataset = Columns(label="y", declared=["Betrag=amount"]).read(Path("f.csv"))
+    (dataset,) = Columns(label="y", declared=["Betrag=amount"]).read(Path("f.csv"))
     assert dataset.task is not None
     experiment = Experiment()
     experiment.add_seed({"vanilla": Run()}, {}, experiment.add_test(dataset.items, dataset.task))

@@ -91,7 +91,6 @@ def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
     [
         (["x.csv", "--against", "0", "--seeds", "2"], "--against does not go with --seeds"),
         (["a", "b", "--seeds", "5"], "are the split"),
-        (["x.csv", "--costs", "missed_fraud=nan"], "not 'missed_fraud=nan'"),
     ],
 )
 def test_an_option_that_would_be_ignored_is_refused(words: list[str], why: str) -> None:

@@ -93,7 +93,6 @@ def experiment_of(text: str) -> Experiment:
         data=text,
         split=text,
         model=text,
-        asked={text: text},
         notes=[text],
     )
 
@@ -147,7 +146,7 @@ def check_figures(page: str, figures: Mapping[str, Any]) -> None:
 @pytest.mark.slow
 def test_the_figures_of_the_report_are_those_of_the_json(cards: Path) -> None:
     words = ["compare", str(cards), "--label", "is_fraud", "--baselines", "none"]
-    words += ["--by", "<i>gender", "--json", "--report", "out/report.html"]
+    words += ["--as", "<i>gender=protected", "--json", "--report", "out/report.html"]
     done = CliRunner().invoke(app, words)
     assert done.exit_code == 0, done.output
     page = Path("out/report.html").read_text()

@@ -237,6 +237,8 @@ def test_labels_are_read_from_a_pipe(tmp_path: Path) -> None:
         (["decision_id,label,source", "d1,DECLINE,bank, inc"], "row 1 has 4 cells, the header 3"),
         (["decision_id,label,label", "d1,DECLINE,APPROVE"], "two columns are named 'label'"),
         (["decision_id,verdict"], "no column label"),
+        (["decision_id,label", "d1,fraud", "d2,perhaps"], "line 3: unknown label"),
+        (["decision_id,label", ",fraud"], "line 2: no decision_id"),
         ([""], "no rows"),
     ],
 )

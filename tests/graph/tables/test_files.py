@@ -106,5 +106,6 @@ def test_a_large_file_of_central_europe_is_read_as_where_it_is_learned_from(tmp_
     rows = ["Kana,note,fraud", *["sklep,idę,0"] * 9_000, "sklep,zwykłe,1", "sklep,miały,1"]
     file.write_bytes("\n".join(rows).encode("cp1250"))
     learned = [dict(row) for _, row in read_sheet(file, read_text(file))[1]]
-    scored = [dict(row) for _, row in TableFiles.open(file).rows_one_by_one(["Kana", "note"])]
+    batches = TableFiles.open(file).batches(["Kana", "note"])
+    scored = [row for batch in batches for row in batch.to_pylist()]
     assert {row["note"] for row in scored} == {row["note"] for row in learned} >= {"idę"}
