@@ -7,7 +7,6 @@ routes.py and health.py. Beside a LangGraph server it is mounted with the guard 
 from __future__ import annotations
 
 import asyncio
-import gc
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -20,7 +19,6 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import BaseRoute, Route
 
-from acegraph.graph.operations.monitoring.logs import start_logging
 from acegraph.graph.server import health, routes
 from acegraph.graph.server.access import check_site
 from acegraph.graph.server.endpoints import Call, Endpoint, openapi, read_items, refusal
@@ -62,16 +60,6 @@ def create_service(
     return Starlette(
         routes=[*routes, *mounts(service)], middleware=list(middleware), lifespan=lifespan
     )
-
-
-def worker(settings: ServiceSettings, mounts: Mounts = lambda service: ()) -> Starlette:
-    """The application of a process of `acegraph serve`, with its log."""
-    start_logging()
-    application = create_service(settings, mounts=mounts)
-    # What is there now stays: the garbage collector need not look through it again and again.
-    gc.collect()
-    gc.freeze()
-    return application
 
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:

@@ -1,5 +1,6 @@
 """`acegraph serve`, `desk`, `users`: the HTTP service, its pages, and who may use them."""
 
+import gc
 import getpass
 import re
 import socket
@@ -15,11 +16,13 @@ import typer
 from acegraph.graph.cli.console import lasting, place_of, playbook_url, who
 from acegraph.graph.cli.printing import say, told_as_json
 from acegraph.graph.cli.running.lines import answer_lines
-from acegraph.graph.operations.monitoring.logs import is_asked_for
+from acegraph.graph.operations.monitoring.logs import is_asked_for, start_logging
 from acegraph.state import AceContext, InvalidSettings
 from acegraph.state.database.encoding import file_of
 
 if TYPE_CHECKING:
+    from starlette.applications import Starlette
+
     from acegraph.state.maintenance.people.users import User
 
 _EXTRA: Final = "acegraph serve needs two packages more: pip install 'acegraph[serve]'"
@@ -63,21 +66,15 @@ def serve(
         from uvicorn.supervisors import Multiprocess
 
         from acegraph.graph.server.access import is_local
-        from acegraph.graph.server.app import worker
-        from acegraph.graph.server.service import ServiceSettings
     except ImportError:
         raise InvalidSettings(_EXTRA) from None
-    url, application = place_of(playbook_url.get()), worker
+    url = place_of(playbook_url.get())
     if without_users and not is_local(host):
         raise InvalidSettings(f"--without-users is for 127.0.0.1 only, not for {host}")
     if workers > 1 and file_of(url) is not None:
         raise InvalidSettings("several workers need a playbook in PostgreSQL")
-    if _has_desk():
-        from acegraph.graph.desk.app import desk_routes
-
-        application = partial(worker, mounts=desk_routes)
     config = uvicorn.Config(
-        partial(application, ServiceSettings(url, learn, without_users)),
+        partial(_application, url, learn, without_users),
         factory=True,
         host=host,
         port=port,
@@ -89,6 +86,25 @@ def serve(
         Multiprocess(config, sockets=[config.bind_socket()]).run()
     else:
         uvicorn.Server(config).run()
+
+
+def _application(url: str, learn: bool, without_users: bool) -> "Starlette":
+    """The application of a process; a new process must not import it before it answers uvicorn."""
+    from acegraph.graph.server.app import create_service
+    from acegraph.graph.server.service import ServiceSettings
+
+    start_logging()
+    settings = ServiceSettings(url, learn, without_users)
+    if _has_desk():
+        from acegraph.graph.desk.app import desk_routes
+
+        application = create_service(settings, mounts=desk_routes)
+    else:
+        application = create_service(settings)
+    # What is there now stays: the garbage collector need not look through it again and again.
+    gc.collect()
+    gc.freeze()
+    return application
 
 
 def _has_desk() -> bool:

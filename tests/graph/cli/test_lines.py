@@ -1,10 +1,14 @@
 """`acegraph serve --stdin`: every line is answered after the commit, and counts once."""
 
 import json
+import socket
 import subprocess
 import sys
 from pathlib import Path
+from time import monotonic, sleep
 from typing import Any
+from urllib.error import URLError
+from urllib.request import urlopen
 
 import pytest
 from postgres import Server
@@ -65,3 +69,25 @@ def test_what_was_answered_survives_a_kill(tmp_path: Path, postgres: Server) -> 
     with BulletPlaybook(url) as book:
         assert all(book.decision(name)["decision"] == "DECLINE" for name in answered)
         assert not verify(book)
+
+
+def test_two_processes_serve_one_playbook(tmp_path: Path, postgres: Server) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    words = [sys.executable, "-m", "acegraph.graph.cli", "serve", "--without-users"]
+    words += ["--workers", "2", "--port", port, "--playbook", postgres.url()]
+    with subprocess.Popen(words, cwd=tmp_path, stderr=subprocess.PIPE, text=True) as process:
+        end = monotonic() + 60
+        while monotonic() < end:
+            try:
+                with urlopen(f"http://127.0.0.1:{port}/ready") as answer:
+                    assert answer.status == 200
+                    break
+            except URLError:
+                sleep(0.2)
+        process.terminate()
+        assert process.stderr is not None
+        said = process.stderr.read()
+    assert said.count("Started server process") == 2
+    assert "Traceback" not in said
