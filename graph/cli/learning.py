@@ -1,7 +1,6 @@
 """`acegraph train` and `demo`: learn from labelled cases, of a file or generated."""
 
 import shlex
-from collections import Counter
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -38,7 +37,8 @@ from acegraph.state.task.policy import USUAL, Policy
 if TYPE_CHECKING:
     from acegraph.graph.data.files import Dataset, Item
     from acegraph.graph.tables.labelled import DrawnRows, LabelledTable
-    from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
+    from acegraph.graph.training.pipeline import TrainingPipeline
+    from acegraph.graph.training.report import TrainingReport
     from acegraph.state import BulletPlaybook
     from acegraph.state.values.verdict import Verdict
 
@@ -249,10 +249,8 @@ def _say_training(report: "TrainingReport", ending: Ending, *, is_stream: bool) 
         f"{report.bullets_active} active in {shown()}"
     )
     say(_measured(report, is_stream=is_stream))
-    if report.refinement:
-        changed = Counter(bullet.change for bullet in report.refinement)
-        became = ", ".join(f"{count} {change}" for change, count in changed.items())
-        say(f"refined as a whole: {became} (--json has each)")
+    if report.refined:
+        say(f"{report.refined} bullet(s) found at once; {report.refinement}")
     if report.failure:
         say(f"{report.undecided} of {report.cases} case(s) undecided; {report.failure}")
     if report.stopped:

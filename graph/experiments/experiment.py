@@ -28,7 +28,8 @@ from acegraph.graph.metrics.intervals import estimates, rounded, row_numbers
 from acegraph.graph.metrics.paired import mcnemar, paired_difference
 from acegraph.graph.metrics.rates import balanced_accuracy
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.pipeline import TrainingPipeline, TrainingReport
+from acegraph.graph.training.pipeline import TrainingPipeline
+from acegraph.graph.training.report import TrainingReport
 from acegraph.nodes.models.named import model_name
 from acegraph.nodes.rules.points import amount_of
 from acegraph.nodes.rules.scale import limits_of

@@ -1,7 +1,7 @@
 """Rows that come again: the ids under which each counts once, and what is stored under them.
 
 A row that came with an id keeps it. A row without an id is named by its content and by its number
-among the rows of the same content. Each row is looked up under every name that it may be stored by.
+among the rows of the same content, so that the same export under another file name is known.
 """
 
 from collections import Counter
@@ -39,34 +39,25 @@ def known_rows(
     node = context.node
     other: Origin = "stream" if origin == "history" else "history"
     cases = [as_case(item, task) for item in items]
-    names = _names(items, cases, node)
+    names = [[name] for name in _names(items, cases, node)]
     if task.hidden:  # some may be stored as they were before a field was hidden
         whole = [replace(c, digest=_digest_of(i)) for c, i in zip(cases, items, strict=True)]
-        names = [[*a, *b] for a, b in zip(names, _names(items, whole, node), strict=True)]
+        names = [[*a, b] for a, b in zip(names, _names(items, whole, node), strict=True)]
     same_way = _stored_ids(playbook, origin, names, evidence_only=False)
     other_way = _stored_ids(playbook, other, names, evidence_only=True)
-    prefix = f"{other}:{node}:"
-    if not (all(other_way) and count_evidence(playbook.database, prefix) == len(items)):
-        other_way = [
-            None if "copy" in item else stored_id
-            for item, stored_id in zip(items, other_way, strict=True)
-        ]
+    stored = count_evidence(playbook.database, f"{other}:{node}:")
+    is_whole_set = all(other_way) and stored == len(items)
     return [
-        replace(case, id=first or second or f"{origin}:{row_names[0]}")
-        for case, first, second, row_names in zip(cases, same_way, other_way, names, strict=True)
+        replace(
+            case,
+            id=first
+            or (second if is_whole_set or "copy" not in item else None)
+            or f"{origin}:{row_names[0]}",
+        )
+        for item, case, first, second, row_names in zip(
+            items, cases, same_way, other_way, names, strict=True
+        )
     ]
-
-
-def _names(items: Sequence[Item], cases: Sequence[Case], node: str) -> list[list[str]]:
-    """For each row the names under which it may be stored."""
-    return [
-        [f"{node}:{name}:{case.digest[:12]}" for name in row_names]
-        for case, row_names in zip(cases, _row_names(items, cases), strict=True)
-    ]
-
-
-def _digest_of(item: Item) -> str:
-    return transaction_of(item).digest()
 
 
 def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, AceOutput], set[str]]:
@@ -74,13 +65,13 @@ def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, Ac
     twice; and the ids of cases that were pruned or erased since, so that none counts twice.
     """
     results: dict[str, AceOutput] = {}
-    pruned = set()
+    gone = set()
     for item, case_id in cases:
         try:
             stored = playbook.decision(case_id)
         except UnknownDecision as error:
             if isinstance(error, PrunedDecision):
-                pruned.add(case_id)
+                gone.add(case_id)
             continue
         decision, is_right = stored["decision"], stored["decision"] == item["answer"]
         is_done = decision and (is_right or stored["lesson"] is not None)
@@ -88,32 +79,16 @@ def stored_results(cases: Cases, playbook: BulletPlaybook) -> tuple[dict[str, Ac
             verdict, risk = "right" if is_right else "wrong", stored["risk_score"]
             results[case_id] = {"decision": decision, "risk_score": risk, "verdict": verdict}
         elif stored["digest"] == ERASED:
-            pruned.add(case_id)
-    return results, pruned
+            gone.add(case_id)
+    return results, gone
 
 
-def _stored_ids(
-    playbook: BulletPlaybook, origin: Origin, names: Sequence[Sequence[str]], evidence_only: bool
-) -> list[str | None]:
-    """For each row the id under which it is stored, or was until it was pruned."""
-    ids = [[f"{origin}:{name}" for name in row_names] for row_names in names]
-    all_ids = (row_id for row_ids in ids for row_id in row_ids)
-    stored = known_ids(playbook.database, all_ids, evidence_only=evidence_only)
-    return [next((row_id for row_id in row_ids if row_id in stored), None) for row_ids in ids]
-
-
-def _row_names(items: Sequence[Item], cases: Sequence[Case]) -> list[list[str]]:
-    """For each row its possible names: its id, or its number among the copies of its content.
-
-    So the same export under another file name gives the same names. Earlier versions named a row
-    without an id by its place in the file; that name is still tried, unless another row's id is it.
-    """
-    ids = {item["id"] for item in items if "copy" not in item}
+def _names(items: Sequence[Item], cases: Sequence[Case], node: str) -> list[str]:
+    """The name of each row: by its id, or by its number among the copies of its content."""
+    numbers = _copy_numbers(items, cases)
     return [
-        [item["id"][:100]]
-        if "copy" not in item
-        else [f"copy-{number}", *([] if item["id"] in ids else [item["id"][:100]])]
-        for item, number in zip(items, _copy_numbers(items, cases), strict=True)
+        f"{node}:{f'copy-{number}' if 'copy' in item else item['id'][:100]}:{case.digest[:12]}"
+        for item, case, number in zip(items, cases, numbers, strict=True)
     ]
 
 
@@ -134,20 +109,33 @@ def _copy_numbers(items: Sequence[Item], cases: Sequence[Case]) -> list[int]:
     return numbers
 
 
+def _digest_of(item: Item) -> str:
+    return transaction_of(item).digest()
+
+
+def _stored_ids(
+    playbook: BulletPlaybook, origin: Origin, names: Sequence[Sequence[str]], evidence_only: bool
+) -> list[str | None]:
+    """For each row the id under which it is stored, or was until it was pruned."""
+    ids = [[f"{origin}:{name}" for name in row_names] for row_names in names]
+    all_ids = (row_id for row_ids in ids for row_id in row_ids)
+    stored = known_ids(playbook.database, all_ids, evidence_only=evidence_only)
+    return [next((row_id for row_id in row_ids if row_id in stored), None) for row_ids in ids]
+
+
 def as_case(item: Item, task: Task) -> Case:
     """A labelled item as a case without an id."""
     transaction = transaction_of(item)
     understood = understand_given(transaction, task)
     fields, text = understood.fields, understood.transaction.text
     columns = item.get("sighting_columns")
-    seen = sighting_of(fields, columns) if columns else None
     case = Case(
         "",
         fields,
         item["answer"],
         text,
         transaction.digest(),
-        sighting=seen,
+        sighting=sighting_of(fields, columns) if columns else None,
         came=transaction.came(text),
     )
     hidden = task.hidden_names

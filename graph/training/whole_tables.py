@@ -16,8 +16,8 @@ from acegraph.graph.data.files import Item
 from acegraph.graph.data.rows import Progress
 from acegraph.graph.data.splits import moments_of
 from acegraph.graph.tables.labelled import CountedRows, DrawnRows, LabelledTable, Which
+from acegraph.graph.training.at_once import Figures, mistakes_over, rules_of
 from acegraph.graph.training.known_rows import as_case
-from acegraph.graph.training.mistakes import mistakes_over
 from acegraph.state import AceContext, BulletPlaybook, Case, Condition, InvalidDataset
 from acegraph.state.values.cases import CaseTable
 from acegraph.state.values.draw import TABLE
@@ -85,14 +85,15 @@ class TableLearning:
         )
         return self.counted.cases
 
-    def figures(self) -> dict[str, int]:
+    def figures(self, remembered: int) -> Figures:
         """How many rows are learned from, how many of them are fraud, and how many of those that
         count the playbook gets wrong.
         """
+        if self.counted is None:
+            node = self.context.node
+            self.count(self.playbook.cases(node), rules_of(self.playbook, node))
         assert self.counted is not None
         wrong = mistakes_over(self.counted.cases, self.playbook, self.context)
-        return {
-            "cases": sum(self.drawn.counts.values()) - self.counted.young,
-            "frauds": self.drawn.counts[DECLINE],
-            "mistakes": int(self.counted.rows[wrong].sum()),
-        }
+        cases = sum(self.drawn.counts.values()) - self.counted.young
+        mistakes = int(self.counted.rows[wrong].sum())
+        return Figures(cases, self.drawn.counts[DECLINE], mistakes, 0 if remembered else cases)

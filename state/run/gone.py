@@ -165,7 +165,7 @@ NAMES: Final[Mapping[str, Mapping[str, str]]] = {
         "acegraph.graph.operations.replay": "Replay",
         "acegraph.nodes.rules.sql (to_sql)": "as_expression",
         "acegraph.graph.tables.score": "ScoreReport",
-        "acegraph.graph.training.pipeline": "TrainingReport",
+        "acegraph.graph.training.report": "TrainingReport",
         "acegraph.state.run.modes": "MODES ModePlan",
     },
 }

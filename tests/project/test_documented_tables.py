@@ -6,7 +6,6 @@ import re
 import shlex
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +15,6 @@ from project_paths import ROOT
 from typer.testing import CliRunner
 
 from acegraph.graph.cli.main import app
-from acegraph.graph.training.refined_bullets import RefinedBullet
 from acegraph.nodes import Curator
 from acegraph.nodes.evidence.proof_levels import GATES
 from acegraph.nodes.selector.scoring import RELAXATION
@@ -93,8 +91,6 @@ def test_the_json_objects_have_the_keys_that_are_listed(folder: Path) -> None:
     assert keys_in(sections["compare"], "figure") >= set(compared["modes"]["vanilla"])
     groups = compared["groups"]["vanilla"]["hour"]
     assert keys_in(sections["compare"], "key of a group") == set(groups[0])
-    refined = {field.name for field in fields(RefinedBullet)}
-    assert keys_in(sections["train"], "key of a refined bullet") == refined
     labels = printed_object(["feedback", "--file", "chargebacks.csv", "--json"])
     assert keys_in(sections["feedback"], "key of a file") == set(labels)
 

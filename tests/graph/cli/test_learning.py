@@ -11,7 +11,7 @@ from command_line import invoke as run
 from acegraph.graph.cli.printing import print_experiment
 from acegraph.graph.experiments.experiment import Experiment
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.pipeline import TrainingReport
+from acegraph.graph.training.report import TrainingReport
 
 pytestmark = pytest.mark.usefixtures("folder")
 

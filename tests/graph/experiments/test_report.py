@@ -22,7 +22,7 @@ from acegraph.graph.experiments.experiment import Experiment, Plan
 from acegraph.graph.experiments.report.page import report_page, write_report
 from acegraph.graph.metrics.records import Counts, Record
 from acegraph.graph.metrics.run import Run
-from acegraph.graph.training.pipeline import TrainingReport
+from acegraph.graph.training.report import TrainingReport
 from acegraph.state import Bullet
 
 CHROMIUM = Path("/usr/bin/chromium")

@@ -1,4 +1,4 @@
-"""Training again with what an earlier acegraph was trained with: nothing counts twice."""
+"""Training again with what was learned from before: nothing counts twice."""
 
 from pathlib import Path
 from typing import Any, Literal
@@ -9,7 +9,7 @@ from hidden import hiding
 from ledger_cases import NODE
 
 from acegraph.graph import TrainingPipeline, generate_transactions, load_dataset
-from acegraph.graph.training.pipeline import TrainingReport
+from acegraph.graph.training.report import TrainingReport
 from acegraph.state import AceContext, BulletPlaybook, ModelUnavailable, erase, prune, verify
 
 Way = Literal["train_offline", "train_online"]
@@ -34,26 +34,13 @@ def _train(playbook: BulletPlaybook, items: list[dict[str, Any]], way: Way) -> T
     return report
 
 
-def _as_before(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The same rows as an earlier acegraph took them: the name of its place was a row's id."""
+def _with_ids(items: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The same rows with ids of their own."""
     return [{name: item[name] for name in ("query", "answer", "id")} for item in items]
 
 
-@pytest.mark.parametrize("way", WAYS)
-def test_a_file_that_an_earlier_acegraph_learned_from_counts_once(
-    playbook: BulletPlaybook, file: Path, way: Way
-) -> None:
-    first = _train(playbook, _as_before(_items(file)), way)
-    bullets, version = len(playbook), playbook.version
-    again = _train(playbook, _items(file), way)
-    assert (first.repeated, again.repeated, again.mistakes) == (0, 28, first.mistakes)
-    assert len(playbook.cases(NODE)) == 28
-    assert (len(playbook), playbook.version) == (bullets, version)
-    assert verify(playbook) == []
-
-
 def test_rows_that_were_added_to_it_since_are_new(playbook: BulletPlaybook, file: Path) -> None:
-    _train(playbook, _as_before(_items(file)), "train_offline")
+    _train(playbook, _items(file), "train_offline")
     file.write_text(file.read_text() + "\n3,0\n99,1")
     for repeated in (28, 30):
         assert _train(playbook, _items(file), "train_offline").repeated == repeated
@@ -61,7 +48,7 @@ def test_rows_that_were_added_to_it_since_are_new(playbook: BulletPlaybook, file
 
 
 def test_what_was_pruned_since_is_not_taken_in_again(playbook: BulletPlaybook, file: Path) -> None:
-    _train(playbook, _as_before(_items(file)), "train_online")
+    _train(playbook, _items(file), "train_online")
     prune(playbook, decisions_before="2999-01-01")
     assert _train(playbook, _items(file), "train_online").repeated == 28
     assert len(playbook.cases(NODE)) == 0
@@ -70,7 +57,7 @@ def test_what_was_pruned_since_is_not_taken_in_again(playbook: BulletPlaybook, f
 def test_rows_with_ids_of_their_own_are_told_apart_by_them(
     playbook: BulletPlaybook, file: Path
 ) -> None:
-    rows = _as_before(_items(file))
+    rows = _with_ids(_items(file))
     _train(playbook, rows, "train_offline")
     others = [{**row, "id": f"other {row['id']}"} for row in rows]
     assert _train(playbook, others, "train_offline").repeated == 0
@@ -85,7 +72,7 @@ def test_the_same_rows_by_the_other_road_count_once(
     bullets = len(playbook)
     assert _train(playbook, _items(file), then).repeated == 28
     assert (len(playbook.cases(NODE)), len(playbook)) == (28, bullets)
-    with_ids = [{**item, "id": f"own-{i}"} for i, item in enumerate(_as_before(_items(file)))]
+    with_ids = [{**item, "id": f"own-{i}"} for i, item in enumerate(_with_ids(_items(file)))]
     assert _train(playbook, with_ids, first).repeated == 0
     assert _train(playbook, with_ids[:9], then).repeated == 9
     assert verify(playbook) == []
