@@ -64,7 +64,7 @@ def create_service(
 
 def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaitable[Response]]:
     async def handle(request: Request) -> Response:
-        began, own = time.monotonic(), service
+        began = time.monotonic()
         try:
             user = NOBODY
             if endpoint.role is not None:
@@ -72,14 +72,15 @@ def _handled(service: Service, endpoint: Endpoint) -> Callable[[Request], Awaita
                     check_site(request, is_open=True, kinds=_KINDS)
                 header = request.headers.get("authorization", "")
                 user = await service.user(header, endpoint.role)
-            own = service.of_tenant(user.tenant)
             read = await read_items(request) if endpoint.method == "POST" else ([], False)
             name = request.path_params.get("id", "")
-            found = await _answered(endpoint, Call(own, user, name, request.query_params, *read))
+            found = await _answered(
+                endpoint, Call(service, user, name, request.query_params, *read)
+            )
             response = found if isinstance(found, Response) else JSONResponse(found)
         except AceError as error:
             response = refusal(error)
-        own.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
+        service.meters.note_request(endpoint.path, response.status_code, time.monotonic() - began)
         return response
 
     return handle

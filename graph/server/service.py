@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from threading import Lock
 from typing import Final
 
@@ -18,7 +18,6 @@ from acegraph.graph.operations.decide import Answer, adecide_many
 from acegraph.graph.server.access import NotAllowed, bearer_token, check_role, user_of
 from acegraph.graph.server.batching import Batcher
 from acegraph.state import AceContext, AceInput, BulletPlaybook
-from acegraph.state.database.places import tenant_url
 from acegraph.state.errors import AceError
 from acegraph.state.maintenance.people.users import Role, User
 
@@ -82,19 +81,6 @@ class Service:
         self._playbook = playbook
         self._parts: Parts | None = None
         self._opening = Lock()
-        self._tenants: dict[str, Service] = {}
-
-    def of_tenant(self, tenant: str) -> Service:
-        """The service over a tenant's own playbook; it is made when it is first needed."""
-        if not tenant:
-            return self
-        if not self.settings.url:
-            raise NotAllowed("tenants need a service that opens its playbook itself", 403)
-        with self._opening:
-            if tenant not in self._tenants:
-                url = tenant_url(self.settings.url, tenant)
-                self._tenants[tenant] = Service(replace(self.settings, url=url))
-            return self._tenants[tenant]
 
     @property
     def playbook(self) -> BulletPlaybook:
@@ -137,8 +123,6 @@ class Service:
         return await adecide_many(self.parts, given)
 
     def close(self) -> None:
-        """Close the playbooks, unless another part of the process opened them."""
-        for service in self._tenants.values():
-            service.close()
+        """Close the playbook, unless another part of the process opened it."""
         if self._playbook is not None and self.settings.url:
             self._playbook.close()

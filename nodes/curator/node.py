@@ -62,8 +62,7 @@ class CuratorNode:
         """Store the new bullet's vector, or warn; the selector fetches a missing one later."""
         bullet = await wait.work(self.playbook.get_bullet, bullet_id)
         try:
-            vectors = await model.vectors([bullet.content], wait, self.playbook)
-            await wait.work(self.playbook.store_vectors, model.name, {bullet_id: vectors[0]})
+            await model.vectors([bullet.content], wait, self.playbook)
         except ModelError as error:
             return [f"no vector yet for {bullet_id}: {error}"]
         return []

@@ -17,7 +17,6 @@ from langchain_core.embeddings import Embeddings
 from acegraph.nodes.models import named
 from acegraph.nodes.models.embedding_models import THRESHOLD, EmbeddingModel, named_embeddings
 from acegraph.nodes.runtime.sync_async import BLOCKING, Wait, finish
-from acegraph.nodes.runtime.usage import innermost
 from acegraph.nodes.selector.scoring import StageSettings
 from acegraph.nodes.selector.stages import Pool, Query, Selection, choose
 from acegraph.nodes.text.reader import fields_to_test
@@ -197,14 +196,8 @@ class HybridSelector:
             vectors += await model.vectors(contents, wait, playbook)
         queries = np.stack(vectors[: len(texts)])
         if lacking:
-            before = await wait.work(lambda: playbook.embedding_model)
-            if before not in (None, model.name):
-                innermost().notes.append(
-                    f"{len(lacking)} bullet(s) with vectors of {before} were embedded with "
-                    f"{model.name} too"
-                )
             fresh = {b.id: v for b, v in zip(lacking, vectors[len(texts) :], strict=True)}
-            await wait.work(playbook.store_vectors, model.name, fresh)
+            await wait.work(playbook.keep_vectors, model.name, fresh)
             matrix = await wait.work(playbook.matrix, view, model.name, pool.is_good)
         assert matrix is not None
         if matrix.rows.shape[1] != queries.shape[1]:

@@ -1,13 +1,13 @@
 """Bring a database to the present schema when it is opened.
 
-A new database gets the tables of tables.py; an older one goes through the steps that it lacks.
-Steps are only ever appended. A newer database, or one of another program, is refused.
+A new database gets the tables of tables.py; one of schema 4 is brought to schema 5. A newer
+database, or one of another program, is refused.
 """
 
 import json
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Final
 
@@ -27,8 +27,6 @@ from acegraph.state.values.times import now
 _SCHEMA_ROW: Final = tables.meta.c.key == "schema"
 _DAMAGE_ERRORS: Final = (KeyError, TypeError, ValueError, AttributeError, RecursionError)
 """The errors that a step raises if a row does not have its form."""
-_OLDEST: Final = 4
-"""The oldest schema that is migrated."""
 _COLUMNS_OF_5: Final = {"task_version", "policy_version"}
 _NEW_IN_5: Final = (tables.tasks, tables.policies, tables.users)
 _DEFINITIONS: Final[dict[str, list[str]]] = {}
@@ -48,34 +46,32 @@ def _schema(connection: sa.Connection) -> str | None:
     return connection.scalar(sa.select(tables.meta.c.value).where(_SCHEMA_ROW))
 
 
-def _old_schema(connection: sa.Connection, names: set[str], url: str) -> int:
-    """The schema of a database that is to be migrated; a newer or foreign one is refused."""
+def _check_old(connection: sa.Connection, names: set[str], url: str) -> None:
+    """Refuse what is no whole database of schema 4."""
     if tables.meta.name not in names:
         raise PlaybookError(f"{url} is another program's database; nothing was changed")
     schema = str(_schema(connection))
-    if schema in map(str, range(1, _OLDEST)):
+    if schema in ("1", "2", "3"):
         raise PlaybookError(
             f"{url} has schema {schema}: acegraph 0.1 made it; open it once with acegraph 0.2, "
             "then with this one"
         )
-    if schema not in map(str, range(1, tables.SCHEMA_VERSION + 1)):
+    if schema not in ("4", str(tables.SCHEMA_VERSION)):
         raise PlaybookError(
             f"{url} has schema {schema[:20]}; this acegraph reads up to {tables.SCHEMA_VERSION}: "
             "a newer acegraph wrote it, or it is damaged"
         )
-    if missing := _missing(connection, names, int(schema)):
+    if missing := _missing(connection, names, is_old=schema == "4"):
         raise PlaybookError(
             f"{url} has schema {schema} but no {', '.join(missing)}: it is damaged, or an "
             "acegraph that was never released wrote it; open a backup or begin a new one"
         )
-    return int(schema)
 
 
-def _missing(connection: sa.Connection, names: set[str], schema: int) -> list[str]:
-    """The tables and columns that a database of a schema lacks; there is one at least if it is the
-    present schema, else nobody would migrate it.
+def _missing(connection: sa.Connection, names: set[str], *, is_old: bool) -> list[str]:
+    """The tables and columns that a database lacks; there is one at least if it is not old, else
+    nobody would migrate it.
     """
-    is_old = schema < tables.SCHEMA_VERSION
     wanted = set(tables.metadata.sorted_tables) - set(_NEW_IN_5 if is_old else ())
     missing = [f"table {table.name}" for table in wanted if table.name not in names]
     for table in (one for one in wanted if one.name in names):
@@ -87,22 +83,21 @@ def _missing(connection: sa.Connection, names: set[str], schema: int) -> list[st
 
 def migrate(connection: sa.Connection, url: str) -> None:
     """Create the tables, or bring them to the present schema."""
-    if names := set(sa.inspect(connection).get_table_names()):
-        if is_current(connection):
-            return  # another process was faster
-        old = _old_schema(connection, names, url)
+    names = set(sa.inspect(connection).get_table_names())
+    if not names:
+        _create_tables(connection)
+    elif not is_current(connection):  # else another process was faster
+        _check_old(connection, names, url)
         began = time.monotonic()
-        logger.info("migrating %s from schema %d to %d", url, old, tables.SCHEMA_VERSION)
-        for schema, step in enumerate(_STEPS[old - _OLDEST :], start=old):
-            _run_step(step, connection, f"cannot open {url}", schema)
-        connection.execute(
-            tables.meta.update().where(_SCHEMA_ROW).values(value=str(tables.SCHEMA_VERSION))
-        )
-        seconds = time.monotonic() - began
-        logger.info("migrated %s to schema %d in %.1f s", url, tables.SCHEMA_VERSION, seconds)
-        return
-    _create_tables(connection)
-    connection.execute(tables.meta.insert().values(key="schema", value=str(tables.SCHEMA_VERSION)))
+        logger.info("migrating %s to schema %d", url, tables.SCHEMA_VERSION)
+        try:
+            _to_5(connection)
+        except (*_DAMAGE_ERRORS, sa.exc.DBAPIError) as error:
+            damage = f"no {error}" if isinstance(error, KeyError) else getattr(error, "orig", error)
+            raise PlaybookError(
+                f"cannot open {url}: its tables of schema 4 are damaged: {damage}"
+            ) from error
+        logger.info("migrated %s in %.1f s", url, time.monotonic() - began)
 
 
 def _create_tables(connection: sa.Connection) -> None:
@@ -112,33 +107,14 @@ def _create_tables(connection: sa.Connection) -> None:
         _DEFINITIONS[dialect.name] = [str(one.compile(dialect=dialect)) for one in _definitions()]
     for definition in _DEFINITIONS[dialect.name]:
         connection.exec_driver_sql(definition)
-    _start_clock(connection)
+    connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
+    connection.execute(tables.meta.insert().values(key="schema", value=str(tables.SCHEMA_VERSION)))
 
 
 def _definitions() -> Iterator[ExecutableDDLElement]:
     for table in tables.metadata.sorted_tables:
         yield CreateTable(table)
         yield from map(CreateIndex, table.indexes)
-
-
-def _start_clock(connection: sa.Connection) -> None:
-    connection.execute(tables.clock.insert().values(id=1, position=0, version=0, seal=0))
-
-
-def _run_step(
-    step: Callable[[sa.Connection], None], connection: sa.Connection, failed: str, schema: int
-) -> None:
-    """Run one step; an error says in one line why it failed, and the caller rolls back."""
-    driver = connection.dialect.loaded_dbapi
-    try:
-        step(connection)
-    except (*_DAMAGE_ERRORS, driver.IntegrityError) as error:
-        damage = f"no {error}" if isinstance(error, KeyError) else error
-        raise PlaybookError(
-            f"{failed}: its tables of schema {schema} are damaged: {damage}"
-        ) from error
-    except driver.Error as error:  # a `LedgerWriter` calls the driver without SQLAlchemy
-        raise PlaybookError(f"{failed}: {error}") from error
 
 
 def _to_5(connection: sa.Connection) -> None:
@@ -156,6 +132,7 @@ def _to_5(connection: sa.Connection) -> None:
         connection.exec_driver_sql(statement)
     _move_users(connection)
     _move_settings(connection)
+    connection.execute(tables.meta.update().where(_SCHEMA_ROW).values(value="5"))
 
 
 def _move_settings(connection: sa.Connection) -> None:
@@ -197,16 +174,11 @@ def _with_ids(task: Task) -> Task:
 
 
 def _move_users(connection: sa.Connection) -> None:
-    """Users were values in `meta`; their secrets stay as they are."""
+    """Users were values in `meta`; their secrets stay. Those of a tenant saw another playbook."""
     is_user = tables.meta.c.key.startswith("user:", autoescape=True)
     rows = connection.execute(sa.select(tables.meta).where(is_user)).all()
     logins = [{"name": row.key.removeprefix("user:"), **json.loads(row.value)} for row in rows]
-    for login in logins:
-        login.setdefault("tenant", "")
-    if logins:
-        connection.execute(tables.users.insert(), logins)
+    ours = [one for one in logins if not one.pop("tenant", "")]
+    if ours:
+        connection.execute(tables.users.insert(), ours)
     connection.execute(tables.meta.delete().where(is_user))
-
-
-_STEPS: Final[tuple[Callable[[sa.Connection], None], ...]] = (_to_5,)
-"""The step at index i leads from schema i + 4 to schema i + 5."""

@@ -8,15 +8,13 @@ from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Final
 
-from acegraph.state.database.encoding import file_of
-from acegraph.state.errors import InvalidInput, InvalidSettings
+from acegraph.state.errors import InvalidSettings
 
 if TYPE_CHECKING:
     from sqlalchemy import URL
 
-_SHOWN_OPTIONS: Final = frozenset("host hostaddr port dbname sslmode tenant".split())
+_SHOWN_OPTIONS: Final = frozenset("host hostaddr port dbname sslmode".split())
 """The options of a database URL that tell where the database is; others may hold a secret."""
-_TENANT: Final = re.compile(r"[a-z0-9]{1,30}")
 _SECRET_FROM: Final = 4
 """A shorter text is part of many words; to strike it out there would tell what it is."""
 
@@ -43,28 +41,6 @@ def shown_url(url: str) -> str:
     # A bare @ in a password moves its end into the name of the host or of the database.
     is_clear = not any("@" in str(part) for part in (shown.host, shown.database, query))
     return shown.render_as_string(hide_password=True) if is_clear else _hidden_url(url)
-
-
-def tenant_url(url: str, tenant: str) -> str:
-    """The URL of a tenant's own playbook beside the one at a URL: a schema of the same PostgreSQL
-    database, or a file beside that of SQLite. Without a tenant it is the URL itself.
-
-    >>> tenant_url("sqlite:///ace.db", "acme"), tenant_url("postgresql://db/ace", "acme")
-    ('sqlite:///ace.acme.db', 'postgresql://db/ace?tenant=acme')
-    """
-    if not tenant:
-        return url
-    check_tenant(tenant)
-    file = file_of(url)
-    if file is not None:
-        return f"sqlite:///{file.with_name(f'{file.stem}.{tenant}{file.suffix}')}"
-    return url if url.startswith("sqlite:") else f"{url}{'&' if '?' in url else '?'}tenant={tenant}"
-
-
-def check_tenant(tenant: str) -> None:
-    """Refuse what is no name of a tenant: it becomes part of a schema's or a file's name."""
-    if not _TENANT.fullmatch(tenant):
-        raise InvalidInput("the name of a tenant has 1 to 30 small letters or digits")
 
 
 def secrets_in(url: "URL") -> list[str]:

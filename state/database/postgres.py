@@ -2,12 +2,10 @@
 
 The isolation level is READ COMMITTED. A writer locks the row of the clock first and then bullets in
 the order of their numbers, so that writers queue and cannot deadlock. The tables are in the schema
-`acegraph`, unless the options of the URL name another search_path; with `tenant=NAME` in the URL
-they are in a schema of that tenant, `acegraph_NAME`.
+`acegraph`, unless the options of the URL name another search_path.
 """
 
 import json
-import re
 import time
 from collections.abc import Generator, Sequence
 from contextlib import suppress
@@ -23,7 +21,7 @@ from acegraph.state.database.base import (
     Database,
     Durability,
 )
-from acegraph.state.database.places import check_tenant, secrets_in, shown_url
+from acegraph.state.database.places import secrets_in, shown_url
 from acegraph.state.database.writer import Draft, Statement, Values
 from acegraph.state.errors import InvalidSettings
 
@@ -34,8 +32,6 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 _SCHEMA: Final = "acegraph"
-_LONGEST_NAME: Final = 63
-"""PostgreSQL cuts a longer name off."""
 _OPENING: Final = 0x61636567  # the lock under which one process creates or migrates the tables
 _CONFLICTS: Final = ("40001", "40P01")  # a serialisation failure, a deadlock
 _SILENCE_SECONDS: Final = 2 * WAIT_SECONDS
@@ -140,18 +136,20 @@ class PostgresDatabase(Database):
             raise InvalidSettings(
                 "in a PostgreSQL URL, @ and other signs of a password are written as %40, ..."
             )
+        if "tenant" in parsed.query:
+            raise InvalidSettings(
+                "tenant=NAME is gone: ?options=-csearch_path%3Dacegraph_NAME opens that playbook"
+            )
         self._secrets = secrets_in(parsed)
         options = str(parsed.query.get("options", ""))
         if "search_path" not in options:
             options += f" -c search_path={_SCHEMA}"
-        if tenant := str(parsed.query.get("tenant", "")):
-            options = _for_tenant(options, tenant)
         options += f" -c lock_timeout={WAIT_SECONDS}s"
         if durability == "full":  # else the setting of the server counts; its default is "on"
             options += " -c synchronous_commit=on"
         limits = _limits(parsed)
         self._engine = sa.create_engine(
-            parsed.difference_update_query(["options", "tenant"]),
+            parsed.difference_update_query(["options"]),
             paramstyle="format",
             pool_size=5,
             pool_pre_ping=True,
@@ -325,15 +323,6 @@ class PostgresDatabase(Database):
 
 def _in_json(names: Sequence[str], rows: Sequence[Values]) -> str:
     return json.dumps([dict(zip(names, row, strict=True)) for row in rows])
-
-
-def _for_tenant(options: str, tenant: str) -> str:
-    """The options with the schema of a tenant instead of the one that they name."""
-    check_tenant(tenant)
-    path = re.search(r"search_path\s*=\s*(\w+)(?=\s|$)", options)
-    if path is None or len(path[1]) + 1 + len(tenant) > _LONGEST_NAME:
-        raise InvalidSettings("with a tenant, the search_path of a URL names one schema, briefly")
-    return f"{options[: path.end()]}_{tenant}{options[path.end() :]}"
 
 
 def _limits(url: sa.URL) -> dict[str, int]:

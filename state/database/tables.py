@@ -14,8 +14,6 @@ import sqlalchemy as sa
 from sqlalchemy.schema import SchemaItem
 
 SCHEMA_VERSION: Final = 5
-MODEL_KEY: Final = "embedding_model"
-"""The key in `meta` of the embedding model that made the vectors of the bullets."""
 metadata = sa.MetaData()
 
 
@@ -187,7 +185,7 @@ adjustments = _ledger(
     *map(_count, ("bullet", "helpful", "harmful", "selected")),
     _text("reason"),
     _text("at"),
-    # The newest position that it sums up, as `at` is the newest time: no older state is known.
+    # The newest position that it sums up: no older state is known.
     _bigint("covers"),
 )
 # What later payments see of a payment, a row for each entity that it names; ids are keyed hashes.
@@ -222,7 +220,7 @@ users = sa.Table(
     "users",
     metadata,
     _text("name", primary_key=True),
-    *map(_text, ("role", "tenant", "hash")),
+    *map(_text, ("role", "hash")),
     _text("salt", nullable=True),
 )
 LEDGER = (

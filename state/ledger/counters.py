@@ -4,7 +4,6 @@ It shares nothing with the code that adds to the counters one by one: each check
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import sqlalchemy as sa
 
@@ -13,35 +12,22 @@ from acegraph.state.ledger.row_mapping import HistoryRow
 from acegraph.state.values.decision import CounterDeltas, add_deltas
 from acegraph.state.values.verdict import JUDGE
 
-
-@dataclass(frozen=True)
-class AsOf:
-    """A moment: a position in the ledger's order, or a time; with neither all rows count."""
-
-    position: int | None = None
-    time: str | None = None
-
-    def holds(self, table: sa.FromClause, time: str) -> sa.ColumnElement[bool]:
-        """Which rows of a table were there; `time` names the column that says when."""
-        if self.position is not None:
-            return table.c.position <= self.position
-        return table.c[time] <= self.time if self.time is not None else sa.true()
-
-    def describe(self) -> str:
-        """The moment as an error message names it."""
-        return f"position {self.position}" if self.position is not None else str(self.time)
+Until = int | None
+"""A position in the ledger's order: later rows do not count. None: all rows count."""
 
 
-ALWAYS = AsOf()
+def was_there(table: sa.FromClause, until: Until) -> sa.ColumnElement[bool]:
+    """Which rows of a table were there."""
+    return table.c.position <= until if until is not None else sa.true()
 
 
-def is_current_label(label: sa.FromClause, until: AsOf = ALWAYS) -> sa.ColumnElement[bool]:
+def is_current_label(label: sa.FromClause, until: Until = None) -> sa.ColumnElement[bool]:
     """Which labels, or withdrawals of labels, are the newest of their cases."""
     later = outcomes.alias()
     is_overtaken = sa.exists().where(
-        later.c.case == label.c.case, later.c.revision > label.c.revision, _was_known(later, until)
+        later.c.case == label.c.case, later.c.revision > label.c.revision, was_there(later, until)
     )
-    return sa.and_(_was_known(label, until), ~is_overtaken)
+    return sa.and_(was_there(label, until), ~is_overtaken)
 
 
 def is_label_of_decision(label: sa.FromClause) -> sa.ColumnElement[bool]:
@@ -51,27 +37,12 @@ def is_label_of_decision(label: sa.FromClause) -> sa.ColumnElement[bool]:
     )
 
 
-def _was_known(label: sa.FromClause, until: AsOf) -> sa.ColumnElement[bool]:
-    """Which labels were known; a withdrawal makes a second copy of the label that stays."""
-    was_there = until.holds(label, "known_at")
-    if until.time is None:
-        return was_there
-    withdrawn = outcomes.alias()
-    is_second_copy = sa.exists().where(
-        withdrawn.c.case == label.c.case,
-        withdrawn.c.label.is_(None),
-        withdrawn.c.revision < label.c.revision,
-        withdrawn.c.known_at > until.time,
-    )
-    return sa.and_(was_there, ~is_second_copy)
-
-
 def count(
-    connection: sa.Connection, until: AsOf = ALWAYS, decided_before: str | None = None
+    connection: sa.Connection, until: Until = None, decided_before: str | None = None
 ) -> dict[int, tuple[int, int, int]]:
     """Helpful, harmful and selected per bullet number, without the adjustments."""
     newest = outcomes.alias("newest")
-    is_counted = sa.and_(decisions.c.counted == 1, until.holds(decisions, "decided_at"))
+    is_counted = sa.and_(decisions.c.counted == 1, was_there(decisions, until))
     if decided_before is not None:
         is_counted &= decisions.c.decided_at < decided_before
     was_right = sa.func.coalesce(selections.c.verdict, decisions.c.decision) == newest.c.label
@@ -103,13 +74,12 @@ def count(
     return add_deltas(credit, {n: (0, 0, int(s)) for n, s in connection.execute(shown)})
 
 
-def adjusted(connection: sa.Connection, until: AsOf = ALWAYS) -> dict[int, tuple[int, int, int]]:
+def adjusted(connection: sa.Connection, until: Until = None) -> dict[int, tuple[int, int, int]]:
     """What was counted without a stored decision: by hand, or by a decision that was pruned."""
     columns = (adjustments.c.helpful, adjustments.c.harmful, adjustments.c.selected)
-    was_there = sa.or_(adjustments.c.covers > 0, until.holds(adjustments, "at"))
     rows = connection.execute(
         sa.select(adjustments.c.bullet, *(sa.func.sum(c) for c in columns))
-        .where(was_there)
+        .where(sa.or_(adjustments.c.covers > 0, was_there(adjustments, until)))
         .group_by(adjustments.c.bullet)
     )
     return {n: (int(h), int(f), int(s)) for n, h, f, s in rows}

@@ -1,38 +1,42 @@
-"""A playbook as it was at a time, or when a decision was made.
+"""A playbook as it was when a decision was made, or at another position of the ledger.
 
 It is a playbook of its own, in memory, with the bullets, the counters and the labelled cases of
-that moment. Nothing that became known later is in it.
+that moment. Nothing that was written later is in it.
 """
 
 from dataclasses import replace
-from datetime import datetime
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
-from acegraph.state.errors import PlaybookError
-from acegraph.state.ledger.counters import AsOf, adjusted, bullet_texts, count, is_current_label
+from acegraph.state.errors import InvalidInput, PlaybookError
+from acegraph.state.ledger.counters import (
+    adjusted,
+    bullet_texts,
+    count,
+    is_current_label,
+    was_there,
+)
 from acegraph.state.ledger.evidence import in_order
 from acegraph.state.ledger.row_mapping import as_in_history, from_row, to_row
 from acegraph.state.playbook.playbook import BulletPlaybook
 from acegraph.state.values.bullet import Bullet
 from acegraph.state.values.decision import CounterDeltas, add_deltas
-from acegraph.state.values.times import as_utc
 from acegraph.state.values.verdict import JUDGE
 
 
-def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlaybook:
-    """The playbook at a time (ISO 8601), or at a position of the ledger.
-
-    By time, a label counts from when it was known; by position, from when it was written.
+def as_of(playbook: BulletPlaybook, until: int) -> BulletPlaybook:
+    """The playbook at a position of the ledger, as `clock.position` and what a decision has `seen`
+    say it.
     """
-    until = AsOf(position=moment) if isinstance(moment, int) else AsOf(time=as_utc(moment))
+    if not isinstance(until, int):
+        raise InvalidInput("as_of wants a position of the ledger: a decision has it as `seen`")
     with playbook.database.snapshot() as connection:
         _refuse_pruned(connection, until)
         counters = add_deltas(count(connection, until), adjusted(connection, until))
-        was_there = until.holds(tables.history, "at")
-        bullets = _bullets(connection, was_there, counters)
-        newest = sa.select(sa.func.max(tables.history.c.version)).where(was_there)
+        were_there = was_there(tables.history, until)
+        bullets = _bullets(connection, were_there, counters)
+        newest = sa.select(sa.func.max(tables.history.c.version)).where(were_there)
         version = connection.scalar(newest)
         cases, outcomes = _labelled(connection, until)
         set_then = {t: _rows(connection, t, until) for t in (tables.tasks, tables.policies)}
@@ -41,7 +45,7 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
         writer.version = version or 0
         for bullet in bullets:
             writer.add_bullet(to_row(bullet))
-        past.adjust(writer, counters, f"as of {until.describe()}")
+        past.adjust(writer, counters, f"as of position {until}")
         writer.add(tables.cases, cases)
         writer.add(tables.outcomes, outcomes)
         for table, rows in set_then.items():
@@ -51,18 +55,18 @@ def as_of(playbook: BulletPlaybook, moment: str | datetime | int) -> BulletPlayb
     return past
 
 
-def _rows(connection: sa.Connection, table: sa.Table, until: AsOf) -> list[dict[str, object]]:
+def _rows(connection: sa.Connection, table: sa.Table, until: int) -> list[dict[str, object]]:
     """The rows of a table that were there, oldest first."""
-    was_there = sa.select(table).where(until.holds(table, "at")).order_by(table.c.position)
-    return [dict(row) for row in connection.execute(was_there).mappings()]
+    query = sa.select(table).where(was_there(table, until)).order_by(table.c.position)
+    return [dict(row) for row in connection.execute(query).mappings()]
 
 
 def _bullets(
-    connection: sa.Connection, was_there: sa.ColumnElement[bool], counters: CounterDeltas
+    connection: sa.Connection, were_there: sa.ColumnElement[bool], counters: CounterDeltas
 ) -> list[Bullet]:
     today = {b.number: b._asdict() for b in connection.execute(sa.select(tables.bullets))}
     bullets = []
-    for row in bullet_texts(connection, was_there):
+    for row in bullet_texts(connection, were_there):
         helpful, harmful, selected = counters.get(row.bullet, (0, 0, 0))
         bullet = replace(
             as_in_history(from_row(today[row.bullet]), row),
@@ -76,7 +80,7 @@ def _bullets(
 
 
 def _labelled(
-    connection: sa.Connection, until: AsOf
+    connection: sa.Connection, until: int
 ) -> tuple[list[dict[str, object]], list[dict[str, object]]]:
     """The labelled cases that were known, and their labels, oldest first."""
     cases, newest = tables.cases, tables.outcomes
@@ -101,20 +105,11 @@ def _labelled(
     return stored, labels
 
 
-def _refuse_pruned(connection: sa.Connection, until: AsOf) -> None:
+def _refuse_pruned(connection: sa.Connection, until: int) -> None:
     """Refuse a moment whose decisions were pruned since."""
-    a = tables.adjustments.c
-    newest = sa.select(sa.func.max(a.covers), sa.func.max(a.at)).where(a.covers > 0)
-    position, time = connection.execute(newest).one()
-    if position is None:
-        return
-    if until.position is not None:
-        is_gone = position > until.position
-    else:  # until they were pruned, the cases were evidence
-        at = connection.scalar(sa.select(sa.func.max(tables.pruned.c.at)))
-        is_gone = max(time, at or "") > (until.time or "")
-    if is_gone:
+    is_later = tables.adjustments.c.covers > until
+    if connection.scalar(sa.select(tables.adjustments.c.number).where(is_later).limit(1)):
         raise PlaybookError(
-            f"what the playbook was at {until.describe()} cannot be told any more: "
-            f"decisions up to {time[:10]} were pruned"
+            f"what the playbook was at position {until} cannot be told any more: decisions up to "
+            "a later one were pruned"
         )

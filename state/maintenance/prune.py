@@ -33,14 +33,16 @@ def prune(playbook: BulletPlaybook, decisions_before: str | datetime, by: str = 
         if not old:
             return 0
         counted = count(writer.connection, decided_before=before)
-        covers, at = 0, ""
-        for table, time in ((decisions, "decided_at"), (outcomes, "known_at")):
-            last = sa.select(sa.func.max(table.c.position), sa.func.max(table.c[time]))
-            position, newest = writer.connection.execute(last.where(table.c.case.in_(is_old))).one()
-            covers, at = max(covers, position or 0), max(at, newest or "")
+        last = [
+            writer.connection.scalar(
+                sa.select(sa.func.max(table.c.position)).where(table.c.case.in_(is_old))
+            )
+            for table in (decisions, outcomes)
+        ]
+        covers = max(position or 0 for position in last)
         # Stored even if nothing was counted: `as_of` needs to know how far back it can look.
         reason = f"pruned before {before} by {by}"
-        playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, at, covers)
+        playbook.adjust(writer, counted or {0: (0, 0, 0)}, reason, covers)
         writer.add(tables.pruned, [{"case": case, "at": now()} for case in old])
         for part in chunks(old):
             for table in (selections, outcomes, tables.lessons, tables.answers, decisions):

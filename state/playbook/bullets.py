@@ -197,24 +197,10 @@ class Bullets(PlaybookCache):
             rows = connection.execute(query).mappings()
             return [{**row, "bullet": f"b{row['bullet']}"} for row in rows]
 
-    def vectors(self, model: str, bullet_ids: Iterable[str]) -> dict[str, Vector]:
-        """The vectors of one embedding model, for those of the bullets that have one."""
-        contents = {i: self.get_bullet(i).content for i in bullet_ids}
-        stored = self._vectors.read(model, contents.values())
-        return {i: stored[text] for i, text in contents.items() if text in stored}
-
-    @retried
-    def store_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
-        """Store vectors of bullets, and use their model from now on; those of two models are never
-        compared, and those of the model before stay.
-        """
-        if vectors:
-            with self.writing():
-                contents = {self.get_bullet(i).content: v for i, v in vectors.items()}
-                self._vectors.store(model, contents)
-                if self._vectors.bound_model() != model:
-                    self._vectors.bind(model)
-                self._bullets.put_vectors(model, {number_of(i): v for i, v in vectors.items()})
+    def keep_vectors(self, model: str, vectors: Mapping[str, Vector]) -> None:
+        """Keep the vectors of bullets in memory; those of two models are never compared."""
+        with self._lock:
+            self._bullets.put_vectors(model, {number_of(i): v for i, v in vectors.items()})
 
     def text_vectors(self, model: str, texts: Iterable[str]) -> dict[str, Vector]:
         """The stored vectors of texts, for those that have one."""
@@ -227,21 +213,15 @@ class Bullets(PlaybookCache):
             with self.writing():
                 self._vectors.store(model, vectors)
 
-    @property
-    def embedding_model(self) -> str | None:
-        """The model whose vectors the bullets got last; None while they have none."""
-        return self._vectors.bound_model()
-
     @retried
     def replace_vectors(self, model: str, vectors: Mapping[str, Vector]) -> int:
-        """Store these vectors of texts instead of all that a model gave before, and use the model
-        from now on; returns how many were replaced.
+        """Store these vectors of texts instead of all that a model gave before; returns how many
+        were replaced.
         """
         with self.writing():
             replaced = self._vectors.forget(model)
             if vectors:
                 self._vectors.store(model, vectors)
-            self._vectors.bind(model)
             self._bullets.forget_vectors()
         return replaced
 

@@ -198,12 +198,11 @@ class PlaybookCache:
         writer: LedgerWriter,
         deltas: CounterDeltas,
         reason: str,
-        at: str = "",
         covers: int = 0,
     ) -> None:
         """Store why counters hold more than the stored decisions say; no counter is changed."""
         last = writer.connection.scalar(sa.select(sa.func.max(tables.adjustments.c.number))) or 0
-        noted = {"reason": reason, "at": at or now(), "covers": covers}
+        noted = {"reason": reason, "at": now(), "covers": covers}
         rows = [
             {"number": i, "bullet": number, "helpful": h, "harmful": f, "selected": s, **noted}
             for i, (number, (h, f, s)) in enumerate(sorted(deltas.items()), start=last + 1)

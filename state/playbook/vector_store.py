@@ -14,12 +14,10 @@ import sqlalchemy as sa
 from acegraph.state.database.base import Database
 from acegraph.state.database.encoding import chunks, text_hash
 from acegraph.state.database.tables import (
-    MODEL_KEY,
     bullets,
     cases,
     embeddings,
     history,
-    meta,
     trial_answers,
 )
 from acegraph.state.database.writer import LedgerWriter, Statement
@@ -76,7 +74,8 @@ class VectorStore:
                     f"{model} gave vectors of {sorted(sizes)} dimensions, which do not compare; "
                     "acegraph.graph.reembed(playbook) replaces all"
                 )
-            insert = _insert(writer, embeddings)
+            dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
+            insert: sqlite.Insert | postgresql.Insert = dialect.insert(embeddings)
             writer.connection.execute(insert.on_conflict_do_nothing(), rows)
 
     def forget(self, model: str) -> int:
@@ -84,28 +83,6 @@ class VectorStore:
         with self._database.writing() as writer:
             of_model = embeddings.delete().where(embeddings.c.model == model)
             return writer.connection.execute(of_model).rowcount
-
-    def bound_model(self) -> str | None:
-        """The model whose vectors the bullets of this playbook have, if any."""
-        with self._database.reading() as connection:
-            model = connection.scalar(sa.select(meta.c.value).where(meta.c.key == MODEL_KEY))
-        return None if model is None else str(model)
-
-    def bind(self, model: str) -> None:
-        """Store that the bullets have the vectors of this model from now on."""
-        with self._database.writing() as writer:
-            insert = _insert(writer, meta)
-            writer.connection.execute(
-                insert.on_conflict_do_update(index_elements=[meta.c.key], set_={"value": model}),
-                {"key": MODEL_KEY, "value": model},
-            )
-
-
-def _insert(writer: LedgerWriter, table: sa.Table) -> "sqlite.Insert | postgresql.Insert":
-    """An insert that can resolve conflicts; each kind of database has its own in SQLAlchemy."""
-    dialect = import_module(f"sqlalchemy.dialects.{writer.connection.dialect.name}")
-    insert: sqlite.Insert | postgresql.Insert = dialect.insert(table)
-    return insert
 
 
 def forget_vectors(writer: LedgerWriter) -> None:

@@ -56,6 +56,7 @@ OPTIONS: Final[Mapping[str, str]] = {
     "--mature-days": VARIABLES["ACE_MATURE_DAYS"],
     "--no-drift": _DRIFT,
     "--redact": VARIABLES["ACE_REDACT"],
+    "--tenant": "each company has a service and a playbook of its own, at a URL of its own",
     "--amount": "--as NAME=amount",
     "--day-first": "the rows tell; else acegraph read -o task.json, and correct its `forms`",
     "--derive": "--as NAME=customer (card, device, merchant) counts their earlier rows",

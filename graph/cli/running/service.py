@@ -161,9 +161,6 @@ def users(
     role: Annotated[
         str, typer.Option(help="viewer, analyst, approver or administrator.")
     ] = "viewer",
-    tenant: Annotated[
-        str, typer.Option(help="Whose playbook the user sees: small letters and digits.")
-    ] = "",
     remove: Annotated[
         bool,
         typer.Option("--remove", help="Remove the user; the token is refused from then on."),
@@ -186,10 +183,9 @@ def users(
             remove_user(book.database, name)
             say(f"{name} is no user any more")
         else:
-            secret = add_user(book.database, name, role, tenant=tenant)  # type: ignore[arg-type]
-            of = f" of {tenant}" if tenant else ""
+            secret = add_user(book.database, name, role)  # type: ignore[arg-type]
             if not told_as_json({"name": name, "role": role, "token": f"{name}.{secret}"}):
-                say(f"{name} is {role}{of}; the token, which is shown only now:")
+                say(f"{name} is {role}; the token, which is shown only now:")
                 say(f"{name}.{secret}")
 
 
@@ -197,6 +193,6 @@ def _say_users(known: "Sequence[User]") -> None:
     if told_as_json({"users": [asdict(user) for user in known]}):
         return
     for user in known:
-        say(f"{user.role:<14} {user.name}" + (f" of {user.tenant}" if user.tenant else ""))
+        say(f"{user.role:<14} {user.name}")
     if not known:
         say("no users yet: acegraph users NAME --role administrator")

@@ -13,7 +13,6 @@ from pydantic import Field
 
 from acegraph.nodes.judge.agreement import Agreement, agreements
 from acegraph.nodes.models import named, providers
-from acegraph.nodes.models.embedding_models import EMBEDDED_MODEL
 from acegraph.nodes.runtime.sync_async import BLOCKING, finish
 from acegraph.nodes.runtime.usage import Meter, metered
 from acegraph.state import AceContext, AceError, BulletPlaybook, InvalidSettings, ModelError
@@ -79,7 +78,6 @@ def model_findings(
         text = f"cost is not computed: no price for {', '.join(unpriced)}"
         findings.append(Finding("prices", "ok", text))
     if playbook is not None:
-        findings.append(_check_vectors(playbook, names["embedding"]))
         bar = settle(playbook, context).get("judge_bar", 0.0)
         judges = agreements(playbook)
         if names["judge"]:
@@ -138,14 +136,6 @@ def _check_embedder(name: str, what: str, ask: bool) -> Finding:
         vector, _ = finish(model.vectors(_PROBES, BLOCKING))  # two, because they must differ
     what += f", {len(vector)} dimensions" if ask else ", not asked"
     return Finding("embedding", "ok", what)
-
-
-def _check_vectors(playbook: BulletPlaybook, name: str | None) -> Finding:
-    stored, model = playbook.embedding_model, name or EMBEDDED_MODEL
-    text = f"of {stored}" if stored else "none in the playbook yet"
-    if stored not in (None, model):
-        text += f"; those of {model} are fetched when a bullet is first needed, or by reembed"
-    return Finding("vectors", "ok", text)
 
 
 def database_findings(url: str, *, must_exist: bool = False) -> list[Finding]:

@@ -9,17 +9,17 @@ import re
 import secrets
 from dataclasses import dataclass
 from hashlib import scrypt, sha256
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, TypeVar, get_args
 
 import sqlalchemy as sa
 
 from acegraph.state.database import tables
 from acegraph.state.database.base import Database
-from acegraph.state.database.places import check_tenant
 from acegraph.state.errors import InvalidInput
 
 Role = Literal["viewer", "analyst", "approver", "administrator"]
 """Each role may do what the roles before it may."""
+_Statement = TypeVar("_Statement", sa.Select[tuple[str, ...]], sa.Update, sa.Delete)
 ROLES: Final[tuple[Role, ...]] = get_args(Role)
 NAME: Final = re.compile(r"[A-Za-z0-9_-]{1,64}")
 _COST: Final = {"n": 2**14, "r": 8, "p": 1}
@@ -33,8 +33,6 @@ class User:
 
     name: str
     role: Role
-    tenant: str = ""
-    """Whose playbook the user sees; empty: that of the database itself."""
 
     def may(self, role: Role) -> bool:
         """Whether the user has this role, or one above it.
@@ -45,16 +43,14 @@ class User:
         return ROLES.index(self.role) >= ROLES.index(role)
 
 
-def add_user(database: Database, name: str, role: Role, tenant: str = "") -> str:
-    """Add a user, or change the role, the tenant and the secret of one; returns the new secret."""
+def add_user(database: Database, name: str, role: Role) -> str:
+    """Add a user, or change the role and the secret of one; returns the new secret."""
     if not NAME.fullmatch(name):
         raise InvalidInput("the name of a user has 1 to 64 letters, digits, - or _")
     if role not in ROLES:
         raise InvalidInput(f"a role is {', '.join(ROLES)}; found {role!r}")
-    if tenant:
-        check_tenant(tenant)
     secret = secrets.token_urlsafe(32)
-    login = {"name": name, "role": role, "tenant": tenant, "hash": _hash(secret), "salt": None}
+    login = {"name": name, "role": role, "hash": _hash(secret), "salt": None}
     with database.writing() as writer:
         writer.connection.execute(_is_named(tables.users.delete(), name))
         writer.connection.execute(tables.users.insert(), [login])
@@ -94,19 +90,19 @@ def check_user(database: Database, name: str, secret: str) -> User | None:
     return _user(row)
 
 
-def _row(database: Database, name: str) -> Any:
+def _row(database: Database, name: str) -> sa.Row[tuple[str, ...]] | None:
     if not NAME.fullmatch(name):
         return None
     with database.reading() as connection:
         return connection.execute(_is_named(sa.select(tables.users), name)).first()
 
 
-def _is_named(statement: Any, name: str) -> Any:
+def _is_named(statement: _Statement, name: str) -> _Statement:
     return statement.where(tables.users.c.name == name)
 
 
-def _user(row: Any) -> User:
-    return User(row.name, row.role, row.tenant)
+def _user(row: sa.Row[tuple[str, ...]]) -> User:
+    return User(row.name, row.role)
 
 
 def _hash(secret: str, salt: str | None = None) -> str:

@@ -92,16 +92,6 @@ def test_every_page_of_an_empty_playbook_says_what_to_do_next(empty_office: Offi
         assert re.search(r"<code>acegraph|Write|appears here", page), path
 
 
-def test_somebody_of_a_tenant_does_not_get_in_to_another_playbook(office: Office) -> None:
-    secret = add_user(office.book.database, "tess", "administrator", tenant="north")
-    browser = office.browser()
-    answer = browser.post(
-        "/desk/login", data={"token": f"tess.{secret}"}, headers={"Origin": PLACE}
-    )
-    assert (answer.status_code, "tenants" in answer.text) == (403, True)
-    assert browser.get("/desk/", follow_redirects=False).status_code == 303
-
-
 def test_a_forged_action_is_refused(office: Office) -> None:
     ann = office.person("ann")
     fields = {**ACTIONS["/playbook/b1"], "form_token": ann.form_token}

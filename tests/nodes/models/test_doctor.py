@@ -6,11 +6,10 @@ from pathlib import Path
 import pytest
 from command_line import run
 from lies import EMBEDDINGS
-from model_samples import CANARY, FUNCTIONS, MODELS, NODE, PROSE, SCHEMAS
+from model_samples import CANARY, FUNCTIONS, MODELS, SCHEMAS
 from openai_server import OpenAIServer, embedded, failed, filled
 from typer.testing import CliRunner
 
-from acegraph.graph import reembed
 from acegraph.graph.cli.main import app
 from acegraph.graph.operations.monitoring.doctor import Finding, model_findings
 from acegraph.state import AceContext, BulletPlaybook
@@ -117,17 +116,6 @@ def test_a_server_without_forms_is_a_warning(server: OpenAIServer, another_clien
     found = _by_name(model_findings())
     assert found["judge"].level == "warning"
     assert "asked in plain JSON instead" in found["judge"].text
-
-
-def test_vectors_of_another_model_are_no_problem(
-    server: OpenAIServer, playbook: BulletPlaybook
-) -> None:
-    playbook.add_bullet(PROSE, NODE)
-    reembed(playbook, "embedded")
-    server.on_all(HELLO)
-    found = _by_name(model_findings(playbook=playbook))
-    assert found["vectors"].level == "ok"
-    assert "are fetched when a bullet is first needed" in found["vectors"].text
 
 
 def test_not_asking_makes_no_request(server: OpenAIServer) -> None:

@@ -131,13 +131,15 @@ def test_right_decisions_are_numbered_on_after_a_prune(playbook: BulletPlaybook)
 def test_nobody_looks_back_to_before_a_prune(playbook: BulletPlaybook) -> None:
     for decision_id in ("d1", "d2"):
         playbook.record(record(decision_id), Label("DECLINE"))
-    between = now()
+    before, time = playbook.clock.position, now()
     playbook.record(record("d3"), Label("DECLINE"))
-    assert len(as_of(playbook, between).cases(NODE)) == 2
-    prune(playbook, between)
+    with as_of(playbook, before) as past:
+        assert len(past.cases(NODE)) == 2
+    prune(playbook, time)
     with pytest.raises(PlaybookError, match="were pruned"):
-        as_of(playbook, between)
-    assert len(as_of(playbook, now()).cases(NODE)) == 1
+        as_of(playbook, before - 1)
+    with as_of(playbook, playbook.clock.position) as past:
+        assert len(past.cases(NODE)) == 1
 
 
 def test_a_failed_write_leaves_memory_and_database_alike(playbook: BulletPlaybook) -> None:
@@ -172,21 +174,18 @@ def test_eight_threads_lose_nothing(playbook: BulletPlaybook) -> None:
 
 
 def test_vectors_of_two_models_are_kept_apart(playbook: BulletPlaybook) -> None:
-    bullet_id = playbook.add_bullet("one", NODE)
-    playbook.store_vectors("small", {bullet_id: np.array([1, 2], np.float32)})
-    assert playbook.vectors("large", [bullet_id]) == {}
+    playbook.store_text_vectors("small", {"one": np.array([1, 2], np.float32)})
+    assert playbook.text_vectors("large", ["one"]) == {}
     playbook.store_text_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
-    assert playbook.vectors("small", [bullet_id])[bullet_id].tolist() == [1, 2]
-    playbook.replace_vectors("large", {"one": np.array([3, 4, 5], np.float32)})
-    assert playbook.vectors("large", [bullet_id])[bullet_id].tolist() == [3, 4, 5]
+    assert playbook.text_vectors("small", ["one"])["one"].tolist() == [1, 2]
+    assert playbook.replace_vectors("large", {"one": np.array([6, 7], np.float32)}) == 1
+    assert playbook.text_vectors("large", ["one"])["one"].tolist() == [6, 7]
 
 
 def test_a_vector_is_found_again_by_model_and_text(playbook: BulletPlaybook) -> None:
     playbook.store_text_vectors("small", {"a": np.ones(2, np.float32)})
     assert list(playbook.text_vectors("small", ["a", "b"])) == ["a"]
     assert playbook.text_vectors("large", ["a"]) == {}
-    bullet_id = playbook.add_bullet("a", NODE)
-    assert list(playbook.vectors("small", [bullet_id])) == [bullet_id]
     many = [f"text {n}" for n in range(1_200)]
     playbook.store_text_vectors("small", dict.fromkeys(many, np.ones(2, np.float32)))
     assert len(playbook.text_vectors("small", many)) == 1_200
@@ -218,12 +217,11 @@ def test_a_fork_is_independent(playbook: BulletPlaybook) -> None:
     assert counters(playbook, "b1") == (0, 0, 0)
 
 
-def test_a_copy_has_the_same_embedding_model(playbook: BulletPlaybook, tmp_path: Path) -> None:
-    bullet_id = playbook.add_bullet("one", NODE)
-    playbook.store_vectors("small", {bullet_id: np.array([1, 2], np.float32)})
+def test_a_copy_has_the_vectors(playbook: BulletPlaybook, tmp_path: Path) -> None:
+    playbook.store_text_vectors("small", {"one": np.array([1, 2], np.float32)})
     back_up(playbook, tmp_path / "copy.db")
     with BulletPlaybook(f"sqlite:///{tmp_path / 'copy.db'}") as copy:
-        assert copy.embedding_model == "small"
+        assert copy.text_vectors("small", ["one"])["one"].tolist() == [1, 2]
         assert verify(copy) == []
 
 
@@ -270,14 +268,14 @@ def test_a_file_survives_a_restart(tmp_path: Path) -> None:
     url = f"sqlite:///{tmp_path / 'ace.db'}"
     with BulletPlaybook(url) as first:
         first.add_bullet("DECLINE when amount >= 1", NODE, evidence={"fires": 3})
-        first.store_vectors("m", {"b1": np.ones(3, np.float32)})
+        first.store_text_vectors("m", {"one": np.ones(3, np.float32)})
         first.record(record("d1", 1), Label("DECLINE"))
     with BulletPlaybook(url) as again:
         bullet = again.get_bullet("b1")
         assert counters(again, "b1") == (1, 0, 1)
         assert (bullet.condition is not None, bullet.evidence) == (True, {"fires": 3})
         assert len(again.cases(NODE)) == 1
-        assert again.vectors("m", ["b1"])["b1"].tolist() == [1, 1, 1]
+        assert again.text_vectors("m", ["one"])["one"].tolist() == [1, 1, 1]
         again.record(record("d1", 1), Label("DECLINE"))
         assert counters(again, "b1") == (1, 0, 1)
 
