@@ -17,7 +17,7 @@ from acegraph.graph.desk import charts
 from acegraph.graph.desk.figures import Cases
 from acegraph.graph.desk.jobs import Jobs
 from acegraph.graph.desk.visit import FORM_TOKEN, NOBODY, Entrance, Visit
-from acegraph.graph.desk.words import FILTERS, ORIGIN, Nouns
+from acegraph.graph.desk.words import FILTERS, Nouns
 from acegraph.graph.tables.ruleset import TableRules
 from acegraph.nodes.rules.columns import declined_over
 from acegraph.nodes.rules.points import amount_of
@@ -35,29 +35,6 @@ if TYPE_CHECKING:
     from acegraph.state.maintenance.people.users import Role, User
     from acegraph.state.playbook.decision_index import Bools
 
-MENU: Final = {
-    "": "Overview",
-    "playbook": "Playbook",
-    "lab": "Rule lab",
-    "decisions": "Decisions",
-    "review": "Review",
-    "versions": "Versions",
-    "compare": "Compare",
-}
-"""The entries of the menu, by path."""
-DONE: Final = {
-    "retired": "Retired. It no longer decides; you can restore it at any time.",
-    "restored": "Restored.",
-    "approved": "Approved. The rule decides from now on.",
-    "rejected": "Rejected. The rule stays in the playbook as retired.",
-    "proposed": "Proposed. It waits until somebody else approves it.",
-    "answered": "Answer kept.",
-    "first": "Somebody else had answered before; the first answer stands.",
-    "rolled": "Rolled back. This too can be undone: roll back to the version before.",
-    "released": "Put back into the queue.",
-    "removed": "The report was removed.",
-}
-"""What is said after an action, by the word in the address."""
 _FORM_BYTES: Final = 100_000
 _TEMPLATES: Final = Path(__file__).parent / "templates"
 T = TypeVar("T")
@@ -97,7 +74,7 @@ class Desk:
             undefined=StrictUndefined,
         )
         self._templates.filters.update(FILTERS)
-        self._templates.globals.update(charts=charts, menu=MENU, origin_words=ORIGIN)
+        self._templates.globals["charts"] = charts
 
     @property
     def playbook(self) -> BulletPlaybook:
@@ -192,7 +169,7 @@ class Desk:
                 "path": visit.request.url.path.removeprefix(visit.base),
                 "place": shown_url(self.playbook.url),
                 "version": self.playbook.version,
-                "done": DONE.get(visit.asked("done"), ""),
+                "done": visit.asked("done"),
                 "error": "",
             }
         text = self._templates.get_template(template).render({**context, **found})

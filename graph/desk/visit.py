@@ -60,9 +60,10 @@ class Visit:
         """Whether the page asks for a part of itself (htmx), not the browser for all of it."""
         return self.request.headers.get("hx-request") == "true"
 
-    def asked(self, name: str) -> str:
+    def asked(self, name: str, *, strip: bool = True) -> str:
         """A parameter of the address."""
-        return self.request.query_params.get(name, "").strip()
+        value = self.request.query_params.get(name, "")
+        return value.strip() if strip else value
 
     def given(self, name: str) -> str:
         """A field of the form."""
@@ -70,8 +71,8 @@ class Visit:
         return value.strip() if isinstance(value, str) else ""
 
     def number(self, name: str, default: int) -> int:
-        """A whole number in the address; the default for anything else."""
-        text = self.asked(name)
+        """A whole number in the address or the form; the default for anything else."""
+        text = self.given(name) or self.asked(name)
         return int(text) if text.isascii() and text.isdigit() and len(text) < 16 else default
 
     def reason(self) -> str:

@@ -5,16 +5,13 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Final
 
 from markupsafe import Markup
 
-from acegraph.nodes.evidence.backtest import Backtest
 from acegraph.nodes.rules.points import NO_LANGUAGE_MODEL
-from acegraph.state import DECLINE
 from acegraph.state.task.task import Task
 from acegraph.state.values.notation import written_risk
 
@@ -46,7 +43,7 @@ def decimal(value: float | None) -> Markup:
 
 
 def risk(value: float | None) -> Markup:
-    """A probability of fraud; a small one in two digits that count.
+    """A probability; a small one in two digits that count.
 
     >>> print(risk(0.00352))
     <data value="0.00352" data-kind="risk">0.0035</data>
@@ -60,34 +57,30 @@ def percent(value: float | None) -> Markup:
 
 
 def money(value: float | None) -> Markup:
-    """An amount; the unit is that of the payments."""
+    """An amount, in the unit of the cases."""
     return _figure(value, f"{value or 0:,.0f}", "money")
 
 
-def when(text: str | float | None) -> Markup:
+def when(given: str | float | None, kind: str = "minute") -> Markup:
     """A time, given in ISO 8601 or in seconds since 1970."""
-    return _time(text, "minute", "%Y-%m-%d %H:%M")
-
-
-def day(text: str | float | None) -> Markup:
-    """The day of a time."""
-    return _time(text, "day", "%Y-%m-%d")
-
-
-def _time(text: str | float | None, kind: str, form: str) -> Markup:
-    if not text:
+    if not given:
         return NOTHING
-    if isinstance(text, str):
-        at = datetime.fromisoformat(text).astimezone(UTC)
-    else:
-        at = datetime.fromtimestamp(text, UTC)
-    return Markup('<time datetime="{}" data-kind="{}">{}</time>').format(
-        at.isoformat(), kind, at.strftime(form)
-    )
+    if isinstance(given, str):
+        given = datetime.fromisoformat(given).timestamp()
+    at = datetime.fromtimestamp(given, UTC)
+    text = at.strftime("%Y-%m-%d" if kind == "day" else "%Y-%m-%d %H:%M")
+    return Markup('<time datetime="{}" data-kind="{}">{}</time>').format(at.isoformat(), kind, text)
+
+
+def day(given: str | float | None) -> Markup:
+    """The day of a time."""
+    return when(given, "day")
 
 
 def value_text(value: object) -> str:
-    """A value of a transaction as a person would write it."""
+    """A value of a field as a person would write it."""
+    if isinstance(value, dict):
+        return ", ".join(f"{name} {value_text(one)}" for name, one in value.items())
     if isinstance(value, float) and value.is_integer() and abs(value) < 1e15:
         value = int(value)
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
@@ -132,26 +125,43 @@ def short(name: str) -> Markup:
 
 @dataclass(frozen=True)
 class Nouns:
-    """How the pages call cases and what they turn out to be; where nothing else is known, by the
-    answers of the task.
+    """How the pages call cases and what they turn out to be: by the answers of the task, or as
+    payments where it has their reader.
     """
 
-    case: str = "payment"
-    bad: str = "fraud"
-    bads: str = "frauds"
-    goods: str = "good payments"
-    turned_out: tuple[str, str] = ("Good", "Fraud")
-    shown: Callable[[str], str] = str
-    """A text with the task's words for APPROVE and DECLINE."""
+    task: Task
+    case: str
+    bad: str
+    bads: str
+    goods: str
+    turned_out: tuple[str, str]
 
     @classmethod
     def of(cls, task: Task) -> Nouns:
-        """The words for a task: those for payments where it has their reader."""
+        """The words for a task."""
         if task.reader:
-            return cls(shown=task.shown)
+            return cls(task, "payment", "fraud", "frauds", "good payments", ("Good", "Fraud"))
         good, bad = task.answers
         turned_out = (good.capitalize(), bad.capitalize())
-        return cls("case", bad, f"{bad} cases", f"{good} cases", turned_out, task.shown)
+        return cls(task, "case", bad, f"{bad} cases", f"{good} cases", turned_out)
+
+    @property
+    def cases(self) -> str:
+        """Several of them."""
+        return f"{self.case}s"
+
+    @property
+    def has_amount(self) -> bool:
+        """Whether it is known what money a case is about."""
+        return bool(self.task.reader or self.task.of_role("amount"))
+
+    def shown(self, text: str) -> str:
+        """A text with the task's words for APPROVE and DECLINE."""
+        return self.task.shown(text)
+
+    def stored(self, text: str) -> str:
+        """What somebody typed, with APPROVE or DECLINE for the task's words."""
+        return str(self.task.stored(text)).rstrip() + text[len(text.rstrip()) :]
 
 
 def sentence(bullet: Bullet) -> str:
@@ -194,80 +204,20 @@ def _speaks(weight: str, bad: str) -> str:
     return f"speaks {'for' if weight[0] == '+' else 'against'} {bad}, {weight[1:]}"
 
 
-def evidence(bullet: Bullet, nouns: Nouns) -> list[tuple[str, Markup]]:
-    """The backtest that let a bullet in, in words; empty if there was none.
-
-    >>> from acegraph.state import Bullet
-    >>> figures = dict.fromkeys([f.name for f in fields(Backtest)], 0.5) | {"fires": 8, "right": 4}
-    >>> lines = evidence(Bullet("b1", "DECLINE when a > 1", "n", evidence=figures), Nouns())
-    >>> [f"{name} {figure.striptags()}" for name, figure in lines[1:3]]
-    ['Right where it fired 4 of 8', 'As a share 50.0%, 95 % interval 50.0% to 50.0%']
-    """
-    of = {
-        name: value
-        for name in _BACKTEST
-        if isinstance(value := bullet.evidence.get(name), int | float)
-    }
-    if len(of) < len(_BACKTEST):
-        return []
-    own, other = (nouns.bads, nouns.goods)[:: 1 if bullet.verdict == DECLINE else -1]
-    chance = of["p_chance"]
-    lucky = f"1 time in {1 / chance:,.0f}" if chance >= 1e-6 else "less than 1 time in 1,000,000"
-    between = percent(of["precision_low"]), percent(of["precision_high"])
-    return [
-        ("Tried on", Markup("{} labelled cases").format(number(of["cases"]))),
-        (
-            "Right where it fired",
-            Markup("{} of {}").format(number(of["right"]), number(of["fires"])),
-        ),
-        (
-            "As a share",
-            Markup("{}, 95 % interval {} to {}").format(percent(of["precision"]), *between),
-        ),
-        (f"Of all {own} it found", percent(of["recall"])),
-        (f"Of all {other} it hit", percent(of["false_positive_rate"])),
-        ("Chance alone does as well", Markup.escape(lucky)),
-        (
-            "Better than the playbook without it",
-            Markup("by {} standard errors").format(decimal(of["gain"])),
-        ),
-    ]
+def upper_first(text: str) -> str:
+    """A text that opens with a capital letter, and is else as it was."""
+    return text[:1].upper() + text[1:]
 
 
-_BACKTEST: Final = tuple(one.name for one in fields(Backtest))
+def odds(chance: float) -> str:
+    """How often chance alone does as well."""
+    return f"1 time in {1 / max(chance, 1e-6):,.0f}{'' if chance >= 1e-6 else ' or less'}"
+
+
 _ID_HEAD, _ID_TAIL = 10, 17
 """So much of a long id is shown, from both ends: the end tells it from others."""
 _RULE_REASON: Final = re.compile(r"(b\d+): (.*) \[(.*); ([+-]\d+\.\d\d)\]", re.DOTALL)
 _MISSING: Final = re.compile(r"=None(?=, |$)")
 _SCORECARD_REASON: Final = re.compile(r"scorecard ([+-]\d+\.\d): (.*)", re.DOTALL)
-ORIGIN: Final = {
-    "author": "Written by",
-    "reason": "Because",
-    "decision": "Learned from",
-    "label": "Which turned out as",
-    "label_source": "Said",
-    "revises": "Instead of",
-    "restates": "In other words than",
-    "refinement": "When all rules were revised, after version",
-    "imported_from": "Imported from",
-}
-"""Where a bullet comes from, in words, by the names of the record; the rest is for developers."""
-
-
-FILTERS = {
-    "number": number,
-    "decimal": decimal,
-    "risk": risk,
-    "percent": percent,
-    "money": money,
-    "when": when,
-    "day": day,
-    "value_text": value_text,
-    "person": person,
-    "sentence": sentence,
-    "said": said,
-    "author": author,
-    "short": short,
-    "reason": reason,
-    "evidence": evidence,
-}
+_ALL: Final = (number, decimal, risk, percent, money, when, day, value_text, person, sentence, said)
+FILTERS: Final = {one.__name__: one for one in (*_ALL, author, short, reason, upper_first, odds)}

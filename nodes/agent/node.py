@@ -56,7 +56,7 @@ class AgentNode:
         if decision.decision == DECLINE and settings["explore"] and is_explored(case, settings):
             settings["let_through"] = True
             share = 100 * settings["explore"]
-            reasons.append(f"let through for review, as {share:g} % of declines are")
+            reasons.append(f"let through for review, as {share:g} % of such are")
         _note(settings, decision, case, asked.ruleset)
         if settings["selects"] and settings["challenger"] is not None:
             challenger = self.challenger()

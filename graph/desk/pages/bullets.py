@@ -6,8 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from acegraph.graph.desk import figures
 from acegraph.graph.desk.desk import Desk, Page
+from acegraph.graph.desk.figures import last_right
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.graph.metrics.intervals import Share
@@ -22,9 +22,7 @@ from acegraph.state.run.review_answers import ApprovalAnswer, read_answer, signa
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.graph.desk.figures import Cases
     from acegraph.graph.metrics.records import Record
-    from acegraph.state.playbook.decision_index import DecisionColumns
 
 _DONE: Final = {
     "retire": "retired",
@@ -46,11 +44,14 @@ class Row:
     """None for prose."""
     record: Share
     """Of the outcomes that counted for it, those that were right."""
-    hits: list[int]
     last_hit: float | None
     """When it was last right."""
-    blocked: int | None
-    """Labelled good payments that are declined because of it; None if it argues for none."""
+
+    @property
+    def blocked(self) -> int | None:
+        """Labelled good payments that are declined because of it; None if it argues for none."""
+        added = self.tried and self.tried.added
+        return added.honest if added and self.bullet.verdict == DECLINE else None
 
 
 SORTS: Final[dict[str, Callable[[Row], float]]] = {
@@ -60,82 +61,72 @@ SORTS: Final[dict[str, Callable[[Row], float]]] = {
     "record": lambda row: -1 if row.record.value is None else row.record.value,
     "last": lambda row: row.last_hit or -1,
 }
-STATUSES: Final = ("in use", "active", "candidate", "retired", "all")
+_STATUSES: Final = {
+    "in use": ("active", "candidate"),
+    "active": ("active",),
+    "candidate": ("candidate",),
+    "retired": ("retired",),
+    "all": ("active", "candidate", "retired"),
+}
 
 
 def show_all(desk: Desk, visit: Visit) -> Response:
     """The playbook."""
-    status = visit.asked("status") if visit.asked("status") in STATUSES else "in use"
-    verdict, source, words = (visit.asked(name) for name in ("verdict", "source", "q"))
-    by = visit.asked("sort") if visit.asked("sort") in SORTS else "number"
-    wanted = {"in use": ("active", "candidate"), "all": ("active", "candidate", "retired")}
-    chosen = [
-        bullet
+    asked = {name: visit.asked(name) for name in ("q", "status", "verdict", "sort", "order")}
+    asked["sort"] = by = asked["sort"] if asked["sort"] in SORTS else "number"
+    asked["status"] = status = asked["status"] if asked["status"] in _STATUSES else "in use"
+    rows = [
+        _row(desk, bullet)
         for bullet in desk.playbook
-        if bullet.status in wanted.get(status, (status,))
-        and (not verdict or bullet.verdict == verdict)
-        and (not source or bullet.source == source)
-        and words.casefold() in f"{bullet.id} {sentence(bullet)} {bullet.content}".casefold()
+        if bullet.status in _STATUSES[status]
+        and bullet.verdict in (asked["verdict"] or bullet.verdict,)
+        and asked["q"].casefold() in f"{bullet.id} {sentence(bullet)} {bullet.content}".casefold()
     ]
-    columns, cases = desk.decisions(), desk.cases()
-    rows = [_row(desk, bullet, columns, cases) for bullet in chosen]
-    rows.sort(key=SORTS[by], reverse=visit.asked("order") != "up")
+    rows.sort(key=SORTS[by], reverse=asked["order"] != "up")
     found = {
         "rows": rows,
         "count": len(desk.playbook),
-        "cases": len(cases.table),
-        "asked": {
-            "q": words,
-            "status": status,
-            "verdict": verdict,
-            "source": source,
-            "sort": by,
-            "order": visit.asked("order"),
-        },
-        "statuses": STATUSES,
+        "cases": len(desk.cases().table),
+        "asked": asked,
+        "statuses": tuple(_STATUSES),
     }
     return desk.page(visit, "playbook.html", found)
 
 
-def _row(desk: Desk, bullet: Bullet, columns: DecisionColumns, cases: Cases) -> Row:
-    last = figures.last_right(columns, bullet)
-    tried = _tried(desk, bullet, cases) if bullet.condition else None
+def _row(desk: Desk, bullet: Bullet) -> Row:
+    columns = desk.decisions()
+    last = last_right(columns, bullet)
     return Row(
         bullet,
-        tried,
+        _tried(desk, bullet),
         Share(bullet.helpful_count, bullet.helpful_count + bullet.harmful_count),
-        figures.hits(columns, bullet),
         None if last is None else float(columns.seconds[last]),
-        tried.added.honest if tried and tried.added and bullet.verdict == DECLINE else None,
     )
 
 
-def _tried(desk: Desk, bullet: Bullet, cases: Cases) -> Record:
+def _tried(desk: Desk, bullet: Bullet) -> Record | None:
     """What a bullet does; new is what the playbook decides differently because of it."""
-    assert bullet.condition
-    fired = bullet.condition.holds_over(cases.table)
-    declined = desk.declined(cases.table)
-    is_new = declined != desk.declined_without(cases.table, bullet)
-    return cases.tried(bullet.condition, fired, ~is_new)
+    if bullet.condition is None:
+        return None
+    cases = desk.cases()
+    is_new = desk.declined(cases.table) != desk.declined_without(cases.table, bullet)
+    return cases.tried(bullet.condition, bullet.condition.holds_over(cases.table), ~is_new)
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
     """One bullet."""
-    bullet = desk.playbook.get_bullet(visit.part("id"))
-    columns, cases = desk.decisions(), desk.cases()
-    row, right, wrong = _row(desk, bullet, columns, cases), [], []
+    bullet, cases = desk.playbook.get_bullet(visit.part("id")), desk.cases()
+    row, right, wrong = _row(desk, bullet), [], []
     if bullet.condition:
         fired = bullet.condition.holds_over(cases.table)
         agrees = cases.fraud if bullet.verdict == DECLINE else cases.honest
         right, wrong = (cases.newest(fired & kind, _SHOWN) for kind in (agrees, ~agrees))
-    others = [b for b in desk.playbook if b.node == bullet.node]
     found = {
         "bullet": bullet,
         "row": row,
         "tried": row.tried,
         "right": right,
         "wrong": wrong,
-        "overlap": figures.overlap(cases.table, bullet, others)[:_SHOWN],
         "history": list(reversed(desk.playbook.history(bullet.id))),
         "error": error,
         "why": visit.given("why"),

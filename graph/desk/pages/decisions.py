@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
 from acegraph.graph.desk.desk import Desk, Page
-from acegraph.graph.desk.figures import risk_of
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import value_text
 from acegraph.graph.operations.replay import replay, selection_for
@@ -32,140 +31,85 @@ _PAGE: Final = 50
 _SEARCHED: Final = 5_000
 """So many texts are searched at a time; a link goes further back."""
 _LABELS: Final = {"fraud": FRAUD, "honest": HONEST, "none": UNLABELLED}
-STAGES: Final = {
-    "context": "for this agent",
-    "quality": "good record",
-    "semantic": "fits it",
-    "score": "scored",
-    "diversity": "shown",
-}
 
 
-@dataclass(frozen=True)
-class Line:
-    """A decision in a list."""
-
-    id: str
-    at: float
-    decision: str
-    risk: float | None
-    label: str | None
-    text: str
-
-
-def lines_of(desk: Desk, columns: DecisionColumns, rows: Rows) -> list[Line]:
-    """Decisions with their texts."""
-    ids = [columns.ids[row] for row in rows]
-    texts = read_cases(desk.playbook.database, ids)
+def _lines(desk: Desk, columns: DecisionColumns, rows: Rows) -> Iterator[dict[str, object]]:
+    """Decisions as the list shows them."""
+    texts = read_cases(desk.playbook.database, [columns.ids[row] for row in rows])
     label = {FRAUD: DECLINE, HONEST: APPROVE}
-    return [
-        Line(
-            columns.ids[row],
-            float(columns.seconds[row]),
-            DECLINE if columns.declined[row] else APPROVE,
-            risk_of(columns, row),
-            label.get(int(columns.label[row])),
-            texts.get(columns.ids[row], ("", {}))[0],
-        )
-        for row in rows
-    ]
+    for row in rows:
+        name = columns.ids[row]
+        yield {
+            "id": name,
+            "at": float(columns.seconds[row]),
+            "decision": DECLINE if columns.declined[row] else APPROVE,
+            "risk": float(columns.risk[row]),
+            "label": label.get(int(columns.label[row])),
+            "text": texts.get(name, ("", {}))[0],
+        }
 
 
-@dataclass(frozen=True)
-class Search:
-    """What decisions are looked for."""
-
-    words: str = ""
-    verdict: str = ""
-    label: str = ""
-    bullet: str = ""
-    since: str = ""
-    until: str = ""
-
-    @classmethod
-    def of(cls, visit: Visit) -> Search:
-        """The search in an address."""
-        names = ("q", "verdict", "label", "bullet", "since", "until")
-        return cls(*(visit.asked(name) for name in names))
-
-    def candidates(self, columns: DecisionColumns) -> Rows:
-        """The decisions that fit all but the words, newest first."""
-        fits = np.ones(len(columns), bool)
-        if self.verdict in (APPROVE, DECLINE):
-            fits &= columns.declined == (self.verdict == DECLINE)
-        if self.label in _LABELS:
-            fits &= columns.label == _LABELS[self.label]
-        if self.bullet:
-            of_bullet = np.zeros(len(columns), bool)
-            of_bullet[columns.rows_of(number_of(self.bullet))] = True
-            fits &= of_bullet
-        for text, is_end in ((self.since, False), (self.until, True)):
-            if (at := _seconds(text, is_end=is_end)) is not None:
-                fits &= columns.seconds < at if is_end else columns.seconds >= at
-        return np.flatnonzero(fits)[::-1]
-
-    def found_in(self, decision_id: str, text: str, fields: Fields) -> bool:
-        """Whether a decision has the words: in its id or text, or as FIELD=VALUE."""
-        name, is_field, value = self.words.partition("=")
-        if is_field:
-            stored = fields.get(name.strip())
-            return stored is not None and value_text(stored).casefold() == value.strip().casefold()
-        return self.words.casefold() in f"{decision_id} {text}".casefold()
+def _candidates(search: Mapping[str, str], columns: DecisionColumns) -> Rows:
+    """The decisions that fit all but the words, newest first."""
+    fits = np.ones(len(columns), bool)
+    if search["verdict"] in (APPROVE, DECLINE):
+        fits &= columns.declined == (search["verdict"] == DECLINE)
+    if search["label"] in _LABELS:
+        fits &= columns.label == _LABELS[search["label"]]
+    if search["bullet"]:
+        of_bullet = np.zeros(len(columns), bool)
+        of_bullet[columns.rows_of(number_of(search["bullet"]))] = True
+        fits &= of_bullet
+    since, until = _seconds(search["since"], 0.0), _seconds(search["until"], np.inf)
+    fits &= (columns.seconds >= since) & (columns.seconds < until + 86_400)
+    return np.flatnonzero(fits)[::-1]
 
 
-def _seconds(text: str, *, is_end: bool) -> float | None:
+def _seconds(day: str, default: float) -> float:
     try:
-        at = datetime.fromisoformat(text).replace(tzinfo=UTC).timestamp()
+        return datetime.fromisoformat(day).replace(tzinfo=UTC).timestamp()
     except ValueError:
-        return None
-    return at + 86_400 if is_end and len(text) == 10 else at
+        return default
+
+
+def _with_words(desk: Desk, columns: DecisionColumns, rows: Rows, words: str) -> Rows:
+    """Those of the decisions that have the words: in their id or text, or as FIELD=VALUE."""
+    name, is_field, value = (part.strip() for part in words.partition("="))
+    named = {columns.ids[row]: row for row in rows}
+    texts = read_cases(desk.playbook.database, list(named), value if is_field else words)
+
+    def has_them(one: str, text: str, fields: Fields) -> bool:
+        if is_field:
+            return value_text(fields.get(name)).casefold() == value.casefold()
+        return words.casefold() in f"{one} {text}".casefold()
+
+    return np.array(
+        [row for one, row in named.items() if one in texts and has_them(one, *texts[one])], int
+    )
 
 
 def show_all(desk: Desk, visit: Visit) -> Response:
     """The decisions that fit, newest first."""
-    search, columns = Search.of(visit), desk.decisions()
-    if search.words and desk.number_of(search.words) is not None and not visit.asked("from"):
-        return desk.page(visit, "decisions.html", _one_hit(desk, columns, search))
-    rows = search.candidates(columns)
-    start = visit.number("from", len(columns))
-    rows = rows[rows < start]
-    further: int | None = None
-    if search.words:
+    names = ("q", "verdict", "label", "bullet", "since", "until")
+    search, columns = {name: visit.asked(name) for name in names}, desk.decisions()
+    rows = _candidates(search, columns)
+    looked = rows = rows[rows < visit.number("from", len(columns))]
+    fitting, number = rows, desk.number_of(search["q"])
+    if number is not None:
+        looked = rows = fitting = np.array([number])
+    elif search["q"]:
         looked = rows[:_SEARCHED]
-        ids, word = [columns.ids[row] for row in looked], search.words.rpartition("=")[2].strip()
-        texts = read_cases(desk.playbook.database, ids, word)
-        hits = [
-            row
-            for row, name in zip(looked, ids, strict=True)
-            if name in texts and search.found_in(name, *texts[name])
-        ]
-        rows_left = len(rows) > len(looked)
-        further = int(looked[-1]) if rows_left else None
-        if len(hits) > _PAGE:
-            further = int(hits[_PAGE - 1])
-        shown = np.array(hits[:_PAGE], int)
-    else:
-        shown = rows[:_PAGE]
-        further = int(shown[-1]) if len(rows) > _PAGE else None
+        fitting = _with_words(desk, columns, looked, search["q"])
+    shown, is_all = fitting[:_PAGE], len(looked) == len(rows)
+    last = shown if len(fitting) > _PAGE else looked
     found = {
-        "lines": lines_of(desk, columns, shown),
+        "lines": list(_lines(desk, columns, shown)),
         "search": search,
-        "further": further,
+        "further": None if is_all and last is looked else int(last[-1]),
         "all": len(columns),
-        "fitting": None if search.words else len(rows),
+        "fitting": len(fitting) if is_all else None,
     }
     return desk.page(visit, "decisions.html", found)
-
-
-def _one_hit(desk: Desk, columns: DecisionColumns, search: Search) -> dict[str, object]:
-    row = desk.number_of(search.words)
-    return {
-        "lines": lines_of(desk, columns, np.array([row])),
-        "search": search,
-        "further": None,
-        "all": len(columns),
-        "fitting": 1,
-    }
 
 
 def show_one(desk: Desk, visit: Visit) -> Response:
@@ -181,10 +125,8 @@ def show_one(desk: Desk, visit: Visit) -> Response:
         "used": stored["bullets_used"],
         "funnel": chosen.funnel if chosen else {},
         "scores": chosen.scores if chosen else {},
-        "stages": STAGES,
         "what_if": _what_if(desk.table_rules(), asked) if asked else None,
         "asked": asked or stored["fields"],
-        "is_changed": bool(asked),
     }
     template = "_what_if.html" if visit.wants_part else "decision.html"
     return desk.page(visit, template, found)
@@ -193,11 +135,8 @@ def show_one(desk: Desk, visit: Visit) -> Response:
 def _asked_fields(visit: Visit, fields: Fields) -> dict[str, Any]:
     """The fields with the values that were typed instead; empty if nothing was asked."""
     given = {name[2:]: v for name, v in visit.request.query_params.items() if name[:2] == "f."}
-    return (
-        {name: read_cell(given[name]) if name in given else value for name, value in fields.items()}
-        if given
-        else {}
-    )
+    changed = {name: read_cell(given[name]) for name in fields if name in given}
+    return {**fields, **changed} if given else {}
 
 
 def _what_if(rules: TableRules, fields: dict[str, Any]) -> dict[str, object]:
@@ -221,7 +160,7 @@ def show_replay(desk: Desk, visit: Visit) -> Response:
     except AceError as error:
         found = {"again": None, "problem": str(error)}
     template = "_replay.html" if visit.wants_part else "replay.html"
-    return desk.page(visit, template, {**found, "stages": STAGES, "id": visit.asked("id")})
+    return desk.page(visit, template, {**found, "id": visit.asked("id")})
 
 
 PAGES: Final = (

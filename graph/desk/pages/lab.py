@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.lab.completion import continuations
-from acegraph.graph.desk.lab.cuts import cut_curves
+from acegraph.graph.desk.lab.cuts import other_cuts
 from acegraph.graph.desk.visit import Visit
 from acegraph.graph.desk.words import sentence
 from acegraph.nodes.curator.curator import Curator
@@ -26,43 +26,38 @@ _EXAMPLE: Final = "DECLINE when amount >= 900 and vpn is true"
 
 def show(desk: Desk, visit: Visit) -> Response:
     """The lab, or with htmx only what the rule would have done."""
-    found = examined(desk, visit.request.query_params.get("rule", "")[:MAX_CONTENT])
+    found = examined(desk, visit.asked("rule", strip=False)[:MAX_CONTENT])
     return desk.page(visit, "_lab.html" if visit.wants_part else "lab.html", found)
 
 
 def examined(desk: Desk, text: str) -> dict[str, object]:
-    """What is known of a rule: whether it can be read, its backtest, a sample, its curves."""
-    cases = desk.cases()
+    """What is known of a rule: whether it can be read, its backtest, a sample, other cuts."""
+    cases, nouns = desk.cases(), desk.nouns
+    stored = nouns.stored(text)
     found: dict[str, object] = {
         "rule": text,
         "problem": "",
-        "next": continuations(text, cases.table),
+        "next": [nouns.shown(one) for one in continuations(stored, cases.table)],
         "tried": None,
-        "samples": {},
-        "curves": [],
         "cases": len(cases.table),
-        "condition": None,
-        "example": next(map(sentence, desk.ruleset().rules), _EXAMPLE),
+        "example": nouns.shown(next(map(sentence, desk.ruleset().rules), _EXAMPLE)),
     }
     if not text.strip():
         return found
     try:
-        condition = Condition.parse(text)
+        condition = Condition.parse(stored)
     except InvalidCondition as error:
-        return found | {"problem": str(error)}
+        return found | {"problem": nouns.shown(str(error))}
     fired = condition.holds_over(cases.table)
     declined = desk.declined(cases.table)
     says_so = declined if condition.verdict == DECLINE else ~declined
-    tried = cases.tried(condition, fired, says_so)
+    kinds = {"bad": cases.fraud, "good": cases.honest}
     return found | {
         "condition": condition,
         "problem": _unknown_field(condition, cases.table.field_names),
-        "tried": tried,
-        "samples": {
-            "fraud": cases.newest(fired & cases.fraud, _SAMPLE),
-            "honest": cases.newest(fired & cases.honest, _SAMPLE),
-        },
-        "curves": cut_curves(cases, condition),
+        "tried": cases.tried(condition, fired, says_so),
+        "samples": {name: cases.newest(fired & kind, _SAMPLE) for name, kind in kinds.items()},
+        "cuts": other_cuts(cases, condition),
     }
 
 
@@ -79,18 +74,11 @@ def propose(desk: Desk, visit: Visit) -> Response:
     """Propose a rule: it passes the gate, and then waits for somebody else's approval."""
     text = visit.given("rule")[:MAX_CONTENT]
     try:
-        why, condition = visit.reason(), Condition.parse(text)
-        curation = (
-            Curator()
-            .awaiting_approval()
-            .curate(
-                condition.render(),
-                desk.node,
-                desk.playbook,
-                condition=condition,
-                origin={"author": visit.user.name, "reason": why},
-            )
-        )
+        origin = {"reason": visit.reason(), "author": visit.user.name}
+        condition = Condition.parse(desk.nouns.stored(text))
+        curation = Curator().awaiting_approval().curate(
+            condition.render(), desk.node, desk.playbook, condition=condition, origin=origin
+        )  # fmt: skip
         if curation.bullet_id is None:
             raise InvalidInput(f"The gate refused it: {curation.reason}.")
     except InvalidInput as error:

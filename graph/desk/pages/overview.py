@@ -1,46 +1,46 @@
-"""The first page: how well fraud is caught, at which price, what changed, and what waits."""
+"""The first page: how well the playbook does, at which price, what changed, and what waits."""
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.figures import Outcomes, course, labels
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.metrics.intervals import of_share
+from acegraph.state.values.costs import CostMatrix
 
 if TYPE_CHECKING:
     from starlette.responses import Response
 
-    from acegraph.graph.desk.figures import Outcome
+    from acegraph.graph.metrics.intervals import Estimate
 
 _NEWS: Final = 8
-
-
-@dataclass(frozen=True)
-class Trend:
-    """The course of a figure, as a chart takes it."""
-
-    values: list[float | None]
-    bands: list[tuple[float, float] | None]
-    top: float
+_SMALL: Final = 20_000
+"""A ledger with fewer decisions is checked without being asked."""
 
 
 def show(desk: Desk, visit: Visit) -> Response:
     """The overview."""
-    columns = desk.decisions()
-    by_part, outcomes = course(columns), Outcomes(columns)
-    parts = [outcomes.of(rows) for rows in by_part.parts]
-    entries = desk.waiting()
+    columns, entries = desk.decisions(), desk.waiting()
+    costs = CostMatrix(**(desk.playbook.policy(desk.node).costs or {}))
+    by_part, outcomes = course(columns), Outcomes(columns, costs)
+    parts = [outcomes.of(rows) for rows in by_part]
+    stopped = [of_share(part.stopped.part, part.stopped.whole) for part in parts]
+    paid = [part.cost for part in parts]
     if not desk.jobs.audit.at and len(columns) < _SMALL:
         desk.jobs.start_audit(desk.playbook)
     found = {
         "columns": columns,
         "total": outcomes.of(),
+        "costs": costs,
         "labels": labels(columns),
-        "course": by_part,
-        "trends": _trends(parts),
+        "ends": columns.seconds[[0, -1]].tolist() if len(columns) else (),
+        "caught": [of_share(part.caught.part, part.caught.whole) for part in parts],
+        "stopped": stopped,
+        "paid": paid,
+        "tops": {"stopped": _top(stopped), "paid": _top(paid)},
         "news": list(reversed(desk.playbook.history()))[:_NEWS],
         "bullets": [b for b in desk.playbook if b.status == "active"],
         "cases": len(desk.playbook.cases(desk.node)),
@@ -51,31 +51,9 @@ def show(desk: Desk, visit: Visit) -> Response:
     return desk.page(visit, "overview.html", found)
 
 
-_SMALL: Final = 20_000
-"""A ledger with fewer decisions is checked without being asked."""
-
-
-def _trends(parts: list[Outcome]) -> dict[str, Trend]:
-    caught = [part.caught.value for part in parts]
-    stopped = [part.stopped.value for part in parts]
-    costs = [None if math.isnan(part.cost.mean) else part.cost.mean for part in parts]
-    return {
-        "caught": Trend(
-            caught, [part.caught.interval if part.caught.whole else None for part in parts], 1.0
-        ),
-        "stopped": Trend(
-            stopped,
-            [part.stopped.interval if part.stopped.whole else None for part in parts],
-            _top(stopped),
-        ),
-        "cost": Trend(costs, [], _top(costs)),
-        "balance": Trend([part.balance for part in parts], [], 1.0),
-    }
-
-
-def _top(values: list[float | None]) -> float:
-    """The upper end of a scale on which these values fill most of the height."""
-    return max((value for value in values if value), default=1.0) * 1.25
+def _top(values: list[Estimate]) -> float:
+    """The upper end of a scale that holds these values with their intervals."""
+    return max((one.high for one in values if not math.isnan(one.mean)), default=0.0) or 1.0
 
 
 def show_audit(desk: Desk, visit: Visit) -> Response:

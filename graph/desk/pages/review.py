@@ -7,6 +7,7 @@ from urllib.parse import quote
 
 from acegraph.graph.desk.desk import Desk, Page
 from acegraph.graph.desk.visit import Visit
+from acegraph.graph.operations.policies import approve_policy, waiting_policy
 from acegraph.graph.operations.review import answer_outside_run
 from acegraph.graph.server.access import NotAllowed
 from acegraph.state.errors import InvalidInput
@@ -21,19 +22,34 @@ _MOST: Final = 200
 """So many entries of the queue are shown."""
 
 
-def show_all(desk: Desk, visit: Visit) -> Response:
+def show_all(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
     """The queue."""
     entries = desk.waiting()
     found = {
         "entries": entries[:_MOST],
         "count": len(entries),
         "claims": claims(desk.playbook.database),
+        "proposal": waiting_policy(desk.playbook, desk.node),
+        "policy": desk.playbook.policy(desk.node).to_json(),
+        "error": error,
     }
-    return desk.page(visit, "review.html", found)
+    return desk.page(visit, "review.html", found, status)
+
+
+def answer_policy(desk: Desk, visit: Visit) -> Response:
+    """Put a change of the policy into force, as a second person."""
+    proposal = waiting_policy(desk.playbook, desk.node)
+    try:
+        if proposal is None or proposal.at != visit.given("at"):
+            raise InvalidInput("The proposal has changed meanwhile: look at it again.")
+        approve_policy(desk.playbook, desk.node, visit.user.name)
+    except InvalidInput as problem:
+        return show_all(desk, visit, str(problem), 422)
+    return desk.go(visit, "/review", "policy")
 
 
 def show_one(desk: Desk, visit: Visit, error: str = "", status: int = 200) -> Response:
-    """One transaction with all that a reviewer needs."""
+    """One case with all that a reviewer needs."""
     decision_id = visit.asked("id") or visit.given("id")
     stored = desk.playbook.decision(decision_id)
     entry = next((one for one in desk.waiting() if one.id == decision_id), None)
@@ -82,7 +98,7 @@ def answer(desk: Desk, visit: Visit) -> Response:
         given = read_answer(VerdictAnswer, fields, stored=desk.playbook.task().stored)
         holder = claim(database, decision_id, visit.user.name)
         if holder != visit.user.name:
-            raise NotAllowed(f"{holder} looks at this payment. Take another one, or wait.", 409)
+            raise NotAllowed(f"{holder} looks at it. Take another one, or wait.", 409)
         done = answer_outside_run(desk.playbook, decision_id, given)
     except (NotAllowed, InvalidInput) as problem:
         return show_one(desk, visit, str(problem), getattr(problem, "status", 422))
@@ -97,4 +113,5 @@ PAGES: Final = (
     Page("POST", "/review/take", "analyst", take),
     Page("POST", "/review/back", "analyst", put_back),
     Page("POST", "/review/answer", "analyst", answer),
+    Page("POST", "/review/policy", "approver", answer_policy),
 )

@@ -94,7 +94,7 @@ def reason_to_ask(decision: str | None, risk: float | None, settings: "RunSettin
         return "the agent could not decide"
     at_risk = "" if risk is None else f" at risk {written_risk(risk)}"
     if settings.get("let_through"):
-        return f"DECLINE{at_risk}, let through for review ({settings['explore']:g} of declines)"
+        return f"DECLINE{at_risk}, let through for review ({settings['explore']:g} of such)"
     if settings.get("review_pays"):
         return f"{decision}{at_risk}; asking costs less than the mistake to be expected"
     low, high = settings["review_from"], settings["review_to"]

@@ -12,6 +12,7 @@ from starlette.testclient import TestClient
 from acegraph.graph.desk.app import PAGES, desk_routes
 from acegraph.graph.desk.desk import Desk
 from acegraph.graph.operations.decide import decide_many
+from acegraph.graph.operations.policies import propose
 from acegraph.graph.server.app import create_service
 from acegraph.graph.server.guard import Guard
 from acegraph.graph.server.service import ServiceSettings
@@ -42,6 +43,7 @@ ACTIONS = {
     "/review/take": {"id": "d19"},
     "/review/answer": {"id": "d19", "verdict": "DECLINE", "why": "tried"},
     "/review/back": {"id": "d19"},
+    "/review/policy": {"at": "2026-01-01T00:00:00+00:00"},
     "/versions/rollback": {"to": "1", "newest": "2", "why": "tried"},
     "/audit": {},
     "/compare": {},
@@ -154,7 +156,7 @@ def test_a_question_is_claimed_answered_once_and_its_reason_is_kept(office: Offi
     ann.post("/review/take", id="d19")
     assert "ann looks at it" in bob.get("/review")
     status, page = bob.post("/review/answer", id="d19", verdict="APPROVE", why="known")
-    assert (status, "ann looks at this payment" in page) == (409, True)
+    assert (status, "ann looks at it" in page) == (409, True)
     status, _ = ann.post("/review/answer", id="d19", verdict="DECLINE", why="denied by phone")
     assert status == 200
     (said,) = label_history(office.book.database, "d19")
@@ -166,10 +168,25 @@ def test_a_question_is_claimed_answered_once_and_its_reason_is_kept(office: Offi
     )
 
 
+def test_a_looser_policy_is_shown_to_a_second_person_who_approves_it(office: Office) -> None:
+    propose(office.book, "fraud_detection", {"explore": 0.02}, "ann", "labels of declines")
+    ann, bob = office.person("ann"), office.person("bob")
+    page = bob.get("/review")
+    assert re.search("explore <span[^>]*>more risk</span></dt><dd>as usual → 0.02", page)
+    at = re.findall('name="at" value="([^"]*)"', page)[0]
+    status, page = ann.post("/review/policy", at=at)
+    assert (status, "ann proposed it and cannot approve it" in page) == (422, True)
+    assert "has changed meanwhile" in bob.post("/review/policy", at="before")[1]
+    assert office.book.policy().explore == 0.0
+    assert bob.post("/review/policy", at=at)[0] == 200
+    assert office.book.policy().explore == 0.02
+    assert office.book.policy_history("fraud_detection")[-1]["approved_by"] == "bob"
+
+
 def test_a_rollback_is_previewed_made_and_undone(office: Office) -> None:
     bob = office.person("bob")
     page = bob.get("/versions/rollback?to=1")
-    assert re.search(r'Would be approved</h2>\s*<p class="figure"><data value="\d', page)
+    assert re.search(r'Approve instead</h2>\s*<p class="figure"><data value="\d', page)
     status, _ = bob.post("/versions/rollback", to="1", newest="2", why="too strict")
     assert (status, office.book.get_bullet("b2").status) == (200, "removed")
     status, page = bob.post("/versions/rollback", to="2", newest="2", why="late")
@@ -361,12 +378,18 @@ def test_the_record_of_a_rule_says_what_is_counted(office: Office) -> None:
     assert f"Right in {rule.helpful_count} of the {known} decisions in which it had a part" in page
 
 
-def test_a_report_is_downloaded_as_a_page_and_leaves_with_its_figures(office: Office) -> None:
-    database = office.book.database
-    keep(database, "report_page:1", "<!doctype html><title>kept</title>")
+def test_a_report_is_shown_until_it_is_removed(office: Office) -> None:
+    figures = {"mean": 0.75, "low": 0.7, "high": 0.8}
+    names = ("balanced_accuracy", "missed_fraud_rate", "false_decline_rate", "value_caught")
+    mode = dict.fromkeys([*names, "cost_per_1000"], figures)
+    found = {"distinct_test_cases": 60, "fraud_rate": 0.5, "bullets": [], "challengers": {}}
+    report = {"name": "june.csv", "by": "ann", "at": "2026-01-01T00:00:00+00:00"}
+    kept = {**report, "found": {**found, "modes": {"online": mode}}}
+    keep(office.book.database, "report:1", kept)
     viewer, ann = office.person("viewer"), office.person("ann")
-    answer = viewer.client.get("/desk/compare/1/report.html")
-    assert answer.text == "<!doctype html><title>kept</title>"
-    assert answer.headers["content-disposition"].startswith("attachment")
+    assert "june.csv" in viewer.get("/compare")
+    page = viewer.get("/compare/1")
+    assert "Learning from the stream" in page
+    assert "75.0%" in page
     assert ann.post("/compare/1/remove")[0] == 200
-    assert viewer.client.get("/desk/compare/1/report.html").status_code == 404
+    assert viewer.client.get("/desk/compare/1").status_code == 422

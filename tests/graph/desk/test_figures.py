@@ -32,10 +32,10 @@ def test_the_last_part_of_a_curve_has_as_many_labels_as_the_others() -> None:
     labels = [FRAUD, HONEST] * 50 + [UNLABELLED] * 60 + [FRAUD]
     found = course(columns(labels))
     known = np.array(labels) != UNLABELLED
-    assert [int(known[part].sum()) for part in found.parts] == [20, 20, 20, 20, 21]
-    assert (found.parts[0].start, found.parts[-1].stop) == (0, len(labels))
+    assert [int(known[part].sum()) for part in found] == [20, 20, 20, 20, 21]
+    assert (found[0].start, found[-1].stop) == (0, len(labels))
 
 
 def test_decisions_without_a_label_have_a_course_too() -> None:
-    assert len(course(columns([UNLABELLED] * 100)).parts) == 5
-    assert course(columns([])).parts == []
+    assert len(course(columns([UNLABELLED] * 100))) == 5
+    assert course(columns([])) == []
