@@ -180,7 +180,7 @@ def test_a_looser_policy_is_shown_to_a_second_person_who_approves_it(office: Off
     assert office.book.policy().explore == 0.0
     assert bob.post("/review/policy", at=at)[0] == 200
     assert office.book.policy().explore == 0.02
-    assert office.book.policy_history("fraud_detection")[-1]["approved_by"] == "bob"
+    assert office.book.declarations("policy", "fraud_detection")[-1]["approved_by"] == "bob"
 
 
 def test_a_rollback_is_previewed_made_and_undone(office: Office) -> None:
