@@ -11,7 +11,7 @@ from itertools import islice, pairwise
 from typing import Final
 
 from acegraph.state.task.form import PLAIN, Form, in_iso, without_unit
-from acegraph.state.values.notation import decimal_marks, is_nothing, written_number
+from acegraph.state.values.notation import decimal_commas, is_nothing, written_number
 
 _DAY_FIRST: Final = ("%d.%m.%Y", "%d/%m/%Y", "%d-%m-%Y", "%d.%m.%y", "%d/%m/%y", "%d-%m-%y")
 _MONTH_FIRST: Final = ("%m/%d/%Y", "%m-%d-%Y", "%m/%d/%y", "%m-%d-%y")
@@ -56,12 +56,13 @@ def find_forms(columns: Mapping[str, Sequence[str]], *, is_continental: bool) ->
     dates, notes = _dates(given, is_continental)
     units = {name: _unit(texts) for name, texts in given.items() if name not in dates}
     numbers = {name: {without_unit(text, units[name]) for text in given[name]} for name in units}
-    marks = decimal_marks(numbers, is_continental=is_continental)
+    commas = decimal_commas(numbers, is_continental=is_continental)
     forms = {name: Form(date=date) for name, date in dates.items()}
-    for name, unit in units.items():
-        is_comma = marks.get(name) == ","
-        if unit or is_comma:
-            forms[name] = Form("," if is_comma else ".", unit)
+    forms |= {
+        name: Form("," if name in commas else ".", unit)
+        for name, unit in units.items()
+        if unit or name in commas
+    }
     return Forms(forms, tuple(notes))
 
 

@@ -4,32 +4,15 @@ import re
 from collections.abc import Collection, Mapping
 from typing import Final, TypeGuard
 
-_ENGLISH: Final = re.compile(
-    r"-?(?:\d{1,3}(?:,\d{3})+|\d{1,2}(?:,\d{2})+,\d{3}|\d+)(?:\.\d+)?"  # also in lakhs
-)
-_CONTINENTAL: Final = re.compile(
-    r"-?(?:(?:\d{1,3}(?:\.\d{3})+|\d+),\d{1,2}|\d{1,3}(?:\.\d{3}){2,})"
-)
-_SPACED: Final = re.compile(r"-?[1-9]\d{0,2}(?:[ \u00a0\u202f'’]\d{3})+(?:[.,]\d{1,2})?")
-_AROUND: Final = (
-    r"(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
-    r"(?:[.,][-–—]+)?[^\w.,]*(?:[^\W\d_]{2,4}\.?\s*)?[^\w.,]*",
-)
-"""A currency before a number, and behind it."""
-_COMMA: Final = re.compile(
-    rf"({_AROUND[0]})(\d{{1,3}}(?:\.\d{{3}})+|\d{{1,3}}(?:\s\d{{3}})+|\d+)(?:,(\d+))?({_AROUND[1]})"
-)
-_ONLY_COMMA: Final = re.compile(
-    rf"{_AROUND[0]}(?:\d{{1,3}}(?:[.\s]\d{{3}})+,\d+|\d+,\d{{1,2}}|0,\d+|\d{{4,}},\d+){_AROUND[1]}"
-)
-_ONLY_POINT: Final = re.compile(
-    rf"{_AROUND[0]}(?:\d{{1,3}}(?:,\d{{3}})+\.\d+|\d+\.\d{{1,2}}|0\.\d+|\d{{4,}}\.\d+|\d+\.\d{{4,}})"
-    rf"{_AROUND[1]}"
-)
-_WHOLE: Final = re.compile(rf"{_AROUND[0]}\d{{1,3}}{_AROUND[1]}")
-_IN_THOUSANDS: Final = re.compile(rf"{_AROUND[0]}[1-9]\d{{0,2}}(?:\.\d{{3}})+{_AROUND[1]}")
-_THOUSANDS: Final = re.compile(r"\d\.\d{3},[-–—]")
-_NO_CENTS: Final = re.compile(r"(?<=\d)[.,][-–—]+(?!\d)")
+_PARTED: Final = r"[+-]?(?:[1-9]\d{{0,2}}(?:[{} \u00a0\u202f'’]\d{{3}})+|\d+)(?:{}\d+)?"
+_NUMBERS: Final = {
+    ".": re.compile(_PARTED.format(",", r"\.")),
+    ",": re.compile(_PARTED.format(".", ",")),
+}
+"""Numbers by the mark before their decimals; between thousands stands the other, or a space."""
+_PARTS: Final = re.compile(r"[ \u00a0\u202f'’]")
+_TOLD_BY_ITSELF: Final = re.compile(r".*(?:,\d{1,2}|\.\d{3}\.\d{3})|[+-]?0,\d+")
+"""A number with a decimal comma that needs no other text of its column to be read."""
 _LONGEST: Final = 60
 """No number is written with more characters."""
 _NEGATIVE: Final = re.compile(r"\(([^()+-]*\d[^()+-]*)\)|([^()+-]*\d\s*)-")
@@ -46,77 +29,63 @@ def written_number(text: str) -> float | None:
     >>> [written_number(t) for t in ("1,234.50", "1.234,56", "1 234,5", "€9.50", "12,50", "1,2,3")]
     [1234.5, 1234.56, 1234.5, 9.5, 12.5, None]
     """
-    if len(text) > _LONGEST:
-        return None
-    plain = with_plain_sign(text.strip()).strip("$€£¥").strip()
-    if _SPACED.fullmatch(plain):
-        plain = re.sub(r"[\s'’]", "", plain)
-    if _ENGLISH.fullmatch(plain):
-        return float(plain.replace(",", ""))
-    if _CONTINENTAL.fullmatch(plain):
-        return float(plain.replace(".", "").replace(",", "."))
+    plain = _signed(text.strip()).strip("$€£¥").strip()
+    if _is_number(plain, "."):
+        return float(_PARTS.sub("", plain.replace(",", "")))
+    if _is_number(plain, ",") and _TOLD_BY_ITSELF.fullmatch(plain):
+        return float(with_point(plain))
     return None
 
 
-def with_plain_sign(text: str) -> str:
-    """A number with its sign before it, and without a line for cents that are none.
+def _is_number(text: str, mark: str) -> bool:
+    return len(text) <= _LONGEST and _NUMBERS[mark].fullmatch(text) is not None
 
-    >>> [with_plain_sign(t) for t in ("(1,234.50)", "12.50-", "89.--", "1.234,-", "(a)")]
-    ['-1,234.50', '-12.50', '89', '1234', '(a)']
-    """
+
+def _signed(text: str) -> str:
+    """A number with its sign before it: (1,234.50) and 12.50- are less than nothing."""
     text = text.replace("\u2212", "-")
-    if _THOUSANDS.search(text):
-        text = text.replace(".", "")
-    text = _NO_CENTS.sub("", text)
-    match = _NEGATIVE.fullmatch(text)
+    match = _NEGATIVE.fullmatch(text) if len(text) <= _LONGEST else None
     return f"-{match[1] or match[2]}".strip() if match else text
 
 
-def decimal_marks(
-    columns: Mapping[str, Collection[str]], *, is_continental: bool
-) -> dict[str, str]:
-    """By column of numbers in texts the mark before the decimals, as far as the texts tell.
+def decimal_commas(columns: Mapping[str, Collection[str]], *, is_continental: bool) -> set[str]:
+    """The columns of numbers whose texts have a decimal comma, as far as the texts tell.
 
     A text such as 1.728 can be read in two ways: then the other texts of its column tell. If those
     are whole numbers below a thousand, the point parts thousands in a file that looks like one of
     Europe's continent, or has another column with decimal commas.
 
-    >>> decimal_marks({"a": ["1.728,50", "1.728"], "b": ["2.500", "7"]}, is_continental=False)
-    {'a': ',', 'b': ','}
-    >>> decimal_marks({"a": ["1.728", "2.5"], "b": ["2.500", "7.125"]}, is_continental=True)
-    {'a': '.'}
+    >>> columns = {"a": ["1.728,50", "1.728"], "b": ["2.500", "7"], "c": ["1.728", "2.5"]}
+    >>> sorted(decimal_commas(columns, is_continental=False))
+    ['a', 'b']
     """
-    marks: dict[str, str] = {}
-    columns = {n: [t for t in texts if _DIGIT.search(t)] for n, texts in columns.items()}
-    columns = {n: texts for n, texts in columns.items() if all(len(t) <= _LONGEST for t in texts)}
+    found, unclear = set(), set()
     for name, texts in columns.items():
-        has_point = any(map(_ONLY_POINT.fullmatch, texts))
-        has_comma = any(map(_ONLY_COMMA.fullmatch, texts)) and all(map(_COMMA.fullmatch, texts))
-        if has_comma != has_point:
-            marks[name] = "," if has_comma else "."
-    if is_continental or "," in marks.values():
-        marks |= {n: "," for n, texts in columns.items() if n not in marks and _are_whole(texts)}
-    return marks
+        numbers = [_signed(text) for text in texts if _DIGIT.search(text)]
+        if numbers and all(_is_number(one, ",") for one in numbers):
+            both = all(_is_number(one, ".") for one in numbers)
+            (unclear if both else found).add(name)
+    if is_continental or found:
+        found |= {name for name in unclear if _are_whole(columns[name])}
+    return found
 
 
 def _are_whole(texts: Collection[str]) -> bool:
     """Whether all texts are whole numbers, those from a thousand on with points."""
-    parted = sum(_IN_THOUSANDS.fullmatch(text) is not None for text in texts)
-    return 0 < parted < len(texts) == parted + sum(map(bool, map(_WHOLE.fullmatch, texts)))
+    whole = {len(text.lstrip("-")) for text in texts if "." not in text and "," not in text}
+    return any("." in text for text in texts) and bool(whole) and max(whole) <= 3
 
 
 def with_point(text: str) -> str:
     """A number with a decimal comma as one with a decimal point; any other text as it is.
 
-    >>> with_point("1.728,50 €"), with_point("1.728"), with_point("0,125"), with_point("2.5")
-    ('1728.50 €', '1728', '0.125', '2.5')
+    >>> with_point("1.728,50"), with_point("1.728"), with_point("0,125"), with_point("2.5")
+    ('1728.50', '1728', '0.125', '2.5')
     """
-    match = _COMMA.fullmatch(text) if len(text) <= _LONGEST else None
-    if match is None:
+    plain = _signed(text)
+    if not _is_number(plain, ","):
         return text
-    before, whole, decimals, behind = match.groups()
-    whole = re.sub(r"[.\s]", "", whole)
-    return before + whole + (f".{decimals}" if decimals else "") + behind
+    return _PARTS.sub("", plain.replace(".", "")).replace(",", ".")
 
 
 def may_be_thousands(text: str, mark: str) -> bool:
