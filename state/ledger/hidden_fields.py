@@ -32,6 +32,12 @@ REDACTED: Final = "[redacted]"
 _PSEUDONYM = re.compile("redacted-[0-9a-f]{16}")
 _MEASURED = re.compile(r"[+-]?[\d.]+(?:e[+-]?\d+)?|true|false")
 """A number or a flag: a sentence may say it in other words, as in "pays 2k via VPN"."""
+_WAS_A_MEMO = re.compile(
+    r"(?:^|[^A-Za-z]|(?<=[a-z0-9])(?=[A-Z]))(?i:memo|notes?|message|msg|comments?|remarks?|description"
+    r"|reference|narrative|details|purpose|subject|greeting|verwendungszweck|motif|concepto|causale)"
+    r"[^A-Za-z]*$"
+)
+"""The names of fields that schema 4 took for memos: digests of its hidden cases depend on them."""
 _SHORT: Final = 3
 """A value of so few letters and digits is looked for as a word only, not within others."""
 _LONG_NUMBER: Final = 7
@@ -148,7 +154,8 @@ class HiddenFields:
         text = render_fields(of.came) if isinstance(of.came, Mapping) else of.text
         for name, value in hidden.values.items():
             pair = rf"(?<!\w){re.escape(name)}: {re.escape(value)}(?:\.0)?(?!\w)"
-            text = re.sub(pair, f"{name}: {stand_in(value)}", text)  # as schema 4 wrote it
+            shown = REDACTED if _WAS_A_MEMO.search(name) else f"{name}: {stand_in(value)}"
+            text = re.sub(pair, shown, text)  # as schema 4 wrote it
         return _digest("; ".join(map(hidden.text, text.split("; "))))
 
     def transaction(self, transaction: Transaction) -> Transaction:
