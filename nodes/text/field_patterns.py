@@ -58,11 +58,6 @@ _NOT_EXACT = r"(?!\s+and\s)"  # "2 years and 3 months"
 _AGE_HINT = rf"[\s-](?<=\w[\s-]){_UNIT}\b"
 _OPENED = r"(?:opened|created|registered|joined|signed up)"
 _DISPUTE = r"(?:disputes?|chargebacks?|fraud reports?|complaints?)\b"
-_BOUGHT = r"(?:purchase|order|payment|transaction)s?\b"
-_SHARE = (
-    r"(?:(?<![\d.,])(\d{1,3}(?:[.,]\d{1,2})?)\s?(?:%|percent|per cent)|\b(half|whole|entire|full))"
-    r"(?:\s+of)?(?:\s+(?:the|his|her|their|its|a|card's|credit|account|daily|spending)){0,3}\s+"
-)
 _DAYS: Final = {"minute": 1 / 1440, "hour": 1 / 24, "day": 1, "week": 7, "month": 30.4, "year": 365}
 _COUNT_WORDS: Final = {**_WORDS, "no": 0, "a": 1, "an": 1}
 _CONTEXT: Final = 45
@@ -231,12 +226,6 @@ def _stars(match: re.Match[str]) -> float | None:
     return stars if (stars := _number(match)) <= 5 else None
 
 
-def _share(match: re.Match[str]) -> float:
-    if match[2]:
-        return 0.5 if match[2].lower() == "half" else 1.0
-    return round(_number(match) / 100, 4)
-
-
 def _kilometres(match: re.Match[str]) -> float:
     return round(_number(match) * (1.609 if match[2].lower().startswith("mi") else 1.0), 1)
 
@@ -352,27 +341,6 @@ FIELD_PATTERNS: Final = (
         "dispute chargeback report complaint",
     ),
     _pattern(
-        "past_purchases",
-        rf"{_COUNT}\s+(?:previous|prior|earlier|past)\s+{_BOUGHT}(?!\s+{_WINDOW}|\s+today)",
-        _count,
-        "previous prior earlier past",
-    ),
-    _pattern(
-        "past_purchases",
-        rf"\b(?:bought|ordered|shopped|paid)\s+(?:here|(?:at|from)\s+this\s+\w+)\s+{_COUNT}\s+times\b",
-        _count,
-        "times",
-    ),
-    _pattern(
-        "past_purchases",
-        r"\b(?:first\s+(?:purchase|order|payment)\s+(?:at|from|with|to)\b"
-        r"|never\s+(?:bought|ordered|shopped|paid)\s+(?:here|anything)\b)",
-        _none,
-        "first never",
-    ),
-    _pattern("limit_share", rf"{_SHARE}limit\b", _share, "limit"),
-    _pattern("balance_share", rf"{_SHARE}balance\b", _share, "balance"),
-    _pattern(
         "distance_km",
         rf"{_MEASURE}\s?(km|kilomet(?:er|re)s?|miles?|mi)\b",
         _kilometres,
@@ -389,12 +357,6 @@ FIELD_PATTERNS: Final = (
         rf"\b(?:[Cc]ard|[Cc]ardholder|[Cc]ustomer)\b[^.;,]{{0,25}}?{_FROM}",
         _place,
         "card customer",
-    ),
-    _pattern(
-        "shipping_country",
-        rf"\b(?:[Ss]hip\w*|[Dd]eliver\w*)\b[^.;,]{{0,15}}?\bto\s+{_PLACE}",
-        _place,
-        "ship deliver",
     ),
 )
 _ALL_WORDS: Final = frozenset[str]().union(*(p.words for p in (MONEY, *FIELD_PATTERNS)))

@@ -9,11 +9,6 @@ from acegraph.state.values.transaction import Fields
 
 SENTENCES: list[tuple[str, Fields]] = [
     # negations
-    ("no previous purchases", {"past_purchases": 0}),
-    (
-        "The customer has no previous purchases here, pays $40",
-        {"past_purchases": 0, "amount": 40.0},
-    ),
     ("not verified", {"verified": False}),
     ("identity could not be verified", {"verified": False}),
     ("the customer has never been verified", {"verified": False}),
@@ -75,24 +70,12 @@ SENTENCES: list[tuple[str, Fields]] = [
     ("rating 8", {"merchant_rating": None}),
     # counts
     ("twelve transactions in the last hour", {"tx_last_hour": 12}),
-    ("3 previous purchases at this merchant", {"past_purchases": 3}),
-    ("has bought here 12 times before", {"past_purchases": 12}),
-    ("first purchase at this shop", {"past_purchases": 0, "new_account": True}),
-    ("one previous order", {"past_purchases": 1}),
     ("2-3 chargebacks", {"past_disputes": None}),
     ("2 to 3 disputes", {"past_disputes": None}),
     ("between 2 and 4 failed logins", {"failed_attempts": None}),
     ("6 orders today, no complaints", {"tx_last_day": 6, "past_disputes": 0}),
     ("eleven failed attempts", {"failed_attempts": 11}),
-    # shares
-    ("80% of the limit", {"limit_share": 0.8}),
-    ("uses 95 % of the credit limit", {"limit_share": 0.95}),
-    ("pays $900, which is 60 percent of the balance", {"amount": 900.0, "balance_share": 0.6}),
-    ("120% of the card's limit", {"limit_share": 1.2}),
-    ("half of the limit", {"limit_share": 0.5}),
-    ("80% of customers", {"limit_share": None}),
-    ("the whole balance", {"balance_share": 1.0}),
-    ("not 80% of the limit", {"limit_share": None}),
+    ("pays $900, which is 60 percent of the balance", {"amount": 900.0}),
 ]
 
 
