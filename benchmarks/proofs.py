@@ -219,7 +219,7 @@ def dated_stream(n: int, days: float = 60) -> list[Item]:
 
 def late_labels(items: Sequence[Item]) -> Iterator[str]:
     """The same stream with labels at once, and with labels that come a week later."""
-    moments, context = moments_of(items, None), EMBEDDED.with_changes(mode="online")
+    moments, context = moments_of(items), EMBEDDED.with_changes(mode="online")
     for delay in (0.0, DELAY_DAYS):
         run = decide_delayed(BulletPlaybook(), items, moments, delay, context)
         yield f"labels after {delay:g} days: {balanced([run])[1]}"
@@ -229,7 +229,7 @@ def left_out(items: Sequence[Item] | None) -> dict[str, str]:
     """The proofs that these items cannot give, and why."""
     try:
         if items:
-            moments_of(items, None)
+            moments_of(items)
     except InvalidDataset:  # its text names an option that only `acegraph compare` has
         return {"delay": "it wants one field with a date (ISO 8601) in every row"}
     return {}

@@ -140,7 +140,7 @@ def rivals() -> dict[str, Any]:
 def windows(file: Path, label: str, declared: Mapping[str, str]) -> Iterator[str]:
     """Learn growing parts of a file, decide the fifth after each, pooled."""
     items = load_dataset(file, query=None, answer=label, declared=declared)
-    items = [items[i] for i in np.argsort(moments_of(items, None), kind="stable")]
+    items = [items[i] for i in np.argsort(moments_of(items), kind="stable")]
     fifth = len(items) // 5
     runs: dict[str, list[Run]] = {}
     for part in range(1, 5):

@@ -157,7 +157,7 @@ def _taken_in(file: Path, columns: Columns, context: AceContext, *, online: bool
         warn(f"{file}: {_NO_AMOUNT}")
     items = dataset.items
     if days and not drawn:
-        items = mature_rows(items, days, None)
+        items = mature_rows(items, days)
         warn(f"{len(dataset.items) - len(items)} honest rows of the last {days:g} days left out")
     return _Taken(dataset, items, days, table, drawn)
 

@@ -1,6 +1,6 @@
 """Data files as people save them: their text, and the rows of a CSV by the names of its columns.
 
-A text may be UTF-8, UTF-16, Windows-1252 or Windows-1250, and packed by gzip. Names are stripped
+A text may be UTF-8, UTF-16 or Windows-1252, and packed by gzip. Names are stripped
 and blank lines skipped. A row with too many cells is refused, and so are two columns of one name:
 no cell may end up in the wrong column. The caller knows what the cells mean.
 """
@@ -35,9 +35,6 @@ _BINARY: Final = {
     b"%PDF": "a PDF; get the table as CSV",
 }
 """How files begin that are no text, and what to do with them."""
-_CENTRAL_EUROPEAN = re.compile(rb"[a-z][\xb3\xb9\xbe\x9f][a-z]")
-"""Letters of Polish and its neighbours: in Windows-1252 these bytes are signs or a capital, which
-hardly ever stand between two small letters."""
 _CONTROLS = re.compile("[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 
 
@@ -84,19 +81,7 @@ def _encodings(data: bytes) -> Iterator[str]:
         yield "utf-16-be" if data[:1] == b"\x00" else "utf-16-le"
     else:
         yield "utf-8-sig"
-        yield windows_encoding([data])
-
-
-def windows_encoding(parts: Iterable[bytes]) -> str:
-    """Which of two encodings a text has that is not UTF-8: two letters show the second."""
-    found, end = 0, b""
-    for part in parts:
-        for _ in _CENTRAL_EUROPEAN.finditer(end + part):
-            found += 1
-            if found == 2:
-                return "cp1250"
-        end = part[-2:]
-    return "cp1252"
+        yield "cp1252"
 
 
 def find_delimiter(text: str) -> str:

@@ -364,7 +364,7 @@ def check_names(file: Path, names: Sequence[str], layout: FileLayout) -> None:
     for option, name in _named(layout):
         if name in names:
             continue
-        guessed = guess_column(name, names, is_label=option == "--label")
+        guessed = guess_column(name, names)
         hint = f"did you mean {guessed!r}? ({option} {shlex.quote(guessed)})" if guessed else ""
         hint = hint or f"say which one to take ({option})"
         raise InvalidDataset(

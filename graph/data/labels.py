@@ -1,21 +1,14 @@
 """The labels of a file: which column has them, and which word means fraud."""
 
-import re
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
-from typing import Final
 
 from acegraph.state import APPROVE, DECLINE
 from acegraph.state.errors import InvalidDataset, InvalidInput
 from acegraph.state.task.form import read_cell
 from acegraph.state.task.guess import no_or_yes
+from acegraph.state.task.task import fold
 from acegraph.state.values.verdict import Verdict, parse_verdict
-
-_LABEL_NAMES: Final = (
-    "isfraud fraud fraudlabel fraudflag fraudind fraudulent fraudreported fraudbool label class "
-    "target answer outcome betrug istbetrug chargeback ischargeback y".split()
-)
-"""Usual names of the column of labels, folded: a hint in an error."""
 
 
 def read_label(value: object, positive: object, name: str, where: str) -> Verdict | None:
@@ -66,18 +59,15 @@ def taken_for_honest(labels: Mapping[str, tuple[Verdict, int]], positive: object
     return f"all labels but {positive!r} are taken for honest: {some}"
 
 
-def guess_column(name: str, names: Sequence[str], *, is_label: bool) -> str | None:
-    """The column that was probably meant: one of almost that name, or one named like a label.
+def guess_column(name: str, names: Sequence[str]) -> str | None:
+    """The column that was probably meant: one of almost that name.
 
-    >>> guess_column("answer", ["Time", "Amount", "Class"], is_label=True)
-    'Class'
+    >>> guess_column("is-fruad", ["Time", "Amount", "is_fraud"])
+    'is_fraud'
     """
-    by_fold = {re.sub(r"[\W_]+", "", other).casefold(): other for other in reversed(names)}
-    fold = re.sub(r"[\W_]+", "", name).casefold()
-    if close := get_close_matches(fold, by_fold, n=1, cutoff=0.8):
-        return by_fold[close[0]]
-    named = (by_fold[word] for word in _LABEL_NAMES if word in by_fold)
-    return next(named, None) if is_label else None
+    by_fold = {fold(other): other for other in reversed(names)}
+    close = get_close_matches(fold(name), by_fold, n=1, cutoff=0.8)
+    return by_fold[close[0]] if close else None
 
 
 def _label_value(label: object) -> object:

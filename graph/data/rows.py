@@ -15,10 +15,6 @@ from acegraph.state.task.form import label_cell
 from acegraph.state.values.transaction import Scalar, each_name_once
 
 _ROWS_A_TICK: Final = 2_000
-_ENCODINGS: Final = {
-    "cp1252": "Windows-1252; save it as UTF-8 if letters look wrong",
-    "cp1250": "Windows-1250 (Central European); save it as UTF-8 if letters look wrong",
-}
 T = TypeVar("T")
 Progress = Callable[[str, int, int], None]
 """Called with what is under way, how much of it is done, and how much there is."""
@@ -48,7 +44,9 @@ def read_rows(
 ) -> ReadRows:
     """The rows of a file; `answer` is the column of labels, `forms` are known from another file."""
     text, encoding = read_encoded(file)
-    notes = [f"{file}: read as {_ENCODINGS[encoding]}"] if encoding in _ENCODINGS else []
+    notes = []
+    if encoding == "cp1252":
+        notes.append(f"{file}: read as Windows-1252; save it as UTF-8 if letters look wrong")
     name = file.with_suffix("") if file.suffix.lower() == ".gz" else file
     if name.suffix.lower() in (".csv", ".tsv"):
         _, lines = read_sheet(file, text)

@@ -6,15 +6,16 @@ learning achieves with bad labels. It does not train: graph/training does.
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import cast
 
 import numpy as np
 
-from acegraph.graph.data.files import Item, time_of
+from acegraph.graph.data.files import Item
 from acegraph.state import APPROVE, DECLINE, InvalidDataset, Transaction
 from acegraph.state.task.task import Task
 from acegraph.state.values.notation import written
+from acegraph.state.values.times import as_utc
 from acegraph.state.values.transaction import Scalar, is_derived
 from acegraph.state.values.verdict import other
 
@@ -92,11 +93,11 @@ def random_splits(
 
 
 def temporal_splits(
-    items: Sequence[Item], train: int | None, test: int | None, seeds: int, time: str | None = None
+    items: Sequence[Item], train: int | None, test: int | None, seeds: int
 ) -> Iterator[Split]:
     """Training rows that precede the test rows in time; several seeds move along the file."""
     train, test = _sizes(items, train, test)
-    ordered = [items[i] for i in np.argsort(moments_of(items, time), kind="stable")]
+    ordered = [items[i] for i in np.argsort(moments_of(items), kind="stable")]
     room = len(ordered) - train - test
     if room < seeds - 1:
         raise InvalidDataset(
@@ -108,12 +109,12 @@ def temporal_splits(
         yield Split(ordered[start : start + train], ordered[start + train : start + train + test])
 
 
-def mature_rows(items: Sequence[Item], days: float, time: str | None) -> list[Item]:
+def mature_rows(items: Sequence[Item], days: float) -> list[Item]:
     """The rows without the honest ones of the last so many days before the newest row.
 
     A fraud is known for certain; that there is none is known when no chargeback can come any more.
     """
-    moments = moments_of(items, time)
+    moments = moments_of(items)
     last = max(moments, default=0.0) - days
     return [
         item
@@ -122,42 +123,16 @@ def mature_rows(items: Sequence[Item], days: float, time: str | None) -> list[It
     ]
 
 
-def moments_of(items: Sequence[Item], time: str | None) -> list[float]:
-    """When each case happened, in days; without a name the one field that holds dates is taken.
-
-    A field that is named may also hold numbers, which count seconds.
-    """
-    if all("time" in item for item in items) and time is None:
-        return [cast("float", days_of(item["time"])) for item in items]
-    rows = [Transaction.of(item["query"]).fields for item in items]
-    names = [time] if time else list(dict.fromkeys(name for row in rows[:1] for name in row))
-    dated: dict[str, list[float]] = {}
-    for name in names:
-        values = [row.get(name) for row in rows]
-        days = [days_of(time_of(value) if time else value) for value in values]
-        complete = [day for day in days if day is not None]
-        if len(complete) == len(rows):
-            dated[name] = complete
-    if len(dated) == 1:
-        return next(iter(dated.values()))
-    if dated:
-        raise InvalidDataset(
-            f"{' and '.join(dated)} hold dates: say which is the time by --as NAME=time"
-        )
-    wanted = f"field {time!r} to hold" if time else "a field with"
-    raise InvalidDataset(
-        f"time order wants {wanted} a time in every row: name it by --as NAME=time"
-    )
+def moments_of(items: Sequence[Item]) -> list[float]:
+    """When each case happened, in days since 1970."""
+    if not all("time" in item for item in items):
+        raise InvalidDataset("time order wants a time in every row: name it by --as NAME=time")
+    return [cast("float", days_of(item["time"])) for item in items]
 
 
-def days_of(value: Scalar) -> float | None:
-    """The moment of a text in ISO 8601, in days; None for any other value."""
-    try:
-        moment = datetime.fromisoformat(value if isinstance(value, str) else "")
-    except ValueError:
-        return None
-    aware = moment if moment.tzinfo else moment.replace(tzinfo=UTC)
-    return aware.timestamp() / 86_400
+def days_of(time: str | None) -> float | None:
+    """A moment in ISO 8601, in days since 1970; None of none."""
+    return datetime.fromisoformat(as_utc(time)).timestamp() / 86_400 if time else None
 
 
 def _sizes(items: Sequence[Item], train: int | None, test: int | None) -> tuple[int, int]:

@@ -24,7 +24,6 @@ from acegraph.graph.data.csv_files import (
     read_header,
     read_sheet,
     read_text,
-    windows_encoding,
 )
 from acegraph.state import InvalidDataset, InvalidSettings
 
@@ -234,10 +233,6 @@ def _dialect(file: Path) -> _Dialect:
     with _opened(file) as opened:
         data = opened.read(_PEEK)
     text, encoding = decode(data, file, is_whole=False)
-    if encoding == "cp1252":  # the whole file tells, as where it is read at once
-        with _opened(file) as opened:
-            encoding = windows_encoding(iter(partial(opened.read, 1 << 20), b""))
-        text = data.decode(encoding, errors="ignore")
     plain = "utf8" if encoding == "utf-8-sig" else encoding  # Arrow itself skips a mark of bytes
     return _Dialect(plain, find_delimiter(text), *read_header(file, text))
 

@@ -53,7 +53,7 @@ class TableLearning:
         if self.mature_days:
             if (time := self.drawn.dataset.time) is None:
                 raise InvalidDataset("time order wants a time: name its column by --as")
-            moments = np.array(moments_of(items, None))
+            moments = np.array(moments_of(items))
             last_day = float(moments.max()) - self.mature_days
             is_young = is_honest & (moments > last_day)
             self._which = Which(time=time, last_day=last_day)

@@ -23,6 +23,7 @@ def items(n: int, **extra: object) -> list[dict[str, object]]:
             "id": str(i),
             "query": {"row": i, "x": float(i), "at": f"2026-01-{1 + i % 28:02d} 10:00:00", **extra},
             "answer": "DECLINE" if i % 4 == 0 else "APPROVE",
+            "time": f"2026-01-{1 + i % 28:02d}T10:00:00",
         }
         for i in range(n)
     ]
@@ -60,15 +61,15 @@ def test_cases_that_cannot_be_told_apart_all_stay() -> None:
 
 
 def test_a_temporal_split_learns_from_before() -> None:
-    for split in temporal_splits(items(100), 40, 30, 3, None):
-        latest = max(moments_of(split.train, "at"))
-        assert latest <= min(moments_of(split.test, "at"))
+    for split in temporal_splits(items(100), 40, 30, 3):
+        latest = max(moments_of(split.train))
+        assert latest <= min(moments_of(split.test))
 
 
 def test_time_order_needs_a_time() -> None:
     rows = [{"id": "1", "query": {"x": 1}, "answer": "APPROVE"}]
     with pytest.raises(InvalidDataset, match="--as NAME=time"):
-        moments_of(rows, None)
+        moments_of(rows)
 
 
 def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> None:
@@ -77,13 +78,6 @@ def test_label_noise_turns_its_share_of_training_labels_and_no_test_label() -> N
     changed = [a["answer"] != b["answer"] for a, b in zip(rows[:60], noisy.train, strict=True)]
     assert sum(changed) == 12
     assert noisy.test == rows[60:]
-
-
-def test_of_two_dates_somebody_has_to_say_which_is_the_time() -> None:
-    rows = items(20, since="2013-12-20")
-    with pytest.raises(InvalidDataset, match=r"at and since hold dates.*--as NAME=time"):
-        moments_of(rows, None)
-    assert moments_of(rows, "since") == [moments_of(rows, "since")[0]] * 20
 
 
 @pytest.mark.parametrize(
@@ -108,8 +102,8 @@ def test_test_rows_of_one_class_are_refused() -> None:
 
 def test_young_honest_rows_are_not_mature_and_young_frauds_are() -> None:
     rows = [
-        {"id": str(day), "query": {"at": f"2026-03-{day:02}", "x": day}, "answer": answer}
+        {"id": str(day), "query": {"x": day}, "answer": answer, "time": f"2026-03-{day:02}"}
         for day, answer in ((1, "APPROVE"), (10, "DECLINE"), (20, "APPROVE"), (25, "DECLINE"))
     ]
-    kept = mature_rows(as_items(rows), 7, None)
+    kept = mature_rows(as_items(rows), 7)
     assert [item["id"] for item in kept] == ["1", "10", "25"]

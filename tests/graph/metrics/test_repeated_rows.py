@@ -20,7 +20,8 @@ def file_of(rows: int) -> list[dict[str, object]]:
     return [
         {
             "id": f"r{i}",
-            "query": {"x": i % 17, "y": i % 5, "at": f"2026-03-{1 + i % 28:02d}"},
+            "query": {"x": i % 17, "y": i % 5},
+            "time": f"2026-03-{1 + i % 28:02d}",
             "answer": "DECLINE" if i % 2 else "APPROVE",
         }
         for i in range(rows)
@@ -105,8 +106,8 @@ def test_two_right_answers_are_no_certainty() -> None:
 
 def test_seeds_that_would_test_the_same_rows_in_time_order_are_refused() -> None:
     with pytest.raises(InvalidDataset, match="--seeds 1"):
-        list(temporal_splits(file_of(100), None, None, 5, "at"))
-    assert len(list(temporal_splits(file_of(100), 40, 50, 5, "at"))) == 5
+        list(temporal_splits(file_of(100), None, None, 5))
+    assert len(list(temporal_splits(file_of(100), 40, 50, 5))) == 5
 
 
 def test_rounding_leaves_no_row_out() -> None:
