@@ -11,7 +11,6 @@ import os
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Final, TypeVar
 
 from acegraph.state.values.cases import Case
@@ -109,16 +108,7 @@ class HiddenFields:
                     return REDACTED
         if self.names and self.sentence and folded(self.sentence) in folded(text):
             return REDACTED
-        return REDACTED if self._numbers and self._numbers & _numbers_in(text) else text
-
-    @cached_property
-    def _numbers(self) -> set[str]:
-        """The numbers of the sentence, one of which may be hidden, as `2.5k` for 2500; or where
-        nothing else was read of it.
-        """
-        is_unread = bool(self.names) and not self.read.keys() - {SENTENCE}
-        is_hidden = is_unread or any(map(_MEASURED.fullmatch, self.values.values()))
-        return _numbers_in(self.sentence) if is_hidden else set()
+        return text
 
     def content(self, of: _Content) -> _Content:
         """A case or a decision as it is stored."""
@@ -186,10 +176,6 @@ def _rendered(fields: Fields) -> str:
 def _digest(text: str) -> str:
     parts = [part for part in text.split("; ") if not is_derived(part.partition(": ")[0])]
     return hashlib.sha256("; ".join(sorted(parts)).encode()).hexdigest()
-
-
-def _numbers_in(text: str) -> set[str]:
-    return {word for word in re.findall(r"\w+(?:[.,]\w+)*", text) if any(map(str.isdigit, word))}
 
 
 def stand_in(value: str) -> str:

@@ -59,7 +59,8 @@ def decimal_commas(columns: Mapping[str, Collection[str]], *, is_continental: bo
     >>> sorted(decimal_commas(columns, is_continental=False))
     ['a', 'b']
     """
-    found, unclear = set(), set()
+    found: set[str] = set()
+    unclear: set[str] = set()
     for name, texts in columns.items():
         numbers = [_signed(text) for text in texts if _DIGIT.search(text)]
         if numbers and all(_is_number(one, ",") for one in numbers):
